@@ -1,0 +1,43 @@
+# `make lab` and `make test` are all that a fresh clone needs: each sets up what is missing first.
+
+PYTHON ?= python3
+PORT ?=
+ARGS ?=
+RUN := .venv/bin/python
+UV := $(firstword $(wildcard .venv/bin/uv) uv)
+
+.PHONY: help setup lab test check bench lock clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@echo
+	@echo "  PYTHON=python3.13   the Python that .venv is made with     PORT=8899   JupyterLab's port"
+	@echo "  ARGS=\"-k matmul\"    more options for pytest, JupyterLab, the benchmarks or uv"
+
+setup: # quick when nothing has changed
+	@sh tools/setup.sh "$(PYTHON)"
+
+lab: setup ## Open JupyterLab at the first notebook
+	@PORT="$(PORT)" sh tools/lab.sh $(ARGS)
+
+test: setup ## Run all tests, every notebook included
+	@$(RUN) -m pytest -q $(ARGS)
+
+check: setup ## Lint, format check and types
+	@failed=0; \
+	$(RUN) -m ruff check --quiet || failed=1; \
+	$(RUN) -m ruff format --diff --quiet || failed=1; \
+	$(RUN) -m mypy --no-error-summary || failed=1; \
+	exit $$failed
+
+bench: setup ## Measure what an operation costs beside NumPy and JAX
+	@$(RUN) benchmarks/dispatch.py $(ARGS)
+
+lock: ## Pin requirements.txt again (needs uv; ARGS=--upgrade for newer versions)
+	@command -v $(UV) >/dev/null || { echo "make lock needs uv: $(RUN) -m pip install uv" >&2; exit 1; }
+	@$(UV) pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --all-extras \
+		--no-annotate --custom-compile-command "make lock" --output-file requirements.txt $(ARGS) pyproject.toml
+
+clean: ## Remove .venv and everything else that was generated
+	@rm -rf .venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find . \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

@@ -1,0 +1,56 @@
+"""minitorch: a small tensor engine that runs one program in several ways, made to show how frameworks do it.
+
+The same program runs eagerly, in a `Session`, deferred inside `lazy()`, or compiled by `jit`. Names, arguments and
+types are PyTorch's wherever PyTorch has the thing. ``docs/architecture.md`` is the map of this package.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from . import autograd, backends, data, debug, dtypes, errors, functional, nn, optim, passes, primitives
+from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
+from .autograd.transforms import grad
+from .dtypes import (
+    DType,
+    bfloat16,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint32,
+)
+from .dtypes import bool_ as bool
+from .functional import FUNCTIONS
+from .interpreters import is_grad_enabled
+from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
+from .nn.functional import log_softmax, relu, softmax
+from .tensor import Tensor
+
+__version__ = "0.1.0"
+
+# PyTorch's short names for the types.
+half, float, double = float16, float32, float64
+short, int, long = int16, int32, int64
+
+inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
+
+globals().update(FUNCTIONS)
+
+__all__ = [
+    "DType", "Graph", "Jitted", "Operation", "Session", "Tensor", "autograd", "backends", "bfloat16", "bool", "data",
+    "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16", "float32", "float64", "functional",
+    "grad", "half", "hessian", "inf", "int", "int16", "int32", "int64", "int8", "is_grad_enabled", "jacobian", "jit",
+    "lazy", "log_softmax", "long", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder", "primitives", "relu",
+    "set_grad_enabled", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
+    *FUNCTIONS,
+]  # fmt: skip
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...

@@ -1,0 +1,29 @@
+"""Automatic differentiation: the tape (`tape`), `backward` and `grad`, functions of functions (`transforms`), own
+gradients.
+
+`minitorch.autograd.grad` is PyTorch's (of tensors), `minitorch.grad` is JAX's (of functions).
+"""
+
+from .function import Context, Function
+from .grad_mode import enable_grad, no_grad, set_grad_enabled
+from .gradcheck import gradcheck
+from .gradients import backward, detach, grad, register_hook, retain_grad
+from .transforms import hessian, jacobian, value_and_grad, vjp
+
+__all__ = [
+    "Context",
+    "Function",
+    "backward",
+    "detach",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "hessian",
+    "jacobian",
+    "no_grad",
+    "register_hook",
+    "retain_grad",
+    "set_grad_enabled",
+    "value_and_grad",
+    "vjp",
+]

@@ -1,0 +1,150 @@
+"""`Function`: an operation with a gradient of one's own, as `torch.autograd.Function`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ..interpreters import is_grad_enabled, set_grad_enabled
+from ..ir import Spec
+from ..primitives import constant
+from ..tensor import Tensor
+from .gradients import detach
+from .tape import record_many
+
+
+class Context:
+    """What `forward` leaves for `backward`; attributes may be set freely.
+
+    Attributes:
+        needs_input_grad: for each argument of `apply`, whether its gradient will be used.
+    """
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+        self.needs_input_grad = needs_input_grad
+        self._saved: tuple[Any, ...] = ()
+        self._outputs: dict[int, Tensor] = {}
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (inputs, outputs or others) for `backward`."""
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What was kept, in the same order."""
+        return tuple(
+            self._outputs.get(item.position) if isinstance(item, _Output) else item for item in self._saved
+        )
+
+
+@dataclass(frozen=True)
+class _Output:
+    """Stands for one of the function's own outputs among what it saved: the tape shall not point to itself."""
+
+    position: int
+
+
+class Function:
+    """An operation with a hand-written gradient: define `forward` and `backward` as static methods, call `apply`.
+
+    `forward(ctx, *args)` computes a tensor, or a tuple of them, with any operations; nothing of it is recorded.
+    `backward(ctx, *cotangents)` gets one cotangent per output and returns one gradient (or None) per argument of
+    `forward`. Written with tensor operations, it can itself be differentiated, and works in every mode.
+
+    Example:
+        >>> import minitorch as mt
+        >>> class Cube(mt.autograd.Function):
+        ...     @staticmethod
+        ...     def forward(ctx, x):
+        ...         ctx.save_for_backward(x)
+        ...         return x * x * x
+        ...     @staticmethod
+        ...     def backward(ctx, g):
+        ...         (x,) = ctx.saved_tensors
+        ...         return g * 3 * x * x
+        >>> x = mt.tensor(2.0, requires_grad=True)
+        >>> Cube.apply(x).backward()
+        >>> x.grad.item()
+        12.0
+    """
+
+    @staticmethod
+    def forward(ctx: Context, *args: Any) -> Any:
+        """Compute the result."""
+        raise TypeError("a Function needs a static method forward(ctx, *args)")
+
+    @staticmethod
+    def backward(ctx: Context, *cotangents: Tensor) -> Any:
+        """Compute the gradient of each argument from the cotangents of the outputs."""
+        raise TypeError("a Function needs a static method backward(ctx, *cotangents)")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Run `forward`, and put the function on the tape."""
+        recording = is_grad_enabled()
+        needs = tuple(recording and isinstance(arg, Tensor) and arg._requires_grad for arg in args)
+        context = Context(needs)
+        previous = set_grad_enabled(False)
+        try:
+            result = cls.forward(context, *args)
+        finally:
+            set_grad_enabled(previous)
+        if not any(needs):
+            return result
+        outputs = list(result) if isinstance(result, tuple) else [result]
+        for position, output in enumerate(outputs):
+            if any(output is arg for arg in args):
+                outputs[position] = detach(output)
+        _record(cls, context, args, outputs)
+        return tuple(outputs) if isinstance(result, tuple) else outputs[0]
+
+
+def _record(function: type[Function], context: Context, args: tuple[Any, ...], outputs: list[Tensor]) -> None:
+    """Put the function on the tape, with `backward` as its gradient."""
+    tensor_positions = [index for index, arg in enumerate(args) if isinstance(arg, Tensor)]
+    specs = [output.spec for output in outputs]
+    positions = {id(output): position for position, output in enumerate(outputs)}
+    context._saved = tuple(
+        _Output(positions[id(item)]) if id(item) in positions else item for item in context._saved
+    )
+    saved_outputs = {item.position for item in context._saved if isinstance(item, _Output)}
+
+    def backward(
+        cotangents: dict[int, Tensor], outputs: dict[int, Tensor], asked: list[bool]
+    ) -> list[Tensor | None]:
+        context._outputs = outputs
+        try:
+            gradients = function.backward(context, *_filled(cotangents, specs))
+        finally:
+            context._outputs = {}
+        gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+        if len(gradients) != len(args):
+            raise TypeError(
+                f"{function.__name__}.backward returned {len(gradients)} gradients for {len(args)} arguments of "
+                "forward; return one for each, None where there is none"
+            )
+        for index in tensor_positions:
+            gradient = gradients[index]
+            if gradient is not None and gradient.shape != shapes[index]:
+                raise ValueError(
+                    f"{function.__name__}.backward returned a gradient of shape {gradient.shape} "
+                    f"for argument {index}, which has shape {shapes[index]}"
+                )
+        return [
+            gradients[index] if wanted else None
+            for index, wanted in zip(tensor_positions, asked, strict=True)
+        ]
+
+    shapes = {index: args[index].shape for index in tensor_positions}
+    inputs = tuple(args[index] for index in tensor_positions)
+    record_many(function.__name__, inputs, outputs, backward, saved_outputs)
+
+
+def _filled(cotangents: dict[int, Tensor], specs: list[Spec]) -> list[Tensor]:
+    """One cotangent per output: zeros for those that the loss does not depend on."""
+    return [
+        cotangents[position]
+        if position in cotangents
+        else constant(value=0, shape=spec.shape, dtype=spec.dtype)
+        for position, spec in enumerate(specs)
+    ]

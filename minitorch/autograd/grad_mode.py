@@ -1,0 +1,109 @@
+"""The switches of the tape: `no_grad`, `enable_grad` and `set_grad_enabled`, each a context manager and a decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ContextDecorator
+from typing import Any
+
+from .. import interpreters
+
+
+class _GradMode(ContextDecorator):
+    """What they have in common. The switch is the thread's own; one object may be entered again while it is open."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._previous: list[bool] = []
+
+    def _recreate_cm(self) -> _GradMode:
+        """For decorators: every call has an object of its own, so that threads do not meet in one."""
+        return _GradMode(self.enabled)
+
+    def __enter__(self) -> None:
+        self._previous.append(interpreters.set_grad_enabled(self.enabled))
+
+    def __exit__(self, *exception: object) -> None:
+        interpreters.set_grad_enabled(self._previous.pop())
+
+
+class _Fixed(_GradMode):
+    """`no_grad` and `enable_grad`; as a decorator also without parentheses."""
+
+    always: bool
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        self = super().__new__(cls)
+        if function is None:
+            return self
+        self.__init__()  # type: ignore[misc]
+        return self(function)
+
+    def __init__(self) -> None:
+        super().__init__(self.always)
+
+
+class no_grad(_Fixed):  # noqa: N801 (PyTorch's name)
+    """Operations in the `with` block (or the decorated function) are not recorded for `backward`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.tensor([1.0], requires_grad=True)
+        >>> with mt.no_grad():
+        ...     print((w * 2).requires_grad)
+        False
+    """
+
+    always = False
+
+
+class enable_grad(_Fixed):  # noqa: N801 (PyTorch's name)
+    """Operations in the `with` block are recorded, also inside of `no_grad`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.tensor([1.0], requires_grad=True)
+        >>> with mt.no_grad(), mt.enable_grad():
+        ...     print((w * 2).requires_grad)
+        True
+    """
+
+    always = True
+
+
+class set_grad_enabled(_GradMode):  # noqa: N801 (PyTorch's name)
+    """Recording on or off from here on; as a context manager, until the end of the `with` block.
+
+    Args:
+        mode: whether operations are recorded for `backward`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.tensor([1.0], requires_grad=True)
+        >>> training = False
+        >>> with mt.set_grad_enabled(training):
+        ...     print((w * 2).requires_grad)
+        False
+        >>> mt.is_grad_enabled()
+        True
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        self._before: bool | None = interpreters.set_grad_enabled(self.enabled)
+
+    def __enter__(self) -> None:
+        before = self._before
+        if before is None:
+            super().__enter__()
+        else:
+            self._before = None
+            interpreters.set_grad_enabled(self.enabled)
+            self._previous.append(before)
+
+    def __call__(self, function: Callable[..., Any]) -> Any:
+        """As a decorator it changes nothing until the function is called."""
+        if self._before is not None:
+            interpreters.set_grad_enabled(self._before)
+            self._before = None
+        return super().__call__(function)

@@ -1,0 +1,277 @@
+"""Walking the tape backwards: `propagate`, and `record_many`, which puts functions of several outputs on it.
+
+The tape is the chain of `TapeEntry` objects that hangs on each result. Walking it visits an entry only after all
+entries that use its output: that is what topological order is for, and since every entry is younger than its inputs,
+the order of their serial numbers is one. No recursion, and time linear in the length of the program (but for the sort).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from typing import Any, TypeVar
+
+from ..dtypes import float32
+from ..errors import AutogradError
+from ..interpreters import set_grad_enabled, twin
+from ..ir import Primitive, Spec
+from ..primitives import add
+from ..tensor import TapeEntry, Tensor, ghost
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _reachable(roots: Sequence[Tensor]) -> list[TapeEntry]:
+    """All entries that the roots depend on, the youngest first."""
+    seen: dict[int, TapeEntry] = {}
+    pending = [root._entry for root in roots if root._entry is not None]
+    while pending:
+        entry = pending.pop()
+        if entry.serial in seen:
+            continue
+        seen[entry.serial] = entry
+        if entry.inputs is None:
+            raise AutogradError(
+                "MT403",
+                f"the recorded {entry.primitive.name} was freed by an earlier backward",
+                why="a backward drops the saved values as it goes, to give the memory back",
+                fix="compute the result again, or call the first backward with retain_graph=True",
+            )
+        for tensor in entry.inputs:
+            if tensor._entry is not None:
+                pending.append(tensor._entry)
+    return [seen[serial] for serial in sorted(seen, reverse=True)]
+
+
+def _check_versions(entry: TapeEntry) -> None:
+    """Refuse to compute a gradient from a value that is no longer what the operation saw."""
+    assert entry.inputs is not None
+    for index, (tensor, version) in enumerate(zip(entry.inputs, entry.versions, strict=True)):
+        if index in entry.primitive.saves and tensor._root._version != version:
+            raise _overwritten(entry, f"input {index}", tensor)
+    if entry.output._root._version != entry.output_version:
+        raise _overwritten(entry, "the output", entry.output)
+
+
+def _overwritten(entry: TapeEntry, what: str, tensor: Tensor) -> AutogradError:
+    return AutogradError(
+        "MT402",
+        f"{what} of the recorded {entry.primitive.name}, {tensor.spec}, was overwritten by an in-place operation",
+        why="the gradient has to be computed with the value that the operation saw",
+        fix="write to a copy (x.clone()), or do the in-place write after backward",
+    )
+
+
+def _rewrap(entry: TapeEntry) -> Tensor:
+    """The output of an entry as a tensor that continues the tape, for rules that differentiate through it."""
+    output = twin(entry.output)
+    output._requires_grad = True
+    output._entry = entry
+    return output
+
+
+def _input_gradients(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
+    """The cotangents of the inputs of an entry that are asked for."""
+    primitive, inputs, rules = entry.primitive, entry.inputs, entry.primitive.gradient
+    assert rules is not None and inputs is not None
+    output = _rewrap(entry)
+    if primitive.kind == "custom":
+        custom: Any = rules[0]  # gives all gradients at once
+        gradients: Sequence[Tensor | None] = custom(cotangent, output, *inputs, asked=asked)
+        return gradients
+    by_position = primitive.variadic and len(rules) == 1  # one rule for all inputs, told which
+    found: list[Tensor | None] = []
+    for index, wanted in enumerate(asked):
+        rule = rules[min(index, len(rules) - 1)] if wanted else None
+        extra = {"index": index} if by_position else {}
+        found.append(None if rule is None else rule(cotangent, output, *inputs, **entry.params, **extra))
+    return found
+
+
+class Cotangents(Tensor):
+    """The cotangents of a function with several outputs, by position, gathered on their way back."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[int, Tensor]) -> None:
+        super().__init__(_NO_VALUE)
+        self.parts = parts
+
+    def merged(self, other: Cotangents) -> Cotangents:
+        """Both together; what is in both is added."""
+        parts = dict(self.parts)
+        for position, part in other.parts.items():
+            parts[position] = _accumulate(parts.get(position), part)
+        return Cotangents(parts)
+
+
+_NO_VALUE = Spec((), float32)
+
+# Of a function with several outputs: the cotangents of those that the loss depends on, the outputs whose values were
+# saved, and which inputs are asked for -> the gradients of the inputs.
+ManyRule = Callable[[dict[int, Tensor], dict[int, Tensor], list[bool]], Sequence[Tensor | None]]
+
+
+def record_many(
+    name: str,
+    inputs: tuple[Tensor, ...],
+    outputs: Sequence[Tensor],
+    backward: ManyRule,
+    saved_outputs: Container[int] = (),
+) -> None:
+    """Put a function with any number of outputs on the tape: an entry for the whole, and one per output.
+
+    Args:
+        name: for messages.
+        inputs: the tensors that `backward` returns gradients for.
+        outputs: its results; those of a float type are connected to the tape.
+        backward: called once per walk.
+        saved_outputs: positions of the outputs whose values `backward` reads.
+    """
+    saved: dict[int, Tensor] = {}
+
+    def rule(cotangents: Cotangents, bundle: Tensor, *inputs: Tensor, asked: list[bool]) -> Any:
+        again = {position: twin(value) for position, value in saved.items()}
+        for position, output in again.items():
+            _connect(name, position, output, bundle, saved[position])
+            if output._entry is not None:
+                _check_versions(output._entry)
+        return backward(cotangents.parts, again, asked)
+
+    whole = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
+    bundle = Tensor(_NO_VALUE)
+    bundle._requires_grad = True
+    bundle._entry = TapeEntry(whole, inputs, {}, Tensor(_NO_VALUE))
+    for position, output in enumerate(outputs):
+        value = twin(output) if position in saved_outputs else ghost(output)
+        if position in saved_outputs:
+            saved[position] = value
+        _connect(name, position, output, bundle, value)
+
+
+def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Tensor) -> None:
+    """Make a tensor the output at a position; `value` stands for it on the tape, which never points to its results."""
+    if not output.dtype.is_floating_point:
+        return
+
+    def rule(cotangent: Tensor, output: Tensor, bundle: Tensor, asked: list[bool]) -> Any:
+        return [Cotangents({position: cotangent})]
+
+    part = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
+    output._requires_grad = value._requires_grad = True
+    output._entry = TapeEntry(part, (bundle,), {}, value)
+
+
+def _no_primitive(*arguments: Any, **params: Any) -> Any:
+    raise TypeError("a custom function is not a primitive: it is on the tape, and in no graph")
+
+
+def _accumulate(previous: Tensor | None, gradient: Tensor) -> Tensor:
+    if previous is None:
+        return gradient
+    if isinstance(previous, Cotangents):
+        assert isinstance(gradient, Cotangents)
+        return previous.merged(gradient)
+    return add(previous, gradient)
+
+
+def _run_hooks(hooks: Sequence[Any] | None, gradient: Tensor) -> Tensor:
+    for hook in tuple(hooks or ()):
+        changed = hook(gradient)
+        gradient = gradient if changed is None else changed
+    return gradient
+
+
+def _arrived(entry: TapeEntry, cotangent: Tensor) -> Tensor:
+    """What happens when all parts of an output's gradient are there: the hooks, and keeping it as ``grad``."""
+    cotangent = _run_hooks(entry.hooks, cotangent)
+    if entry.retain is not None:
+        entry.retain(cotangent)
+    return cotangent
+
+
+def propagate(
+    roots: Sequence[Tensor],
+    cotangents: Sequence[Tensor],
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    wanted: set[int] | None = None,
+    stop_at_wanted: bool = False,
+) -> dict[int, tuple[Tensor, Tensor]]:
+    """Walk the tape from the roots down, and collect the gradients of the leaves, or of what is wanted.
+
+    Args:
+        wanted: keys (see `key_of`) of the tensors whose gradients are asked for; None stands for all leaves. Only
+            entries on a way to them are visited.
+        stop_at_wanted: do not look for other wanted tensors behind a wanted one.
+
+    Returns:
+        The tensor and its gradient, by key.
+    """
+    pending: dict[int, Tensor] = {}  # by serial of the entry
+    leaves: dict[int, tuple[Tensor, Tensor]] = {}
+    result: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def give(tensor: Tensor, gradient: Tensor) -> None:
+        if tensor._entry is not None:
+            serial = tensor._entry.serial
+            pending[serial] = _accumulate(pending.get(serial), gradient)
+        elif tensor._requires_grad:
+            known = leaves.get(id(tensor))
+            leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
+
+    previous = set_grad_enabled(create_graph)
+    try:
+        order = _reachable(roots)
+        useful = None if wanted is None else _on_the_way(order, wanted)
+        for root, cotangent in zip(roots, cotangents, strict=True):
+            give(root, cotangent)
+        for entry in order:
+            if entry.serial not in pending:
+                continue
+            cotangent = _arrived(entry, pending.pop(entry.serial))
+            key = -1 - entry.serial
+            if wanted is not None and key in wanted:
+                result[key] = (entry.output, cotangent)
+            if useful is not None and (entry.serial not in useful or (stop_at_wanted and key in result)):
+                continue
+            _check_versions(entry)
+            assert entry.inputs is not None
+            asked = [
+                tensor._requires_grad and (useful is None or _leads(tensor, useful, wanted))
+                for tensor in entry.inputs
+            ]
+            for tensor, gradient in zip(entry.inputs, _input_gradients(entry, cotangent, asked), strict=True):
+                if gradient is not None:
+                    give(tensor, gradient)
+            if not retain_graph:
+                entry.inputs = None
+                entry.output = None  # type: ignore[assignment]
+        for key, (leaf, gradient) in leaves.items():
+            result[key] = leaf, _run_hooks(getattr(leaf, "_hooks", None), gradient)
+        return result
+    finally:
+        set_grad_enabled(previous)
+
+
+def key_of(tensor: Tensor) -> int:
+    """What identifies a tensor during a walk: the ``id`` of a leaf, minus one minus the serial of a recorded result."""
+    return id(tensor) if tensor._entry is None else -1 - tensor._entry.serial
+
+
+def _leads(tensor: Tensor, useful: set[int], wanted: set[int] | None) -> bool:
+    """Whether a gradient given to a tensor reaches something wanted."""
+    assert wanted is not None
+    return key_of(tensor) in wanted or (tensor._entry is not None and tensor._entry.serial in useful)
+
+
+def _on_the_way(order: Sequence[TapeEntry], wanted: set[int]) -> set[int]:
+    """The serials of the entries from which something wanted is reached through an input."""
+    useful: set[int] = set()
+    for entry in reversed(order):
+        assert entry.inputs is not None
+        if any(_leads(tensor, useful, wanted) for tensor in entry.inputs):
+            useful.add(entry.serial)
+    return useful
+
+

@@ -1,0 +1,133 @@
+"""The backend that a graph is explained with: NumPy, node by node, in program order.
+
+Each node becomes one row of a program: a function, the slots of its arguments, the slot of its result, and the slots
+that are free afterwards. Nothing is fused, and nothing is kept longer than its last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..graph import Graph
+from ..interpreters import Observer, current_observer, run_silently
+from ..ir import INPUT, Node
+from ..primitives import Literal
+from ..primitives import constant as CONSTANT
+
+Array = np.ndarray[Any, Any]
+Row = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
+
+
+class Interpreted:
+    """A graph as a list of rows; call it with one array per input."""
+
+    def __init__(self, graph: Graph) -> None:
+        slots = {id(node): slot for slot, node in enumerate((*graph.inputs, *graph.nodes))}
+        self.outputs = [slots[id(node)] for node in graph.outputs]
+        self.copied = _must_be_copied(graph)
+        # What the slots hold before anything has run, the inputs apart: constants.
+        self.initial: list[Any] = [_constant(node) for node in graph.nodes]
+        self.program: list[Row] = []
+        self.nodes: list[Node] = []
+        last_use = _last_uses(graph)
+        for node in graph.nodes:
+            if node.primitive is CONSTANT:
+                continue
+            function = node.primitive.evaluate
+            if node.params:
+                function = partial(function, **node.params)
+            arguments = tuple(slots[id(operand)] for operand in node.inputs)
+            dead = tuple(slots[key] for key in last_use.get(id(node), ()))
+            self.program.append((function, arguments, slots[id(node)], dead))
+            self.nodes.append(node)
+
+    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run the program."""
+        observer = current_observer()
+        values: list[Any] = [*arrays, *self.initial]
+        if observer is None:
+            run_silently(self._run, values)
+        else:
+            run_silently(self._run_observed, values, observer)
+        return [
+            np.array(values[slot], order="C") if copied else np.asarray(values[slot], order="C")
+            for slot, copied in zip(self.outputs, self.copied, strict=True)
+        ]
+
+    def _run(self, values: list[Any]) -> None:
+        result = -1
+        try:
+            for function, arguments, result, dead in self.program:
+                values[result] = function(*[values[slot] for slot in arguments])
+                for slot in dead:
+                    values[slot] = None
+        except Exception as error:
+            for row, node in zip(self.program, self.nodes, strict=True):
+                if row[2] == result:
+                    error.add_note(f"in {node.primitive.name}: {node.spec}, recorded at {node.source}")
+            raise
+
+    def _run_observed(self, values: list[Any], observer: Observer) -> None:
+        for (function, arguments, result, dead), node in zip(self.program, self.nodes, strict=True):
+            operands = [values[slot] for slot in arguments]
+            values[result] = value = np.asarray(function(*operands))
+            observer(node.primitive, operands, value, node.source)
+            for slot in dead:
+                values[slot] = None
+
+
+def _constant(node: Node) -> Array | None:
+    """The value of a constant: one number is stored once, however often its shape repeats it."""
+    if node.primitive is not CONSTANT:
+        return None
+    if isinstance(node.params["value"], Literal):
+        return node.params["value"].array
+    return np.broadcast_to(run_silently(np.full, (), node.params["value"], node.dtype.numpy), node.shape)
+
+
+def _last_uses(graph: Graph) -> dict[int, list[int]]:
+    """For each node, which values (by id) are needed no more once it has run."""
+    last: dict[int, int] = {}
+    for node in graph.nodes:
+        if node.primitive is CONSTANT:
+            continue
+        last[id(node)] = id(node)
+        for operand in node.inputs:
+            if operand.primitive not in (INPUT, CONSTANT):
+                last[id(operand)] = id(node)
+    for node in graph.outputs:
+        last.pop(id(node), None)
+    freed: dict[int, list[int]] = {}
+    for key, user in last.items():
+        freed.setdefault(user, []).append(key)
+    return freed
+
+
+def _owner(node: Node) -> tuple[Node, bool]:
+    """The node whose memory a value may live in, and whether it is dense there (no element appears twice)."""
+    dense = True
+    while node.primitive.is_view:
+        dense = dense and node.primitive.name not in ("expand", "unfold")
+        node = node.inputs[0]
+    return node, dense
+
+
+def _must_be_copied(graph: Graph) -> list[bool]:
+    """Which outputs may share memory with an input, a constant or an earlier output."""
+    taken: set[int] = set()
+    result = []
+    for node in graph.outputs:
+        owner, dense = _owner(node)
+        shared = owner.primitive is INPUT or owner.primitive is CONSTANT or id(owner) in taken
+        taken.add(id(owner))
+        result.append(shared or not dense)
+    return result
+
+
+def compile(graph: Graph) -> Interpreted:
+    """Make a graph runnable with NumPy."""
+    return Interpreted(graph)

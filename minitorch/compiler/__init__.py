@@ -1,0 +1,1 @@
+"""From a graph to machine code: fusion, loops, LLVM, memory."""

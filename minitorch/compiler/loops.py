@@ -1,0 +1,304 @@
+"""Loop IR: what a kernel does, as data. Expressions, statements, loops, kernels.
+
+The expressions of a kernel say how one element is computed from elements in memory; where those are is index algebra
+(`minitorch.compiler.index`). The same data is *evaluated* (`evaluate`, a slow reference), *printed* as Python that runs
+(`source`), and *emitted* as LLVM IR (`emit`). Nothing here knows about graphs or about machines.
+
+A kernel runs over *rows*, in any order and in parallel. For each row it runs its loops one after another; a loop runs
+over the row's *columns* and updates accumulators, stores to memory, or to a scratch row that later loops read. A row
+without columns is a plain element, so an elementwise kernel is the case of one loop without columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from ..dtypes import DType
+from .index import Index, Shape, Variable
+
+Places = Mapping[Variable, Index]
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Conditions on indices, all of which must hold: ``low <= index < high``."""
+
+    bounds: tuple[tuple[int, Index, int], ...] = ()
+
+    def and_(self, low: int, index: Index, high: int) -> Inside:
+        """One more condition, unless it always holds."""
+        lowest, highest = index.bounds
+        condition = (low, index, high)
+        if (low <= lowest and highest < high) or condition in self.bounds:
+            return self
+        return Inside((*self.bounds, condition))
+
+    def substitute(self, places: Places) -> Inside:
+        """The conditions with other expressions in place of variables."""
+        result = Inside()
+        for low, index, high in self.bounds:
+            result = result.and_(low, index.substitute(places), high)
+        return result
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether a condition mentions the variable."""
+        return any(index.depends_on(variable) for _, index, _ in self.bounds)
+
+    def __str__(self) -> str:
+        return " and ".join(f"{low} <= {index} < {high}" for low, index, high in self.bounds)
+
+
+ALWAYS = Inside()
+
+
+@dataclass(frozen=True)
+class Expression:
+    """How one number is computed. Equal expressions have equal values, so a kernel computes each once."""
+
+    dtype: DType
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((type(self).__name__, *(getattr(self, name) for name in self.__dataclass_fields__)))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions that it is computed from."""
+        return ()
+
+    def substitute(self, places: Places) -> Expression:
+        """The expression at other places."""
+        return self
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether the number differs along a variable."""
+        return any(part.depends_on(variable) for part in self.parts())
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A constant. The text of the value is compared, so that 0.0 and -0.0 differ, and NaN equals itself."""
+
+    value: Any = field(compare=False)
+    text: str
+
+    __hash__ = Expression.__hash__
+
+
+@dataclass(frozen=True)
+class Load(Expression):
+    """An element of a buffer; only read where `inside` holds."""
+
+    buffer: int
+    index: Index
+    inside: Inside = ALWAYS
+
+    __hash__ = Expression.__hash__
+
+    def substitute(self, places: Places) -> Expression:
+        """The element at another place."""
+        return Load(self.dtype, self.buffer, self.index.substitute(places), self.inside.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether another element is read."""
+        return self.index.depends_on(variable) or self.inside.depends_on(variable)
+
+
+@dataclass(frozen=True)
+class Position(Expression):
+    """An index as a number."""
+
+    index: Index
+
+    __hash__ = Expression.__hash__
+
+    def substitute(self, places: Places) -> Expression:
+        """The index at another place."""
+        return Position(self.dtype, self.index.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether the index mentions the variable."""
+        return self.index.depends_on(variable)
+
+
+@dataclass(frozen=True)
+class Apply(Expression):
+    """An elementwise primitive applied to numbers."""
+
+    primitive: str
+    arguments: tuple[Expression, ...]
+
+    __hash__ = Expression.__hash__
+
+    def parts(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.arguments
+
+    def substitute(self, places: Places) -> Expression:
+        """The same of the arguments at other places."""
+        return Apply(self.dtype, self.primitive, tuple(part.substitute(places) for part in self.arguments))
+
+
+@dataclass(frozen=True)
+class Choose(Expression):
+    """One expression where the conditions hold, another elsewhere; what is not chosen reads no memory."""
+
+    inside: Inside
+    here: Expression
+    elsewhere: Expression
+
+    __hash__ = Expression.__hash__
+
+    def parts(self) -> tuple[Expression, ...]:
+        """Both."""
+        return (self.here, self.elsewhere)
+
+    def substitute(self, places: Places) -> Expression:
+        """The choice at another place."""
+        return Choose(
+            self.dtype, self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places)
+        )
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether the choice or what is chosen differs along the variable."""
+        return self.inside.depends_on(variable) or any(part.depends_on(variable) for part in self.parts())
+
+
+@dataclass(frozen=True)
+class Total(Expression):
+    """What an earlier loop of the kernel accumulated for this row."""
+
+    slot: int
+
+    __hash__ = Expression.__hash__
+
+
+@dataclass(frozen=True)
+class Scratch(Expression):
+    """An element of a scratch row that an earlier loop of the kernel filled; the index is within the row."""
+
+    slot: int
+    index: Index
+
+    __hash__ = Expression.__hash__
+
+    def substitute(self, places: Places) -> Expression:
+        """The element at another place."""
+        return Scratch(self.dtype, self.slot, self.index.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether another element is read."""
+        return self.index.depends_on(variable)
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """``slot = slot op value``, with the reduction's neutral element before the first column."""
+
+    slot: int
+    reduction: str  # reduce_sum, reduce_max or reduce_prod
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Store:
+    """Write an element of a buffer."""
+
+    buffer: int
+    index: Index
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Write an element of a scratch row."""
+
+    slot: int
+    index: Index
+    value: Expression
+
+
+Statement = Accumulate | Store | Keep
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Statements for every column of a row; without columns, for the row itself."""
+
+    columns: tuple[Variable, ...]
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Loops over the columns, one after another, for every row.
+
+    Attributes:
+        rows: the row's variables, the outermost first.
+        loops: what happens for a row.
+        scratch: the length and type of each scratch row.
+    """
+
+    rows: tuple[Variable, ...]
+    loops: tuple[Loop, ...]
+    scratch: tuple[tuple[int, DType], ...] = ()
+
+    @property
+    def statements(self) -> Iterator[tuple[Loop, Statement]]:
+        """All statements, with their loops."""
+        for loop in self.loops:
+            for statement in loop.statements:
+                yield loop, statement
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array that a kernel reads or writes."""
+
+    shape: Shape
+    dtype: DType
+    written: bool
+
+
+@dataclass(frozen=True)
+class LoopKernel:
+    """Nests that touch no common output, and the buffers that they share by number."""
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    nests: tuple[Nest, ...]
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and all that it is computed from, each once."""
+    seen: set[Expression] = set()
+    pending = [expression]
+    while pending:
+        at = pending.pop()
+        if at not in seen:
+            seen.add(at)
+            yield at
+            pending += at.parts()
+            pending += _index_values(at)
+
+
+def _index_values(expression: Expression) -> list[Expression]:
+    """The values that an expression reads memory at."""
+    found: list[Expression] = []
+    indices: list[Index] = []
+    if isinstance(expression, (Load, Scratch, Position)):
+        indices.append(expression.index)
+    inside = getattr(expression, "inside", ALWAYS)
+    indices += [index for _, index, _ in inside.bounds]
+    while indices:
+        for atom, _ in indices.pop().terms:
+            if hasattr(atom, "value"):
+                found.append(atom.value)
+            elif hasattr(atom, "index"):
+                indices.append(atom.index)
+    return found

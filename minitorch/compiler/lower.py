@@ -1,0 +1,168 @@
+"""From nodes to expressions: what one element of a node is, in terms of elements that are stored somewhere.
+
+Movement primitives disappear here: each is a rule from an index of its result to an index of its input. Whatever the
+schedule has stored (inputs, other kernels' results, accumulators, scratch rows) is read through the `readers` that are
+given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..ir import Node
+from ..primitives import Literal
+from .index import NOWHERE, Index, linear, looked, unravelled
+from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position
+
+At = tuple[Index, ...]
+Reader = Callable[[At, Inside], Expression]
+
+# The families that an expression can be made of.
+POINTWISE = ("unary", "binary", "ternary")
+
+
+def number(value: Any, node: Node) -> Number:
+    """A constant of a node's type."""
+    return Number(node.dtype, value, f"{node.dtype.short} {value!r}")
+
+
+class Lowering:
+    """Expressions for nodes; each asked for at the same place is built once.
+
+    Args:
+        read: how to read a node that is stored, or None if it has to be computed on the spot.
+    """
+
+    def __init__(self, read: Callable[[Node], Reader | None]) -> None:
+        self.read = read
+        self._known: dict[tuple[Node, At, Inside], Expression] = {}
+
+    def element(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        """The element of a node at an index; `inside` says where it will be used."""
+        key = (node, at, inside)
+        known = self._known.get(key)
+        if known is None:
+            reader = self.read(node)
+            known = self._known[key] = reader(at, inside) if reader else self.computed(node, at, inside)
+        return known
+
+    def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        """The element computed from the node's inputs, stored or not."""
+        if node.primitive.kind in POINTWISE:
+            return Apply(
+                node.dtype, node.primitive.name, tuple(self.element(operand, at, inside) for operand in node.inputs)
+            )
+        return _RULES[node.primitive.name](self, node, at, inside)
+
+
+def _constant(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    value = node.params["value"]
+    assert not isinstance(value, Literal), "a literal array is stored"
+    return number(value, node)
+
+
+def _iota(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    return Position(node.dtype, at[0])
+
+
+def _reshape(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    (x,) = node.inputs
+    return lowering.element(x, unravelled(linear(at, node.shape), x.shape), inside)
+
+
+def _permute(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    place = dict(zip(node.params["dims"], at, strict=True))
+    return lowering.element(node.inputs[0], tuple(place[dim] for dim in range(len(at))), inside)
+
+
+def _expand(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    (x,) = node.inputs
+    own = at[len(at) - x.spec.ndim :]
+    return lowering.element(
+        x, tuple(NOWHERE if length == 1 else index for index, length in zip(own, x.shape, strict=True)), inside
+    )
+
+
+def _slice(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    bounds = zip(at, node.params["start"], node.params["step"], strict=True)
+    return lowering.element(node.inputs[0], tuple(index * step + start for index, start, step in bounds), inside)
+
+
+def _flip(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    dims = node.params["dims"]
+    lengths = zip(at, node.shape, strict=True)
+    turned = tuple(index * -1 + (n - 1) if dim in dims else index for dim, (index, n) in enumerate(lengths))
+    return lowering.element(node.inputs[0], turned, inside)
+
+
+def _pad(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    (x,) = node.inputs
+    places: list[Index] = []
+    here = ALWAYS
+    for index, (before, _, between), length in zip(at, node.params["padding"], x.shape, strict=True):
+        place, step = index - before, between + 1
+        here = here.and_(0, place, (length - 1) * step + 1 if length else 0)
+        if step > 1:
+            here = here.and_(0, place % step, 1)
+        places.append(place // step)
+    outside = number(node.params["value"], node)
+    if here == ALWAYS:
+        return lowering.element(x, tuple(places), inside)
+    return Choose(node.dtype, here, lowering.element(x, tuple(places), _both(inside, here)), outside)
+
+
+def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    dim, begin = node.params["dim"], 0
+    parts = []
+    for x in node.inputs:
+        place = at[dim] - begin
+        here = ALWAYS.and_(0, place, x.shape[dim])
+        parts.append((here, lowering.element(x, (*at[:dim], place, *at[dim + 1 :]), _both(inside, here))))
+        begin += x.shape[dim]
+    result = parts[-1][1]
+    for here, part in reversed(parts[:-1]):
+        result = Choose(node.dtype, here, part, result)
+    return result
+
+
+def _unfold(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    dim = node.params["dim"]
+    place = at[dim] * node.params["step"] + at[-1] * node.params["dilation"]
+    return lowering.element(node.inputs[0], (*at[:dim], place, *at[dim + 1 : -1]), inside)
+
+
+def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    x, *indices = node.inputs
+    count = indices[0].spec.ndim
+    where = [
+        looked(lowering.element(index, at[:count], inside), length)
+        for index, length in zip(indices, x.shape, strict=False)
+    ]
+    return lowering.element(x, (*where, *at[count:]), inside)
+
+
+def _both(a: Inside, b: Inside) -> Inside:
+    for low, index, high in b.bounds:
+        a = a.and_(low, index, high)
+    return a
+
+
+_RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
+    "constant": _constant,
+    "iota": _iota,
+    "reshape": _reshape,
+    "permute": _permute,
+    "expand": _expand,
+    "slice": _slice,
+    "flip": _flip,
+    "pad": _pad,
+    "concatenate": _concatenate,
+    "unfold": _unfold,
+    "gather": _gather,
+}
+
+
+def can_lower(node: Node) -> bool:
+    """Whether a node can be part of an expression."""
+    return node.primitive.kind in POINTWISE or node.primitive.name in _RULES

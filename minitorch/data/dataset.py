@@ -1,0 +1,95 @@
+"""Datasets: things with a length and numbered samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..functional.data import as_tensor
+from ..functional.random import Generator, randperm
+from ..tensor import Tensor
+
+
+class Dataset:
+    """The base class: define `__len__` and `__getitem__`.
+
+    A dataset may also define ``batch(indices)``, which gives many samples at once, already collated, and which
+    `DataLoader` then uses.
+    """
+
+    def __len__(self) -> int:
+        raise NotImplementedError(f"{type(self).__name__} has no __len__")
+
+    def __getitem__(self, index: int) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no __getitem__")
+
+
+class TensorDataset(Dataset):
+    """Samples that are rows of tensors of one length.
+
+    Example:
+        >>> import minitorch as mt
+        >>> data = mt.data.TensorDataset(mt.tensor([[1.0], [2.0]]), mt.tensor([0, 1]))
+        >>> len(data), data[1]
+        (2, (tensor([2.]), tensor(1)))
+    """
+
+    def __init__(self, *tensors: Tensor) -> None:
+        lengths = {len(tensor) for tensor in tensors}
+        if len(lengths) != 1:
+            raise ValueError(f"a TensorDataset takes tensors of one length, not of lengths {sorted(lengths)}")
+        self.tensors = tensors
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple([tensor[index] for tensor in self.tensors])
+
+    def batch(self, indices: Sequence[int]) -> tuple[Tensor, ...]:
+        """Many samples at once."""
+        return self[as_tensor(list(indices))]
+
+
+class Subset(Dataset):
+    """Some samples of another dataset."""
+
+    def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
+        self.dataset, self.indices = dataset, indices
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.dataset[self.indices[index]]
+
+
+def random_split(dataset: Dataset, lengths: Sequence[int | float], generator: Generator | None = None) -> list[Subset]:
+    """Subsets of given lengths, drawn at random; no sample is in two of them.
+
+    Args:
+        dataset: what is divided.
+        lengths: numbers of samples, or fractions that add up to 1.
+        generator: where the random numbers come from.
+
+    Raises:
+        ValueError: if the lengths do not add up to that of the dataset.
+
+    Example:
+        >>> import minitorch as mt
+        >>> data = mt.data.TensorDataset(mt.arange(10))
+        >>> [len(part) for part in mt.data.random_split(data, [0.75, 0.25])]
+        [8, 2]
+    """
+    total = len(dataset)
+    counts = list(lengths)
+    if any(isinstance(length, float) for length in lengths) and math.isclose(sum(lengths), 1):
+        counts = [math.floor(total * length) for length in lengths]
+        for position in range(total - int(sum(counts))):  # what rounding left over, one by one
+            counts[position % len(counts)] += 1
+    if sum(counts) != total or any(not isinstance(count, int) for count in counts):
+        raise ValueError(f"the lengths {list(lengths)} do not add up to the {total} samples of the dataset, nor to 1")
+    order = randperm(total, generator=generator).tolist()
+    ends = [sum(counts[: number + 1]) for number in range(len(counts))]
+    return [Subset(dataset, order[int(end - count) : int(end)]) for count, end in zip(counts, ends, strict=True)]

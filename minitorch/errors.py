@@ -1,0 +1,134 @@
+"""Errors and warnings that teach: a code, what was wrong, where, why, and what to write instead.
+
+Every code has a row in `CODES` and a page `docs/errors/<code>.md` with a failing snippet and its repair; the
+tests run both. Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...),
+so ordinary `except` clauses work.
+"""
+
+from __future__ import annotations
+
+CODES: dict[str, str] = {
+    "MT101": "branching on a traced value",
+    "MT102": "converting a traced value to Python or NumPy",
+    "MT103": "a shape that depends on data",
+    "MT104": "a traced value used after its trace ended",
+    "MT105": "a side effect while tracing",
+    "MT106": "a captured constant that changed",
+    "MT107": "too many signatures",
+    "MT108": "an argument that is neither a tensor nor plain data",
+    "MT109": "in-place write that a trace cannot follow",
+    "MT110": "one recording inside another",
+    "MT201": "shapes that do not fit",
+    "MT202": "types that do not fit",
+    "MT301": "feeding something that is not a placeholder of the graph",
+    "MT302": "feeding the wrong shape",
+    "MT303": "feeding the wrong type",
+    "MT304": "a placeholder without a value",
+    "MT305": "fetching something that is not in the graph",
+    "MT401": "in-place write to a tensor that needs a gradient",
+    "MT402": "a value needed for the gradient was overwritten",
+    "MT403": "backward through a graph that was freed",
+    "MT404": "backward from a tensor that is not one number",
+    "MT405": "gradient of a tensor that was not recorded",
+    "MT501": "a NaN or an infinity",
+    "MT601": "a graph that breaks a rule",
+    "MT602": "a listing that cannot be read",
+}
+
+
+class MinitorchError(Exception):
+    """An error with a code.
+
+    Args:
+        code: a key of `CODES`.
+        what: what was wrong, with the values concerned.
+        where: the user's line, if it is not the line of the traceback.
+        why: the reason why it cannot work.
+        fix: what to do or write instead.
+
+    Example:
+        >>> error = ShapeError("MT201", "add: f32[2] and f32[3] do not broadcast", fix="reshape one of them")
+        >>> print(error)
+        MT201: add: f32[2] and f32[3] do not broadcast
+          instead: reshape one of them
+          more: docs/errors/MT201.md
+    """
+
+    def __init__(
+        self,
+        code: str,
+        what: str,
+        *,
+        where: str | None = None,
+        why: str | None = None,
+        fix: str | None = None,
+    ) -> None:
+        self.code = code
+        self._facts = {"what": what, "where": where, "why": why, "fix": fix}
+        super().__init__(compose(code, what, where=where, why=why, fix=fix))
+
+    def locate(self, where: str) -> None:
+        """Add the user's line, for whoever catches the error and knows it; a line that is known already stays."""
+        if self._facts["where"] is None:
+            self._facts["where"] = where
+            self.args = (compose(self.code, **self._facts),)  # type: ignore[arg-type]
+
+
+def compose(code: str, what: str, *, where: str | None = None, why: str | None = None, fix: str | None = None) -> str:
+    """The text of an error or warning, one fact a line."""
+    if code not in CODES:
+        raise KeyError(f"{code} is not a row of minitorch.errors.CODES")
+    rows = [("where", where), ("why", why), ("instead", fix), ("more", f"docs/errors/{code}.md")]
+    return "\n".join([f"{code}: {what}", *(f"  {label}: {text}" for label, text in rows if text)])
+
+
+class TracedValueError(MinitorchError, TypeError):
+    """A traced value was used where a number is needed."""
+
+
+class TracingError(MinitorchError, RuntimeError):
+    """A trace met something that it cannot record."""
+
+
+class ArgumentError(MinitorchError, TypeError):
+    """A compiled function was called with something it cannot take."""
+
+
+class ShapeError(MinitorchError, ValueError):
+    """Shapes do not fit."""
+
+
+class DTypeError(MinitorchError, TypeError):
+    """Element types do not fit."""
+
+
+class FeedError(MinitorchError, ValueError):
+    """A session was fed something wrong, or too little."""
+
+
+class FetchError(MinitorchError, ValueError):
+    """A session was asked for something it does not have."""
+
+
+class AutogradError(MinitorchError, RuntimeError):
+    """A gradient cannot be computed."""
+
+
+class NonFiniteError(MinitorchError, FloatingPointError):
+    """`minitorch.debug.check_nan` found a NaN or an infinity."""
+
+
+class GraphError(MinitorchError, ValueError):
+    """A graph breaks a rule of the intermediate representation."""
+
+
+class ParseError(GraphError):
+    """The text of a graph cannot be read; `line` is its line number, from 1."""
+
+    def __init__(self, what: str, line: int, *, fix: str | None = None) -> None:
+        self.line = line
+        super().__init__("MT602", f"line {line}: {what}", fix=fix)
+
+
+class TracingWarning(UserWarning):
+    """Something that a trace does once, not at every call."""

@@ -1,0 +1,224 @@
+"""Arithmetic of two operands, add, div, remainder, pow, ..., and Python's operators for it.
+
+Operands are promoted to a common type (`operands.promote`) and broadcast. Larger and smaller are in `selection`,
+comparisons and bits in `comparison`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import primitives as P
+from ..dtypes import DType
+from ..errors import DTypeError
+from ..interpreters import bind
+from ..tensor import Tensor
+from .elementwise import reciprocal, rsqrt, sqrt, square
+from .formulas import unit_sign
+from .operands import Number, Operand, is_operand, like, promote, promote_floats, require_number, widened
+
+__all__ = [
+    "add",
+    "div",
+    "divide",
+    "floor_divide",
+    "fmod",
+    "mul",
+    "multiply",
+    "pow",
+    "remainder",
+    "sub",
+    "subtract",
+    "true_divide",
+]
+METHODS = tuple(__all__)
+
+
+# The four operations ----------------------------------------------------------------------------------------
+
+
+def _scaled(name: str, other: Operand, alpha: Number, dtype: DType) -> Operand:
+    if dtype.category != "float" and isinstance(alpha, float):
+        raise DTypeError("MT202", f"{name}: alpha={alpha} is no integer, and the operands are {dtype.name}")
+    return mul(other, alpha)
+
+
+def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
+    """The sum of two tensors or numbers, the second times `alpha`; of two bools, their or.
+
+    Raises:
+        ShapeError: ``MT201`` if the shapes do not broadcast.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.add(mt.tensor([1, 2]), 0.5)
+        tensor([1.5000, 2.5000])
+    """
+    a, b = promote(input, other)
+    return P.add(a, b) if alpha == 1 else P.add(*promote(a, _scaled("add", b, alpha, a.dtype)))
+
+
+def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
+    """The difference of two tensors or numbers, the second times `alpha`. Not for two bools.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1, 2]) - mt.tensor([[1], [2]])
+        tensor([[ 0,  1],
+                [-1,  0]])
+    """
+    a, b = promote(input, other)
+    return P.sub(a, b) if alpha == 1 else P.sub(*promote(a, _scaled("sub", b, alpha, a.dtype)))
+
+
+def mul(input: Operand, other: Operand) -> Tensor:
+    """The product of two tensors or numbers; of two bools, their and.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1, 2]) * mt.tensor([3.0, 4.0])
+        tensor([3., 8.])
+    """
+    return P.mul(*promote(input, other))
+
+
+def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> Tensor:
+    """The quotient of two tensors or numbers; a float, unless it is rounded.
+
+    Args:
+        input: the dividend.
+        other: the divisor.
+        rounding_mode: None, ``"trunc"`` (towards zero, as in C) or ``"floor"`` (down, as Python's ``//``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([-7, 7])
+        >>> x / 2, mt.div(x, 2, rounding_mode="trunc"), mt.div(x, 2, rounding_mode="floor")
+        (tensor([-3.5000,  3.5000]), tensor([-3,  3]), tensor([-4,  3]))
+    """
+    if rounding_mode is None:
+        return P.div(*promote_floats(input, other))
+    if rounding_mode == "floor":
+        return floor_divide(input, other)
+    if rounding_mode != "trunc":
+        raise ValueError(f"div: rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
+    a, b = promote(input, other)
+    if a.dtype.is_floating_point:
+        return P.trunc(P.div(a, b))
+    down = floor_divide(a, b)
+    too_low = P.bitwise_and(P.less(down, like(0, a)), P.bitwise_not(P.equal(P.mul(down, b), a)))
+    return P.add(down, P.cast(too_low, dtype=a.dtype))
+
+
+def floor_divide(input: Operand, other: Operand) -> Tensor:
+    """The quotient rounded down, as Python's ``//``.
+
+    Of integers divided by zero it is 0, where PyTorch raises: a compiled graph cannot stop in the middle.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([7, -7]) // 2, mt.tensor([7.5]) // 2
+        (tensor([ 3, -4]), tensor([3.]))
+    """
+    a, b = promote(input, other)
+    require_number(a, "floor_divide")
+    return P.floor_divide(a, b)
+
+
+def remainder(input: Operand, other: Operand) -> Tensor:
+    """What `floor_divide` leaves, with the sign of the divisor, as Python's ``%``; of integers modulo zero, 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([7, -7]) % 3
+        tensor([1, 2])
+    """
+    a, b = promote(input, other)
+    require_number(a, "remainder")
+    return P.remainder(a, b)
+
+
+def fmod(input: Operand, other: Operand) -> Tensor:
+    """What division towards zero leaves, with the sign of the dividend, as in C.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.fmod(mt.tensor([7, -7]), 3)
+        tensor([ 1, -1])
+    """
+    a, b = promote(input, other)
+    require_number(a, "fmod")
+    if a.dtype.is_floating_point:  # exact: of two numbers >= 0, both remainders are the same
+        s = unit_sign(a)
+        return P.mul(s, P.remainder(P.mul(s, a), P.absolute(b)))
+    rest = P.remainder(a, b)
+    zero = like(0, a)
+    apart = P.bitwise_xor(P.less(rest, zero), P.less(a, zero))
+    return P.where(P.bitwise_and(apart, P.bitwise_not(P.equal(rest, zero))), P.sub(rest, b), rest)
+
+
+# Powers -----------------------------------------------------------------------------------------------------
+
+# Exponents with a shorter way (the ones that PyTorch has one for): cheaper, and with a simpler gradient.
+_SHORT_POWERS: dict[Number, Callable[[Tensor], Tensor]] = {
+    2: square,
+    3: widened(lambda x: P.mul(square(x), x)),
+    0.5: sqrt,
+    -0.5: rsqrt,
+    -1: reciprocal,
+}
+
+
+def pow(input: Operand, exponent: Operand) -> Tensor:
+    """The first operand to the power of the second, as Python's ``**``.
+
+    Raises:
+        ValueError: for integers to the power of a negative Python integer (the results are fractions).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1.0, 2.0, 3.0]) ** 2, 2 ** mt.tensor([1, 2, 3])
+        (tensor([1., 4., 9.]), tensor([2, 4, 8]))
+    """
+    if isinstance(input, Tensor) and isinstance(exponent, (int, float)):
+        is_float = input.dtype.is_floating_point
+        if isinstance(exponent, int) and exponent < 0 and not is_float:
+            raise ValueError(f"integers to the power {exponent} are fractions; use x.float() ** {exponent}")
+        if exponent in _SHORT_POWERS and (is_float or type(exponent) is int):
+            return _SHORT_POWERS[exponent](input)
+    a, b = promote(input, exponent)
+    require_number(a, "pow")
+    return P.power(a, b)
+
+
+# PyTorch's other names for the same functions.
+multiply, subtract, divide, true_divide = mul, sub, div, div
+
+
+# Operators --------------------------------------------------------------------------------------------------
+
+
+def _operators(name: str, function: Callable[..., Tensor], primitive: P.Primitive | None = None) -> dict[str, Any]:
+    """``__add__`` and ``__radd__`` from `add`. With `primitive`, two tensors of one type go straight to it."""
+
+    def forward(self: Tensor, other: Any) -> Any:
+        if primitive is not None and isinstance(other, Tensor) and self._value.dtype is other._value.dtype:
+            return bind(primitive, (self, other))
+        return function(self, other) if is_operand(other) else NotImplemented
+
+    def reflected(self: Tensor, other: Any) -> Any:
+        return function(other, self) if is_operand(other) else NotImplemented
+
+    return {f"__{name}__": forward, f"__r{name}__": reflected}
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    **_operators("add", add, P.add),
+    **_operators("sub", sub, P.sub),
+    **_operators("mul", mul, P.mul),
+    **_operators("truediv", div),
+    **_operators("floordiv", floor_divide),
+    **_operators("mod", remainder),
+    **_operators("pow", pow),
+}

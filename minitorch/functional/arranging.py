@@ -1,0 +1,357 @@
+"""Elements put in other places: tensors joined, repeated, turned, padded, laid on diagonals or cut to
+triangles.
+
+Nothing here is a view. Reshaping is in `minitorch.functional.shaping`, taking parts in
+`minitorch.functional.parts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from .. import primitives as P
+from ..dtypes import int64
+from ..interpreters import concrete
+from ..primitives.elementwise import scalar
+from ..tensor import Tensor
+from .operands import from_array, promote_all, wrap_dim
+from .parts import diagonal as diagonal_of
+from .parts import part
+from .shaping import Ints, atleast_1d, atleast_2d, flatten, ints, unsqueeze
+
+METHODS = (
+    "flip",
+    "fliplr",
+    "flipud",
+    "roll",
+    "repeat",
+    "tile",
+    "repeat_interleave",
+    "diag",
+    "diag_embed",
+    "tril",
+    "triu",
+)
+
+__all__ = [
+    *(name for name in METHODS if name != "repeat"),
+    *("cat", "concat", "concatenate", "stack", "hstack", "vstack", "row_stack", "meshgrid", "pad"),
+]
+
+# Joined ---------------------------------------------------------------------------------------------------
+
+
+def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors one after another along a dimension; of different types, in the type that holds all.
+
+    Raises:
+        ShapeError: if another dimension differs, or there are no tensors (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.cat([mt.tensor([1, 2]), mt.tensor([0.5])])
+        tensor([1.0000, 2.0000, 0.5000])
+    """
+    given = promote_all(*tensors) if tensors else ()
+    # An empty tensor of one dimension fits everywhere: that is how loops in PyTorch programs begin.
+    joined = [tensor for tensor in given if tensor.shape != (0,)] or list(given[:1])
+    return P.concatenate(*joined, dim=wrap_dim(dim, joined[0].ndim) if joined else 0)
+
+
+concat = concatenate = cat
+
+
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """Tensors of one shape side by side, along a new dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.stack([mt.tensor([1, 2]), mt.tensor([3, 4])], dim=1)
+        tensor([[1, 3],
+                [2, 4]])
+    """
+    return cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
+
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """`cat` along the second dimension; along the only one, for tensors of one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.hstack([mt.zeros(2, 1), mt.zeros(2, 3)]).shape
+        (2, 4)
+    """
+    rows = [atleast_1d(tensor) for tensor in tensors]
+    return cat(rows, 0 if rows[0].ndim == 1 else 1)
+
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """`cat` along the first dimension, of tensors of at least two.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.vstack([mt.zeros(3), mt.ones(3)])
+        tensor([[0., 0., 0.],
+                [1., 1., 1.]])
+    """
+    return cat([atleast_2d(tensor) for tensor in tensors])
+
+
+row_stack = vstack
+
+
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """The coordinates of a grid, from those along each axis; ``"xy"`` exchanges the first two dimensions.
+
+    Example:
+        >>> import minitorch as mt
+        >>> rows, columns = mt.meshgrid(mt.tensor([1, 2]), mt.tensor([3, 4, 5]), indexing="ij")
+        >>> columns
+        tensor([[3, 4, 5],
+                [3, 4, 5]])
+    """
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f'meshgrid: indexing is "ij" or "xy", not {indexing!r}')
+    axes = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)) else list(tensors)
+    places = list(range(len(axes)))
+    if indexing == "xy" and len(axes) > 1:
+        places[:2] = [1, 0]
+    shape = [0] * len(axes)
+    for axis, place in zip(axes, places, strict=True):
+        shape[place] = axis.numel()
+    return tuple(
+        P.expand(P.reshape(axis, shape=(axis.numel(), *(1,) * (len(axes) - place - 1))), shape=tuple(shape))
+        for axis, place in zip(axes, places, strict=True)
+    )
+
+
+# Turned ---------------------------------------------------------------------------------------------------
+
+
+def flip(x: Tensor, *dims: Any) -> Tensor:
+    """Some dimensions read backwards.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(3).flip(0)
+        tensor([2, 1, 0])
+    """
+    return P.flip(x, dims=tuple([wrap_dim(dim, x.ndim) for dim in ints(dims)]))
+
+
+def _flipper(name: str, dim: int, what: str) -> Callable[[Tensor], Tensor]:
+    def function(x: Tensor) -> Tensor:
+        if x.ndim <= dim:
+            raise RuntimeError(f"{name} needs at least {dim + 1} dimensions, not {x.spec}")
+        return P.flip(x, dims=(dim,))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {what} in reverse order.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).{name}().tolist()
+        {[[3, 4], [1, 2]] if dim == 0 else [[2, 1], [4, 3]]}
+    """
+    return function
+
+
+flipud = _flipper("flipud", 0, "rows")
+fliplr = _flipper("fliplr", 1, "columns")
+
+
+def roll(x: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
+    """Elements moved along dimensions; what leaves at the end comes in at the beginning.
+
+    Without `dims`, the elements are moved as if they were in one row.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(5).roll(2)
+        tensor([3, 4, 0, 1, 2])
+    """
+    if dims is None:
+        return P.reshape(roll(P.reshape(x, shape=(x.numel(),)), shifts, 0), shape=x.shape)
+    amounts, axes = ints((shifts,)), ints((dims,))
+    if len(amounts) != len(axes):
+        raise RuntimeError(f"roll: {len(amounts)} shifts for {len(axes)} dims")
+    for amount, axis in zip(amounts, axes, strict=True):
+        dim = wrap_dim(axis, x.ndim)
+        length = x.shape[dim]
+        cut = -amount % length if length else 0
+        if cut:
+            x = P.concatenate(part(x, dim, cut, length), part(x, dim, 0, cut), dim=dim)
+    return x
+
+
+# Repeated -------------------------------------------------------------------------------------------------
+
+
+def repeat(x: Tensor, *repeats: Any) -> Tensor:
+    """The whole tensor several times along each dimension; more numbers than dimensions add dimensions in
+    front.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+    """
+    times = ints(repeats)
+    if len(times) < x.ndim or min(times, default=0) < 0:
+        raise RuntimeError(f"repeat: {list(times)} must give a number from 0 up for each dimension of {x.spec}")
+    shape = (1,) * (len(times) - x.ndim) + x.shape
+    split = tuple(length for old in shape for length in (1, old))
+    repeated = tuple(length for pair in zip(times, shape, strict=True) for length in pair)
+    result = tuple(number * old for number, old in zip(times, shape, strict=True))
+    return P.reshape(P.expand(P.reshape(x, shape=split), shape=repeated), shape=result)
+
+
+def tile(x: Tensor, *dims: Any) -> Tensor:
+    """As `repeat`, but missing numbers at the front are 1.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).tile(2)
+        tensor([[1, 2, 1, 2],
+                [3, 4, 3, 4]])
+    """
+    times = ints(dims)
+    return repeat(x, (1,) * (x.ndim - len(times)) + times)
+
+
+def repeat_interleave(
+    x: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each slice along a dimension several times in a row; without a dimension, each element.
+
+    A tensor of `repeats` says how often for each slice; the shape of the result then depends on data, so that
+    a graph cannot contain it (``MT103``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1, 2]).repeat_interleave(2), mt.tensor([1, 2]).repeat_interleave(mt.tensor([0, 3]))
+        (tensor([1, 1, 2, 2]), tensor([2, 2, 2]))
+    """
+    if dim is None:
+        x, dim = P.reshape(x, shape=(x.numel(),)), 0
+    dim = wrap_dim(dim, x.ndim)
+    length = x.shape[dim]
+    if not isinstance(repeats, Tensor):
+        wide = unsqueeze(x, dim + 1)
+        times = as_int(repeats)
+        return flatten(P.expand(wide, shape=(*x.shape[: dim + 1], times, *x.shape[dim + 1 :])), dim, dim + 1)
+    # Data from here on: how long the result is follows from the values of `repeats`.
+    fix = "repeat by an int, or compute the positions outside and pass them to index_select"
+    counts = concrete(repeats, "repeat_interleave with a tensor of repeats", "MT103", fix).reshape(-1)
+    if len(counts) not in (1, length):
+        raise RuntimeError(f"repeat_interleave: {len(counts)} repeats for {length} slices")
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeat_interleave: repeats cannot be negative")
+    positions = np.repeat(np.arange(length), np.broadcast_to(counts, (length,)))
+    if output_size is not None and output_size != len(positions):
+        raise RuntimeError(f"repeat_interleave: the result has length {len(positions)}, output_size is {output_size}")
+    moved = P.permute(x, dims=(dim, *(axis for axis in range(x.ndim) if axis != dim)))
+    order = (*range(1, dim + 1), 0, *range(dim + 1, x.ndim))
+    return P.permute(P.gather(moved, from_array(positions)), dims=order)
+
+
+# Padded, on diagonals, in triangles -----------------------------------------------------------------------
+
+
+def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """A value put before and after the elements, as `torch.nn.functional.pad`; negative amounts cut off.
+
+    Args:
+        x: the tensor.
+        pad: before and after, in pairs: first for the last dimension, then for the one before it, and so on.
+        mode: only ``"constant"``.
+        value: what to put there, 0 by default.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.pad(mt.tensor([1, 2]), (1, 2), value=7)
+        tensor([7, 1, 2, 7, 7])
+    """
+    amounts = ints((pad,))
+    if mode != "constant":
+        raise NotImplementedError(f'pad: the mode {mode!r} is not available, only "constant" is')
+    if len(amounts) % 2 or len(amounts) > 2 * x.ndim:
+        raise RuntimeError(f"pad: {list(amounts)} does not give pairs for at most {x.ndim} dimensions")
+    given = [*zip(amounts[::2], amounts[1::2], strict=True)]
+    pairs = [(0, 0)] * (x.ndim - len(given)) + given[::-1]
+    if min(amounts, default=0) < 0:
+        start = tuple(max(0, -before) for before, _ in pairs)
+        stop = tuple(length - max(0, -after) for length, (_, after) in zip(x.shape, pairs, strict=True))
+        x = P.slice_(x, start=start, stop=stop, step=(1,) * x.ndim)
+    padding = tuple((max(0, before), max(0, after), 0) for before, after in pairs)
+    return P.pad(x, padding=padding, value=0 if value is None else value)
+
+
+def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """Matrices with the elements of the last dimension on a diagonal, and zeros elsewhere.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1, 2]).diag_embed()
+        tensor([[1, 0],
+                [0, 2]])
+    """
+    first, second = wrap_dim(dim1, x.ndim + 1), wrap_dim(dim2, x.ndim + 1)
+    if first == second:
+        raise RuntimeError(f"diag_embed: the dimensions must differ, both are {first}")
+    *batch, length = x.shape
+    side = length + abs(offset)
+    # In a row, neighbours on the diagonal of a side x side matrix are side + 1 apart: pad between them.
+    before = offset if offset >= 0 else -offset * side
+    covered = (length - 1) * (side + 1) + 1 if length else 0
+    flat = P.pad(x, padding=(*((0, 0, 0),) * len(batch), (before, side * side - before - covered, side)), value=0)
+    matrices = P.reshape(flat, shape=(*batch, side, side))
+    order = list(range(len(batch)))
+    for place, axis in sorted(((first, len(batch)), (second, len(batch) + 1))):
+        order.insert(place, axis)
+    return P.permute(matrices, dims=tuple(order))
+
+
+def diag(x: Tensor, diagonal: int = 0) -> Tensor:
+    """The diagonal of a matrix, or the matrix with a vector on its diagonal.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).diag(), mt.tensor([5]).diag(1)
+        (tensor([1, 4]), tensor([[0, 5],
+                [0, 0]]))
+    """
+    if x.ndim not in (1, 2):
+        raise RuntimeError(f"diag takes a vector or a matrix, not {x.spec}")
+    return diag_embed(x, diagonal) if x.ndim == 1 else diagonal_of(x, diagonal)
+
+
+def _triangle(name: str, side: str) -> Callable[..., Tensor]:
+    def function(x: Tensor, diagonal: int = 0) -> Tensor:
+        if x.ndim < 2:
+            raise RuntimeError(f"{name} is for matrices and batches of them, not for {x.spec}")
+        rows, columns = x.shape[-2:]
+        row = P.reshape(P.iota(size=rows, dtype=int64), shape=(rows, 1))
+        column = P.iota(size=columns, dtype=int64)
+        edge = P.add(row, P.constant(value=diagonal, shape=(), dtype=int64))
+        inside = P.less_equal(column, edge) if name == "tril" else P.less_equal(edge, column)
+        return P.where(inside, x, scalar(0, x))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The matrix with zeros {side} a diagonal; `diagonal` counts diagonals to the right.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).{name}().tolist()
+        {[[1, 0], [3, 4]] if name == "tril" else [[1, 2], [0, 4]]}
+    """
+    return function
+
+
+tril = _triangle("tril", "above")
+triu = _triangle("triu", "below")

@@ -1,0 +1,133 @@
+"""Conversions between element types: `to`, `float`, `long`, ... and `clone`.
+
+They are methods, for a tensor that has the type already returns itself. Conversions to Python and NumPy are in
+`conversion`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .. import dtypes
+from .. import primitives as P
+from ..dtypes import DType
+from ..tensor import Tensor
+from .operands import to_dtype
+
+__all__ = ["clone", "finfo", "iinfo"]
+
+# Methods that convert, and the types they convert to.
+_CONVERSIONS: dict[str, DType] = {
+    "bool": dtypes.bool_,
+    "byte": dtypes.uint8,
+    "char": dtypes.int8,
+    "short": dtypes.int16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+}
+METHODS = ("clone", "contiguous", "is_contiguous", "to", "type", "type_as")
+
+
+def clone(input: Tensor) -> Tensor:
+    """A copy with its own memory; gradients flow through it.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([1.0, 2.0])
+        >>> y = x.clone()
+        >>> y[0] = 5
+        >>> x
+        tensor([1., 2.])
+    """
+    return P.cast(input, dtype=input.dtype)
+
+
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself: the order of elements in memory is the engine's affair, and never changes a result."""
+    return input
+
+
+def is_contiguous(input: Tensor) -> bool:
+    """Whether the tensor behaves as one whose elements lie in order: always true (see `contiguous`)."""
+    return True
+
+
+def to(input: Tensor, target: Any = None, *, dtype: Any = None, copy: bool = False) -> Tensor:
+    """The tensor in another type; itself if it has that type, unless a copy is asked for.
+
+    Args:
+        input: the tensor.
+        target: an element type, a tensor whose type is meant, or ``"cpu"`` (where all tensors are).
+        dtype: the element type, by name.
+        copy: whether to copy in any case.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1.7, -1.7]).to(mt.int64)
+        tensor([ 1, -1])
+    """
+    if isinstance(target, Tensor):
+        target = target.dtype
+    elif isinstance(target, str) and target == "cpu":
+        target = None
+    wanted = next((dtypes.as_dtype(each) for each in (target, dtype) if each is not None), input.dtype)
+    return P.cast(input, dtype=wanted) if copy else to_dtype(input, wanted)
+
+
+def type(input: Tensor, dtype: Any = None) -> Any:
+    """The tensor in another type, or without an argument the name of its type.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.ones(1).type(), mt.ones(1).type(mt.int8)
+        ('minitorch.float32', tensor([1], dtype=minitorch.int8))
+    """
+    return repr(input.dtype) if dtype is None else to_dtype(input, dtypes.as_dtype(dtype))
+
+
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor in another one's type."""
+    return to_dtype(input, other.dtype)
+
+
+def finfo(dtype: Any) -> Any:
+    """What a float type can hold: ``max``, ``min``, ``eps``, ``tiny``, ``bits``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> float(mt.finfo(mt.float16).max), float(mt.finfo(mt.bfloat16).eps)
+        (65504.0, 0.0078125)
+    """
+    return ml_dtypes.finfo(dtypes.as_dtype(dtype).numpy)  # type: ignore[no-untyped-call]
+
+
+def iinfo(dtype: Any) -> Any:
+    """What an integer type can hold: ``max``, ``min``, ``bits``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.iinfo(mt.int8).min, mt.iinfo(mt.uint32).max
+        (-128, 4294967295)
+    """
+    return np.iinfo(dtypes.as_dtype(dtype).numpy)
+
+
+def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:
+    def convert(input: Tensor) -> Tensor:
+        return to_dtype(input, dtype)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"The tensor in {dtype.name}; itself if it has that type."
+    return convert
+
+
+# Not under their own names in this module: `float` is Python's here.
+OPERATORS = {name: _conversion(name, dtype) for name, dtype in _CONVERSIONS.items()}

@@ -1,0 +1,283 @@
+"""From tensors to Python, NumPy and text, and back through DLPack: where values leave the engine.
+
+Everything here needs the numbers themselves, and asks for them with `interpreters.concrete`. While a graph is
+recorded there are none, and the error says so: ``MT101`` for a branch, ``MT102`` for the rest. Only `repr`
+never fails: it shows a traced tensor by its shape, type and the inputs that it depends on.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ..autograd import detach
+from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
+from ..errors import DTypeError, compose
+from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
+from ..ir import Node, user_source, warn_user
+from ..tensor import Tensor
+from .layout import array_text, html_table, with_suffixes
+from .parts import unbind
+
+__all__ = ["from_dlpack"]
+
+METHODS = ("item", "numpy", "tolist")
+
+Array = np.ndarray[Any, Any]
+
+# To Python ------------------------------------------------------------------------------------------------
+
+
+def _one_number(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> Any:
+    if tensor.numel() != 1:
+        raise RuntimeError(f"{what} needs a tensor of one element, this one has the shape {list(tensor.shape)}")
+    number = concrete(tensor, what, code, fix).item()
+    return float(number) if tensor.dtype.is_floating_point else number
+
+
+def item(tensor: Tensor) -> bool | int | float:
+    """The one element of a tensor as a Python number.
+
+    Raises:
+        RuntimeError: if there is not exactly one element.
+        TracedValueError: while a graph is recorded (``MT102``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[2.5]]).item()
+        2.5
+    """
+    number: bool | int | float = _one_number(tensor, "item()")
+    return number
+
+
+def tolist(tensor: Tensor) -> Any:
+    """The elements as nested lists of Python numbers; a number, if there are no dimensions.
+
+    Raises:
+        TracedValueError: while a graph is recorded (``MT102``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+    """
+    array = concrete(tensor, "tolist()")
+    return (array.astype(np.float64) if tensor.dtype.is_floating_point else array).tolist()
+
+
+def _bool(tensor: Tensor) -> bool:
+    """Whether the one element is not zero; ``MT101`` while a graph is recorded."""
+    if tensor.numel() != 1:
+        raise RuntimeError(
+            f"whether a tensor of shape {list(tensor.shape)} is true is ambiguous: use x.any() or x.all() to "
+            "ask about its elements, x.numel() to ask whether it has any"
+        )
+    fix = "mt.where(condition, a, b), which computes both sides; or branch outside, before the call or on its result"
+    return bool(_one_number(tensor, "a branch (if, while, assert, and, or, not, in)", "MT101", fix))
+
+
+def _index(tensor: Tensor) -> int:
+    """The one element of an integer tensor, for `range`, slices of lists and the like."""
+    if tensor.numel() != 1 or tensor.dtype.is_floating_point:
+        raise TypeError(f"only an integer tensor of one element can be an index, not {tensor.spec}")
+    fix = "pass it as a plain int: each value is compiled for itself; or gather, which takes traced positions"
+    return int(_one_number(tensor, "a Python int (range, a size, a slice, a list's index)", fix=fix))
+
+
+def _number(kind: type) -> Callable[[Tensor], Any]:
+    return lambda tensor: kind(_one_number(tensor, f"{kind.__name__}()"))
+
+
+def _iterate(tensor: Tensor) -> Iterator[Tensor]:
+    """The slices along the first dimension."""
+    if tensor.ndim == 0:
+        raise TypeError(f"iteration over a 0-dimensional tensor, {tensor.spec}: it holds one number, and has no parts")
+    return iter(unbind(tensor))
+
+
+def _contains(tensor: Tensor, element: Any) -> bool:
+    """Whether some element equals a number, or the elements of a tensor that broadcasts."""
+    return bool((tensor == element).any())
+
+
+# To NumPy -------------------------------------------------------------------------------------------------
+
+
+def numpy(tensor: Tensor) -> Array:
+    """An array that shares the tensor's memory: writes to one are seen in the other.
+
+    The result of `expand` shows one element several times; its array is read-only.
+
+    Raises:
+        RuntimeError: if the tensor requires a gradient, whose history would be lost; use ``x.detach()``.
+        TracedValueError: while a graph is recorded (``MT102``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.zeros(2)
+        >>> x.numpy()[0] = 5
+        >>> x
+        tensor([5., 0.])
+    """
+    return _shared(tensor, "numpy()").view()
+
+
+def _shared(tensor: Tensor, what: str, error: type[Exception] = RuntimeError, fix: str | None = None) -> Array:
+    if tensor._requires_grad and is_grad_enabled():
+        raise error(f"{what} on a tensor that requires a gradient would lose its history: use x.detach() first")
+    return concrete(tensor, what, fix=fix)
+
+
+def _array(tensor: Tensor, dtype: Any = None, copy: bool | None = None) -> Array:
+    """The tensor as an array, for `numpy.asarray` and functions of NumPy."""
+    fix = "use minitorch's own function, which can be recorded (mt.sin for np.sin); or return the tensor"
+    return np.array(_shared(tensor, "a conversion to NumPy", fix=fix), dtype, copy=copy)
+
+
+# DLPack ---------------------------------------------------------------------------------------------------
+
+
+def _dlpack(tensor: Tensor, **request: Any) -> Any:
+    """A DLPack capsule of the tensor's memory, for `from_dlpack` of other libraries."""
+    if tensor.dtype.numpy.kind not in "biuf":
+        raise BufferError(f"{tensor.dtype.name} cannot leave through DLPack: NumPy does not export it; use x.float()")
+    return _shared(tensor, "DLPack", BufferError).__dlpack__(**request)
+
+
+def _dlpack_device(tensor: Tensor) -> tuple[int, int]:
+    """Where the memory is: the CPU."""
+    return (1, 0)
+
+
+def from_dlpack(source: Any) -> Tensor:
+    """A tensor on the memory of another library's array (PyTorch, JAX, NumPy ...), without a copy.
+
+    Raises:
+        DTypeError: if NumPy cannot import the element type (``MT202``).
+
+    Example:
+        >>> import minitorch as mt, numpy as np
+        >>> array = np.zeros(2)
+        >>> x = mt.from_dlpack(array)
+        >>> array[0] = 1
+        >>> x
+        tensor([1., 0.], dtype=minitorch.float64)
+    """
+    if not hasattr(source, "__dlpack__"):
+        raise TypeError(f"from_dlpack takes an object with __dlpack__, not {type(source).__name__}")
+    try:
+        array = np.from_dlpack(source)
+        as_dtype(array.dtype)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise DTypeError(
+            "MT202",
+            f"from_dlpack: this {type(source).__name__} cannot be imported ({error})",
+            why="memory is taken over through NumPy, on the CPU, for the types that both have",
+            fix="convert it first, e.g. to float32 on the CPU without a gradient",
+        ) from None
+    return Tensor(array)
+
+
+# To text --------------------------------------------------------------------------------------------------
+
+
+def _visible(tensor: Tensor) -> Array | None:
+    """The tensor's values if they can be shown now, without an error and without changing a recording."""
+    value, staging = tensor._value, current_staging()
+    if staging is None:
+        return value if isinstance(value, np.ndarray) else None
+    if staging.defers:
+        ours = isinstance(value, np.ndarray) or (isinstance(value, Node) and value.trace is staging.trace)
+        return concrete(tensor, "repr") if ours else None
+    return value if isinstance(value, np.ndarray) and not staging._written(tensor._root) else None
+
+
+def _hidden_text(tensor: Tensor) -> str:
+    """What can be said of a tensor without a value."""
+    value, staging = tensor._value, current_staging()
+    if isinstance(value, np.ndarray) and staging is not None:
+        return f"Tensor(traced {tensor.spec}, `{staging.name_of(tensor)}` after an in-place write)"
+    if not isinstance(value, Node):
+        return f"Tensor({tensor.spec}, without a value)"
+    if isinstance(value.trace, Trace) and value.trace.is_definition:
+        return f"Tensor(in a graph: {tensor.spec}, depends on {origins_text(value)})"
+    ended = "" if staging is not None and value.trace is staging.trace else ", its trace has ended"
+    return f"Tensor(traced {tensor.spec}, depends on {origins_text(value)}{ended})"
+
+
+def _history(tensor: Tensor) -> list[str]:
+    if tensor._entry is not None:
+        return [f"grad_fn=<{tensor._entry.primitive.name}>"]
+    return ["requires_grad=True"] if tensor._requires_grad else []
+
+
+def _repr(tensor: Tensor) -> str:
+    """The values as PyTorch prints them; of a traced tensor, what is known of it."""
+    array = _visible(tensor)
+    if array is None:
+        return _hidden_text(tensor)
+    usual = (DEFAULT_FLOAT,) if array.size == 0 else (DEFAULT_FLOAT, DEFAULT_INT, bool_)
+    facts = [f"size={tensor.shape}"] if array.size == 0 and array.ndim != 1 else []
+    facts += [] if tensor.dtype in usual else [f"dtype={tensor.dtype}"]
+    prefix = "tensor("
+    return with_suffixes(prefix + array_text(array, len(prefix)), facts + _history(tensor), len(prefix))
+
+
+def _text(tensor: Tensor) -> str:
+    if _visible(tensor) is None and (staging := current_staging()) is not None:
+        made = f", {made_by(tensor._value)}," if isinstance(tensor._value, Node) else ""
+        warn_user(
+            compose(
+                "MT105",
+                f"a traced {tensor.spec}{made} is turned into text",
+                where=str(user_source()),
+                why=f"{staging.trace.name} is being recorded into a graph: this line runs once, now, and not at each "
+                "run of the graph; and there is no value to show yet",
+                fix=staging.remedy,
+            )
+        )
+    return _repr(tensor)
+
+
+def _str(tensor: Tensor) -> str:
+    """As `repr`; while a graph is recorded, with a warning (``MT105``), since it happens once."""
+    return _text(tensor)
+
+
+def _format(tensor: Tensor, spec: str) -> str:
+    """A 0-dimensional tensor is formatted like its number, any other one has no format but its text."""
+    if tensor.ndim == 0 and (spec or _visible(tensor) is not None):
+        return format(item(tensor), spec)
+    if spec:
+        raise TypeError(f"the format {spec!r} is for one number, not for a tensor of shape {list(tensor.shape)}")
+    return _text(tensor)
+
+
+def _repr_html(tensor: Tensor) -> str:
+    """What a notebook shows: shape, type and values; a table if it is small, the text otherwise."""
+    array = _visible(tensor)
+    facts = [f"shape {list(tensor.shape)}", tensor.dtype.name, *_history(tensor)]
+    table = None if array is None else html_table(array, ", ".join(facts))
+    return table or f"<div><code>{html.escape(', '.join(facts))}</code></div><pre>{html.escape(_repr(tensor))}</pre>"
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "__bool__": _bool,
+    "__index__": _index,
+    **{f"__{kind.__name__}__": _number(kind) for kind in (int, float, complex)},
+    "__iter__": _iterate,
+    "__contains__": _contains,
+    "__array__": _array,
+    "__dlpack__": _dlpack,
+    "__dlpack_device__": _dlpack_device,
+    "__repr__": _repr,
+    "__str__": _str,
+    "__format__": _format,
+    "_repr_html_": _repr_html,
+}
+
+PROPERTIES: dict[str, Callable[[Tensor], Any]] = {"data": detach}

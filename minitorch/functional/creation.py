@@ -1,0 +1,255 @@
+"""Making tensors from nothing: `zeros`, `full`, `arange`, `eye`, ...
+
+They go through primitives, so that a trace records how they are made. Tensors of given data are made in `data`,
+random ones in `random`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import primitives as P
+from ..dtypes import DType
+from ..interpreters import concrete
+from ..ir import Shape
+from ..tensor import Tensor
+from .data import leaf, tensor
+from .operands import Number, number, to_dtype
+
+__all__ = [
+    "arange",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
+
+
+# One number everywhere --------------------------------------------------------------------------------------
+
+
+def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
+    """A shape given as ``f(2, 3)`` or ``f((2, 3))``."""
+    lengths = size[0] if len(size) == 1 and isinstance(size[0], Sequence) else size
+    try:
+        shape = tuple(length.__index__() for length in lengths)
+    except AttributeError:
+        raise TypeError(f"{name}: a size is made of ints, not {tuple(lengths)!r}") from None
+    if any(length < 0 for length in shape):
+        raise ValueError(f"{name}: a length cannot be negative: {shape}")
+    return shape
+
+
+def full(size: int | Sequence[int], fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with one number (or the value of a 0-dimensional tensor) in every element.
+
+    Raises:
+        ValueError: if the number does not fit the type.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.full((2, 2), 3.5)
+        tensor([[3.5000, 3.5000],
+                [3.5000, 3.5000]])
+    """
+    shape = as_shape("full", (size,))
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(fill_value, Tensor):  # the cast makes it dense
+        return leaf(P.cast(P.expand(fill_value, shape=shape), dtype=wanted or fill_value.dtype), requires_grad)
+    value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
+    if not isinstance(value, dtypes.PYTHON_NUMBERS):
+        raise TypeError(f"full: the value is a number or a 0-dimensional tensor, not {type(value).__name__}")
+    wanted = wanted or dtypes.PYTHON_TYPES[type(value)]
+    return leaf(P.constant(value=_fitting(value, wanted), shape=shape, dtype=wanted), requires_grad)
+
+
+def _fitting(value: Number, dtype: DType) -> Number:
+    """The number as the type stores it.
+
+    Raises:
+        ValueError: if it does not fit.
+    """
+    if dtype.category == "float":
+        return float(value)
+    if dtype.category == "bool":
+        return bool(value)
+    bounds = np.iinfo(dtype.numpy)
+    if not (bounds.min or -bounds.max) <= value <= bounds.max:  # also refuses NaN
+        raise ValueError(f"{value} does not fit {dtype.name}")
+    return int(value) % (bounds.max + 1) if value < 0 and not dtype.is_signed else int(value)
+
+
+def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
+    """`zeros` and `zeros_like`, and their sisters."""
+
+    def create(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
+        return leaf(P.constant(value=value, shape=as_shape(name, size), dtype=kind), requires_grad)
+
+    def create_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+        kind = input.dtype if dtype is None else dtypes.as_dtype(dtype)
+        return leaf(P.constant(value=value, shape=input.shape, dtype=kind), requires_grad)
+
+    create.__doc__ = f"""A tensor {doc}, float32 unless `dtype` says otherwise.
+
+    The size is given as ints or as one tuple.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.{name}(2, 3), mt.{name}((0,)).shape
+        {example}
+    """
+    create_like.__doc__ = f"""A tensor {doc}, with the shape and type of another one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.{name}_like(mt.tensor([[1, 2]])).dtype
+        minitorch.int64
+    """
+    for function, public in ((create, name), (create_like, f"{name}_like")):
+        function.__name__ = function.__qualname__ = public
+    return create, create_like
+
+
+zeros, zeros_like = _filled("zeros", 0, "of zeros", "(tensor([[0., 0., 0.],\n                [0., 0., 0.]]), (0,))")
+ones, ones_like = _filled("ones", 1, "of ones", "(tensor([[1., 1., 1.],\n                [1., 1., 1.]]), (0,))")
+# Every mode computes the same numbers, so there is no uninitialised memory to show.
+empty, empty_like = _filled(
+    "empty", 0, "to be written (it holds zeros)", "(tensor([[0., 0., 0.],\n                [0., 0., 0.]]), (0,))"
+)
+
+
+def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor with one number in every element, with the shape and type of another one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.full_like(mt.zeros(2), 7)
+        tensor([7., 7.])
+    """
+    return full(input.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+
+
+# Sequences --------------------------------------------------------------------------------------------------
+
+
+def arange(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from `start` up to, but not including, `end`; ``arange(end)`` starts from 0.
+
+    The type is int64 if all numbers are ints, else float32; numbers are computed in float64 and rounded once.
+
+    Raises:
+        ValueError: if the step is 0, or leads away from the end.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(5), mt.arange(1, 2, 0.25)
+        (tensor([0, 1, 2, 3, 4]), tensor([1.0000, 1.2500, 1.5000, 1.7500]))
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (
+        concrete(value, "the length of arange", "MT103").item() if isinstance(value, Tensor) else value
+        for value in (start, end, step)
+    )
+    whole = all(isinstance(value, (int, np.integer)) for value in (start, end, step))
+    if dtype is None:
+        kind = dtypes.DEFAULT_INT if whole else dtypes.DEFAULT_FLOAT
+    else:
+        kind = dtypes.as_dtype(dtype)
+    if step == 0 or (end - start) * step < 0:
+        raise ValueError(f"arange: the step {step} does not lead from {start} to {end}")
+    count = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
+    inner = dtypes.int64 if whole or kind.category == "int" else dtypes.float64
+    if inner is dtypes.int64:
+        start, step = int(start), int(step)
+    x = P.iota(size=int(count), dtype=inner)
+    if step != 1:
+        x = P.mul(x, number(step, inner))
+    if start != 0:
+        x = P.add(x, number(start, inner))
+    return leaf(to_dtype(x, kind), requires_grad)
+
+
+def linspace(start: Number, end: Number, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A number of evenly spaced values from `start` to `end`, both included.
+
+    Computed in float64 from the nearer end, so that both ends are exact.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.linspace(0, 1, 5)
+        tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    if steps < 0:
+        raise ValueError(f"linspace: the number of steps cannot be negative: {steps}")
+    kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
+    inner = dtypes.float64
+    step = number((end - start) / max(steps - 1, 1), inner)
+    index = P.iota(size=steps, dtype=inner)
+    from_start = P.add(number(float(start), inner), P.mul(step, index))
+    to_end = P.sub(number(float(end), inner), P.mul(step, P.sub(number(steps - 1, inner), index)))
+    near_start = P.less(index, number(max(steps / 2, 1), inner))
+    return leaf(to_dtype(P.where(near_start, from_start, to_end), kind), requires_grad)
+
+
+def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere, n by n or n by m.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.eye(2, 3)
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
+    """
+    rows, columns = as_shape("eye", (n, n if m is None else m))
+    kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
+    row = P.reshape(P.iota(size=rows, dtype=dtypes.int64), shape=(rows, 1))
+    return leaf(P.cast(P.equal(row, P.iota(size=columns, dtype=dtypes.int64)), dtype=kind), requires_grad)
+
+
+# Methods: like this tensor, but ... -------------------------------------------------------------------------
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of data, in this tensor's type."""
+    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of one number, in this tensor's type."""
+    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def new_zeros(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of zeros, in this tensor's type."""
+    return zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def new_ones(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of ones, in this tensor's type."""
+    return ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+
+
+def new_empty(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor to be written, in this tensor's type."""
+    return empty(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)

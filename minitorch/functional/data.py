@@ -1,0 +1,140 @@
+"""Tensors of given data: `tensor` copies it, `as_tensor` if it must, `from_numpy` never. In a trace it is a literal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from .. import primitives as P
+from ..autograd import no_grad
+from ..dtypes import DType
+from ..tensor import Tensor
+from .operands import from_array, operand, result_type, to_dtype
+
+__all__ = ["as_tensor", "from_numpy", "tensor"]
+METHODS: tuple[str, ...] = ()
+
+
+def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor that holds a copy of data, without history.
+
+    Args:
+        data: a number, a nested list or tuple of numbers, a NumPy array, a tensor, or a list of tensors to stack.
+        dtype: the element type. By default bool, int64 or float32 for Python numbers; arrays and tensors keep theirs.
+        requires_grad: whether `backward` shall reach the tensor.
+
+    Raises:
+        ValueError: if the lists are ragged, or a number does not fit the type.
+        TypeError: if the data is no numbers.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]])
+        tensor([[1, 2],
+                [3, 4]])
+        >>> mt.tensor([1, 2], dtype=mt.float32, requires_grad=True)
+        tensor([1., 2.], requires_grad=True)
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if not _holds_tensor(data):
+        return leaf(from_array(_array(data, wanted)), requires_grad)
+    with no_grad():
+        stacked = _stack(data)
+        return leaf(P.cast(stacked, dtype=wanted or stacked.dtype), requires_grad)
+
+
+def leaf(x: Tensor, requires_grad: bool) -> Tensor:
+    """A fresh tensor, as a leaf that requires a gradient if asked for."""
+    return x.requires_grad_() if requires_grad else x
+
+
+# The types of Python's bools, ints and floats, by NumPy's letter.
+_DEFAULTS = {"b": dtypes.bool_, "i": dtypes.DEFAULT_INT, "f": dtypes.DEFAULT_FLOAT}
+
+
+def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
+    """A fresh NumPy array of data, in the type that PyTorch would give it."""
+    try:
+        array = np.array(data)
+    except ValueError:
+        raise ValueError(
+            "the lists are ragged: all lists of one level must have one length, and hold things of one shape"
+        ) from None
+    if array.dtype.kind in "OuU" and array.dtype not in dtypes.BY_NUMPY:
+        if isinstance(first := _first_number(data), int):
+            raise ValueError(f"a number among the data, e.g. {first}, does not fit int64")
+        raise TypeError(f"a tensor holds numbers, not {type(first).__name__}: {first!r}")
+    if dtype is None:
+        dtype = dtypes.as_dtype(array.dtype.newbyteorder("="))
+        if type(_first_number(data)) in dtypes.PYTHON_TYPES or isinstance(_first_number(data), Sequence):
+            dtype = _DEFAULTS[array.dtype.kind]
+    elif dtype.category == "int" and array.dtype.kind == "i" and isinstance(data, (int, Sequence)) and array.size:
+        bounds, low, high = np.iinfo(dtype.numpy), int(array.min()), int(array.max())
+        if high > bounds.max or low < (bounds.min or -bounds.max):  # as PyTorch, which takes -1 for uint8
+            raise ValueError(f"the numbers from {low} to {high} do not fit {dtype.name}")
+    with np.errstate(all="ignore"):
+        return array.astype(dtype.numpy, copy=False)
+
+
+def _first_number(data: Any) -> Any:
+    while isinstance(data, Sequence) and len(data) and not isinstance(data, str):
+        data = data[0]
+    return data
+
+
+def _holds_tensor(data: Any) -> bool:
+    if isinstance(data, Tensor):
+        return True
+    return isinstance(data, (list, tuple)) and any(_holds_tensor(each) for each in data)
+
+
+def _stack(data: Any) -> Tensor:
+    """Nested lists in which some things are tensors, as one tensor of their common type."""
+    if not isinstance(data, (list, tuple)):
+        return operand(data)
+    parts = [_stack(each) for each in data]
+    if len({part.shape for part in parts}) > 1:
+        raise ValueError("a list of tensors of different shapes: " + ", ".join(str(part.spec) for part in parts))
+    dtype = result_type(*parts)
+    return P.concatenate(*[P.reshape(to_dtype(part, dtype), shape=(1, *part.shape)) for part in parts], dim=0)
+
+
+def as_tensor(data: Any, dtype: Any = None) -> Tensor:
+    """Data as a tensor: a tensor of the right type is returned as it is, an array of the right type shares its memory.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.ones(2)
+        >>> mt.as_tensor(x) is x, mt.as_tensor([1, 2]).dtype
+        (True, minitorch.int64)
+    """
+    if isinstance(data, Tensor):
+        return data if dtype is None else to_dtype(data, dtypes.as_dtype(dtype))
+    if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtypes.as_dtype(dtype).numpy):
+        return from_numpy(data)
+    return tensor(data, dtype=dtype)
+
+
+def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares an array's memory: a write to one is seen in the other.
+
+    Raises:
+        TypeError: if it is no array, or of a type that tensors do not have.
+
+    Example:
+        >>> import minitorch as mt, numpy as np
+        >>> array = np.zeros(2, np.float32)
+        >>> x = mt.from_numpy(array)
+        >>> array[0] = 7
+        >>> x
+        tensor([7., 0.])
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"from_numpy takes a NumPy array, not {type(ndarray).__name__}")
+    dtypes.as_dtype(ndarray.dtype)
+    if not ndarray.dtype.isnative:
+        raise TypeError("from_numpy: the array is not in this machine's byte order; use array.astype(...) first")
+    return Tensor(ndarray)

@@ -1,0 +1,144 @@
+"""Formulas for elementwise functions that are not primitives, on float tensors of one type.
+
+The obvious formulas lose digits (exp(x) - exp(-x) near 0), overflow on the way (x*x in asinh) or have no derivative
+where the function has one (abs in an odd function at 0); these do not. `elementwise` makes the public functions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from .. import dtypes
+from .. import primitives as P
+from ..tensor import Tensor
+from .operands import like, require_float, require_number, to_dtype
+
+_INTEGER_OF_SIZE = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+
+
+def signbit(x: Tensor) -> Tensor:
+    """Whether the sign bit of each number is set, also of -0.0."""
+    if not x.dtype.is_signed:
+        return P.constant(value=False, shape=x.shape, dtype=dtypes.bool_)
+    bits = P.bitcast(x, dtype=_INTEGER_OF_SIZE[x.dtype.itemsize])
+    return P.less(bits, like(0, bits))
+
+
+def unit_sign(x: Tensor) -> Tensor:
+    """1 or -1 with the sign of each number, 1 for 0.0 and -1 for -0.0.
+
+    An odd function can be had from its right half as ``s * f(s * x)``: exact for -0.0, and (unlike with abs) with the
+    right derivative at 0.
+    """
+    return P.where(signbit(x), like(-1, x), like(1, x))
+
+
+def logarithm(base: int) -> Callable[[Tensor], Tensor]:
+    """The logarithm to a base, divided in float64: for shorter types, log10(1000) is exactly 3."""
+
+    def formula(x: Tensor) -> Tensor:
+        wide = to_dtype(x, dtypes.float64)
+        return to_dtype(P.div(P.log(wide), like(math.log(base), wide)), x.dtype)
+
+    return formula
+
+
+def asin(x: Tensor) -> Tensor:
+    """The angle of the point with ordinate x on the right half of the unit circle."""
+    return P.atan2(x, _leg(x))
+
+
+def acos(x: Tensor) -> Tensor:
+    """The angle of the point with abscissa x on the upper half of the unit circle."""
+    return P.atan2(_leg(x), x)
+
+
+def _leg(x: Tensor) -> Tensor:
+    """The other leg of a right triangle with hypotenuse 1: sqrt(1 - x*x) without the cancellation."""
+    one = like(1, x)
+    return P.sqrt(P.mul(P.sub(one, x), P.add(one, x)))
+
+
+def sinh(x: Tensor) -> Tensor:
+    """(exp(x) - exp(-x)) / 2; expm1 leaves nothing to cancel near 0."""
+    return P.mul(like(0.5, x), P.sub(P.expm1(x), P.expm1(P.neg(x))))
+
+
+def cosh(x: Tensor) -> Tensor:
+    """(exp(x) + exp(-x)) / 2."""
+    return P.mul(like(0.5, x), P.add(P.exp(x), P.exp(P.neg(x))))
+
+
+def asinh(x: Tensor) -> Tensor:
+    """s * log1p(t + t / (r + sqrt(1 + r*r))) with t = |x| and r = 1/t: neither cancels near 0 nor overflows."""
+    s = unit_sign(x)
+    t = P.mul(s, x)
+    r = P.div(like(1, x), P.maximum(t, like(1e-18, x)))
+    root = P.sqrt(P.add(like(1, x), P.mul(r, r)))
+    return P.mul(s, P.log1p(P.add(t, P.div(t, P.add(r, root)))))
+
+
+def acosh(x: Tensor) -> Tensor:
+    """log1p(t + sqrt(t) * sqrt(t + 2)) with t = x - 1."""
+    t = P.sub(x, like(1, x))
+    return P.log1p(P.add(t, P.mul(P.sqrt(t), P.sqrt(P.add(t, like(2, x))))))
+
+
+def atanh(x: Tensor) -> Tensor:
+    """Half of log((1 + x) / (1 - x)), without forming the quotient."""
+    return P.mul(like(0.5, x), P.sub(P.log1p(x), P.log1p(P.neg(x))))
+
+
+def sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), with the exponent kept negative, so that neither the value nor the gradient overflows."""
+    one, negative = like(1, x), P.less(x, like(0, x))
+    z = P.exp(P.where(negative, x, P.neg(x)))
+    return P.div(P.where(negative, z, one), P.add(z, one))
+
+
+def round_half_even(x: Tensor) -> Tensor:
+    """The whole number below, plus 1 if the fraction is more than a half, or a half and the number below is odd."""
+    s = unit_sign(x)
+    t = P.mul(s, x)
+    below, half = P.floor(t), like(0.5, x)
+    fraction, halves = P.sub(t, below), P.mul(below, half)
+    odd = P.less(P.floor(halves), halves)
+    up = P.where(odd, P.less_equal(half, fraction), P.less(half, fraction))
+    return P.mul(s, P.add(below, P.cast(up, dtype=x.dtype)))
+
+
+def sign(x: Tensor) -> Tensor:
+    """0 for NaN, as in PyTorch."""
+    if x.dtype is dtypes.bool_:
+        return x
+    zero = like(0, x)
+    return P.sub(P.cast(P.less(zero, x), dtype=x.dtype), P.cast(P.less(x, zero), dtype=x.dtype))
+
+
+def ceil(x: Tensor) -> Tensor:
+    """The floor, seen in a mirror."""
+    return P.neg(P.floor(P.neg(x)))
+
+
+def frac(x: Tensor) -> Tensor:
+    """x - trunc(x). Refuses integers."""
+    require_float(x, "frac")
+    return P.sub(x, P.trunc(x))
+
+
+def square(x: Tensor) -> Tensor:
+    """x * x, of bools in int64."""
+    x = P.cast(x, dtype=dtypes.int64) if x.dtype is dtypes.bool_ else x
+    return P.mul(x, x)
+
+
+def absolute(x: Tensor) -> Tensor:
+    """Refuses bools."""
+    require_number(x, "abs")
+    return P.absolute(x)
+
+
+def scaled(by: float) -> Callable[[Tensor], Tensor]:
+    """The formula ``by * x``."""
+    return lambda x: P.mul(x, like(by, x))

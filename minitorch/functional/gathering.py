@@ -1,0 +1,317 @@
+"""Reading and writing where data says, by name: `gather`, `scatter`, `index_select`, `masked_fill` ...
+
+All are compositions of the primitives `gather`, `scatter`, `scatter_add` and `where`; square brackets are in
+`minitorch.functional.indexing`. The forms that write in place (`scatter_`, `masked_fill_`) are made from
+these in `minitorch.functional.inplace_methods`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import primitives as P
+from ..dtypes import PYTHON_NUMBERS, bool_, int64
+from ..errors import DTypeError, ShapeError
+from ..interpreters import concrete
+from ..primitives.movement import inverse_permutation
+from ..tensor import Tensor
+from .indexing import MASK_FIX, getitem
+from .operands import from_array, number, operand, to_dtype, wrap_dim
+from .parts import part
+from .shaping import broadcast_tensors, movedim, ravel
+
+METHODS = (
+    "gather",
+    "scatter",
+    "scatter_add",
+    "index_select",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "masked_fill",
+    "masked_select",
+    "take_along_dim",
+    "take",
+    "nonzero",
+    "argwhere",
+)
+
+__all__ = list(METHODS)
+
+Number = bool | int | float
+
+
+def _filling(value: Tensor | Number, x: Tensor, name: str) -> Tensor:
+    """A number, or a tensor of no dimensions, in the type of the tensor that it is written to.
+
+    Raises:
+        DTypeError: for a fraction into a tensor of integers (``MT202``).
+    """
+    if isinstance(value, PYTHON_NUMBERS) and (x.dtype.is_floating_point or not isinstance(value, float)):
+        return number(bool(value) if x.dtype is bool_ else value, x.dtype)
+    filling = operand(value)
+    if filling.ndim:
+        raise ShapeError("MT201", f"{name}: the value is one number, not {filling.spec}", fix="use mt.where")
+    if filling.dtype.is_floating_point and not x.dtype.is_floating_point:
+        raise DTypeError("MT202", f"{name}: a float value for a tensor of {x.dtype.name}", fix="convert one of them")
+    return to_dtype(filling, x.dtype)
+
+
+def _same_type(name: str, x: Tensor, source: Tensor) -> None:
+    if x.dtype is not source.dtype:
+        raise DTypeError(
+            "MT202", f"{name}: {source.spec} cannot be written to {x.spec}", fix="convert it: src.to(x.dtype)"
+        )
+
+
+# One index for each element: gather and scatter -----------------------------------------------------------
+
+
+def _coordinates(name: str, x: Tensor, dim: int, index: Tensor) -> tuple[Tensor, ...]:
+    """The full positions of what an index names: itself in its dimension, its own place in the others."""
+    fits = index.ndim == x.ndim and all(
+        axis == dim or mine <= whole for axis, (mine, whole) in enumerate(zip(index.shape, x.shape, strict=True))
+    )
+    if not fits:
+        raise ShapeError(
+            "MT201",
+            f"{name}: the index is {index.spec}, the tensor {x.spec}",
+            why=f"they need as many dimensions, and the index may be longer only in dimension {dim}",
+            fix="expand the index, or use index_select for whole slices",
+        )
+    coordinates = []
+    for axis, length in enumerate(index.shape):
+        if axis == dim:
+            coordinates.append(index)
+        else:
+            line = P.reshape(P.iota(size=length, dtype=int64), shape=(length,) + (1,) * (index.ndim - axis - 1))
+            coordinates.append(P.expand(line, shape=index.shape))
+    return tuple(coordinates)
+
+
+def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for
+    dim 0.
+
+    Raises:
+        ShapeError: if the index does not fit (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.gather(mt.tensor([[1, 2], [3, 4]]), 1, mt.tensor([[1], [0]]))
+        tensor([[2],
+                [3]])
+    """
+    dim = wrap_dim(dim, x.ndim)
+    if not x.ndim:
+        return P.reshape(P.gather(ravel(x), ravel(index)), shape=index.shape)
+    return P.gather(x, *_coordinates("gather", x, dim, index))
+
+
+def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
+    """What is written for each element of the index: the beginning of a tensor, or one number everywhere."""
+    if not isinstance(src, Tensor):
+        return P.expand(_filling(src, x, name), shape=index.shape)
+    _same_type(name, x, src)
+    if src.ndim != index.ndim or any(mine > whole for mine, whole in zip(index.shape, src.shape, strict=True)):
+        raise ShapeError("MT201", f"{name}: the source {src.spec} has no element for each of the index {index.spec}")
+    zeros = (0,) * src.ndim
+    return src if src.shape == index.shape else P.slice_(src, start=zeros, stop=index.shape, step=(1,) * src.ndim)
+
+
+def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
+    """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for
+    dim 0.
+
+    `src` may be one number. Of equal positions, the last one wins.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3).scatter(1, mt.tensor([[2], [0]]), 1.0)
+        tensor([[0., 0., 1.],
+                [1., 0., 0.]])
+    """
+    dim = wrap_dim(dim, x.ndim)
+    return P.scatter(x, _source("scatter", x, dim, index, src), *_coordinates("scatter", x, dim, index))
+
+
+def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """A copy with the elements of `src` added where the index says; what goes to the same position adds up.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(3).scatter_add(0, mt.tensor([0, 2, 0]), mt.tensor([1.0, 2.0, 4.0]))
+        tensor([5., 0., 2.])
+    """
+    dim = wrap_dim(dim, x.ndim)
+    return P.scatter_add(x, _source("scatter_add", x, dim, index, src), *_coordinates("scatter_add", x, dim, index))
+
+
+def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """As `gather`, but the other dimensions broadcast; without a dimension, from all elements in a row.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([[3, 1, 2]])
+        >>> mt.take_along_dim(x, x.argsort(), 1)
+        tensor([[1, 2, 3]])
+    """
+    if dim is None:
+        return P.gather(ravel(x), ravel(indices))
+    dim = wrap_dim(dim, x.ndim)
+    if x.ndim != indices.ndim:
+        raise ShapeError("MT201", f"take_along_dim: {x.spec} and indices {indices.spec} differ in dimensions")
+    widths = (x.shape[dim], indices.shape[dim])
+    shared, _ = broadcast_tensors(part(x, dim, 0, min(1, widths[0])), part(indices, dim, 0, min(1, widths[1])))
+    shapes = [(*shared.shape[:dim], width, *shared.shape[dim + 1 :]) for width in widths]
+    return gather(P.expand(x, shape=shapes[0]), dim, P.expand(indices, shape=shapes[1]))
+
+
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """The elements at positions in the row of all elements, in the shape of the index.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).take(mt.tensor([0, 3]))
+        tensor([1, 4])
+    """
+    return P.gather(ravel(x), index)
+
+
+# One index for each slice ---------------------------------------------------------------------------------
+
+
+def _front(x: Tensor, dim: int) -> tuple[int, ...]:
+    """The dimensions with one moved to the front."""
+    return (dim, *(axis for axis in range(x.ndim) if axis != dim))
+
+
+def _line(name: str, index: Tensor) -> Tensor:
+    if index.ndim > 1:
+        raise IndexError(f"{name}: the index has one dimension, not {index.spec}")
+    return ravel(index)
+
+
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices at some positions of a dimension, in that order.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2, 3], [4, 5, 6]]).index_select(1, mt.tensor([2, 0]))
+        tensor([[3, 1],
+                [6, 4]])
+    """
+    dim, index = wrap_dim(dim, x.ndim), _line("index_select", index)
+    if not x.ndim:
+        return P.reshape(P.gather(ravel(x), index), shape=())
+    order = _front(x, dim)
+    taken = P.gather(P.permute(x, dims=order) if dim else x, index)
+    return P.permute(taken, dims=inverse_permutation(order)) if dim else taken
+
+
+def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    dim, index = wrap_dim(dim, x.ndim), _line(name, index)
+    _same_type(name, x, source)
+    order = _front(x, dim)
+    if source.ndim:
+        source = movedim(source, dim, 0)
+    shape = index.shape + tuple(x.shape[axis] for axis in order[1:])
+    if source.ndim and source.shape != shape:
+        raise ShapeError(
+            "MT201", f"{name}: the source {source.spec} does not fit {len(shape)} dimensions {list(shape)}"
+        )
+    written = write(P.permute(x, dims=order), P.expand(source, shape=shape), index)
+    return P.permute(written, dims=inverse_permutation(order))
+
+
+def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
+    """A copy with the slices of `source`, times `alpha`, added at some positions of a dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(3, 2).index_add(0, mt.tensor([0, 2, 0]), mt.ones(3, 2))
+        tensor([[2., 2.],
+                [0., 0.],
+                [1., 1.]])
+    """
+    if alpha != 1:
+        source = P.mul(source, _filling(alpha, source, "index_add"))
+    return _write_slices("index_add", P.scatter_add, x, dim, index, source)
+
+
+def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """A copy with the slices of `source` written at some positions of a dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(3).index_copy(0, mt.tensor([2, 0]), mt.tensor([1.0, 2.0]))
+        tensor([2., 0., 1.])
+    """
+    return _write_slices("index_copy", P.scatter, x, dim, index, source)
+
+
+def index_fill(x: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
+    """A copy with one number written to all slices at some positions of a dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(3).index_fill(0, mt.tensor([2, 0]), 5)
+        tensor([5., 0., 5.])
+    """
+    return _write_slices("index_fill", P.scatter, x, dim, index, _filling(value, x, "index_fill"))
+
+
+# Masks ----------------------------------------------------------------------------------------------------
+
+
+def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
+    """One number where a mask holds, the tensor elsewhere; mask and tensor broadcast.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([1.0, -1.0])
+        >>> x.masked_fill(x < 0, 0.0)
+        tensor([1., 0.])
+    """
+    return P.where(mask, _filling(value, x, "masked_fill"), x)
+
+
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements where a mask holds, in a row; mask and tensor broadcast.
+
+    Raises:
+        TracedValueError: while a graph is recorded: the shape depends on data (``MT103``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([[1, 2], [3, 4]])
+        >>> x.masked_select(x > 1)
+        tensor([2, 3, 4])
+    """
+    return getitem(*broadcast_tensors(x, mask))
+
+
+def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
+    """The positions of the elements that are not zero: a row for each, or one tensor for each dimension.
+
+    Raises:
+        TracedValueError: while a graph is recorded: the shape depends on data (``MT103``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[0, 1], [2, 0]]).nonzero()
+        tensor([[0, 1],
+                [1, 0]])
+    """
+    array = concrete(x, "nonzero", "MT103", MASK_FIX)
+    if as_tuple:
+        return tuple([from_array(at) for at in np.nonzero(np.atleast_1d(array))])
+    return from_array(np.argwhere(array))
+
+
+def argwhere(x: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, a row for each."""
+    positions: Tensor = nonzero(x)
+    return positions

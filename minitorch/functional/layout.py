@@ -1,0 +1,116 @@
+"""How the numbers of an array are laid out as text: the inside of a tensor's `repr`, and its table in a
+notebook.
+
+It follows PyTorch's layout, so that what is printed here and there can be compared by eye: four decimals, the
+same width for every number, scientific notation where the range asks for it, and only the edges of what is
+large. It knows arrays and strings; what a tensor says about itself besides its numbers is in
+`minitorch.functional.conversion`.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+NumberText = Callable[[Any], str]
+
+PRECISION = 4  # digits after the point
+LINE_WIDTH = 80
+SUMMARY_ABOVE = 1000  # elements; from there on only the edges are shown
+EDGE = 3  # elements at each end of a dimension, in a summary
+TABLE_ROWS, TABLE_COLUMNS = 20, 12  # the largest table in a notebook
+
+
+def _deciding(numbers: Array) -> Array:
+    """The numbers that notation and width follow from: of floats, as in PyTorch, the finite ones but 0."""
+    if numbers.dtype.kind in "biu":
+        return numbers.ravel()
+    wide = numbers.astype(np.float64)
+    deciding: Array = wide[np.isfinite(wide) & (wide != 0)]
+    return deciding
+
+
+def number_text(numbers: Array) -> NumberText:
+    """The function that writes each of some numbers, all in the same notation and not yet to one width."""
+    if numbers.dtype.kind in "biu":
+        return str
+    sizes = np.abs(_deciding(numbers))
+    largest, smallest = (sizes.max(), sizes.min()) if sizes.size else (1.0, 1.0)
+    whole = bool(np.all(sizes == np.floor(sizes)))
+    if largest / smallest > 1000 or largest > 1e8 or (not whole and smallest < 1e-4):
+        return lambda number: f"{float(number):.{PRECISION}e}"
+    if whole:
+        return lambda number: f"{float(number):.0f}" + ("." if np.isfinite(number) else "")
+    return lambda number: f"{float(number):.{PRECISION}f}"
+
+
+def edges(array: Array) -> Array:
+    """The elements that a summary shows."""
+    shown = [
+        [*range(EDGE), *range(length - EDGE, length)] if length > 2 * EDGE else range(length) for length in array.shape
+    ]
+    result: Array = array[np.ix_(*shown)]
+    return result
+
+
+def array_text(array: Array, indent: int = 0) -> str:
+    """The nested brackets of an array; `indent` is the column at which they begin.
+
+    Example:
+        >>> print(array_text(np.array([[1.0, 0.5], [10.0, -2.0]])))
+        [[ 1.0000,  0.5000],
+         [10.0000, -2.0000]]
+    """
+    if array.size == 0:
+        return "[]"
+    summary = array.size > SUMMARY_ABOVE
+    shown = edges(array) if summary else array
+    write = number_text(shown)
+    width = max(map(len, map(write, _deciding(shown))), default=1)
+    return _nested(array, indent, summary, lambda number: write(number).rjust(width))
+
+
+def _nested(array: Array, indent: int, summary: bool, write: NumberText) -> str:
+    if array.ndim == 0:
+        return write(array[()])
+    skip = summary and len(array) > 2 * EDGE
+    positions = [*range(EDGE), *range(len(array) - EDGE, len(array))] if skip else [*range(len(array))]
+    parts = [_nested(array[position], indent + 1, summary, write) for position in positions]
+    if skip:
+        parts.insert(EDGE, " ..." if array.ndim == 1 else "...")
+    margin = " " * (indent + 1)
+    if array.ndim > 1:
+        return "[" + ("," + "\n" * (array.ndim - 1) + margin).join(parts) + "]"
+    per_line = max(1, (LINE_WIDTH - indent) // (len(parts[0]) + 2))
+    lines = [", ".join(parts[begin : begin + per_line]) for begin in range(0, len(parts), per_line)]
+    return "[" + (",\n" + margin).join(lines) + "]"
+
+
+def with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+    """A text, facts after it (on the same line if there is room, else below), and the closing bracket."""
+    column = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if column + len(suffix) + 2 > LINE_WIDTH:
+            text += ",\n" + " " * indent + suffix
+            column = indent + len(suffix)
+        else:
+            text += ", " + suffix
+            column += len(suffix) + 2
+    return text + ")"
+
+
+def html_table(array: Array, caption: str) -> str | None:
+    """A table of a small 1-D or 2-D array, without colours of its own; None if it is not one."""
+    rows = array[None] if array.ndim == 1 else array
+    if rows.ndim != 2 or not (0 < len(rows) <= TABLE_ROWS and 0 < rows.shape[1] <= TABLE_COLUMNS):
+        return None
+    write = number_text(rows)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='text-align:right'>{html.escape(write(number))}</td>" for number in row) + "</tr>"
+        for row in rows
+    )
+    return f"<div><code>{html.escape(caption)}</code><table><tbody>{body}</tbody></table></div>"

@@ -1,0 +1,319 @@
+"""Products of vectors, matrices and batches of them; all end in the primitive `dot` (or in `mul`, where
+nothing is summed).
+
+`matmul` brings its operands into the form of `dot` by views: vectors get a dimension, batch dimensions are
+expanded. The general case, `einsum`, is in `minitorch.functional.contraction`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import primitives as P
+from ..dtypes import int64
+from ..errors import ShapeError
+from ..interpreters import broadcast_shapes
+from ..tensor import Tensor
+from .arranging import roll
+from .contraction import check_types, contract
+from .operands import is_operand, number, operand, promote, to_dtype, widened, wrap_dim
+from .parts import diagonal
+from .shaping import ints
+
+METHODS = (
+    "matmul",
+    "mm",
+    "bmm",
+    "mv",
+    "dot",
+    "vdot",
+    "inner",
+    "outer",
+    "ger",
+    "addmm",
+    "addmv",
+    "addr",
+    "baddbmm",
+    "addbmm",
+    "kron",
+    "trace",
+    "cross",
+)
+
+__all__ = [*METHODS, "tensordot"]
+
+Number = bool | int | float
+
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The matrix product ``input @ other``, with NumPy's and PyTorch's rules for other ranks than two.
+
+    A vector counts as a row on the left and as a column on the right, and its dimension goes away; dimensions
+    before the last two are batches, and broadcast.
+
+    Raises:
+        ShapeError: if the summed lengths differ, batches do not broadcast, or a rank is 0 (``MT201``).
+        DTypeError: if the types differ (``MT202``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> a = mt.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> a @ a, a @ mt.tensor([1.0, 0.0])
+        (tensor([[ 7., 10.],
+                [15., 22.]]), tensor([1., 3.]))
+    """
+    a, b = input, other
+    if a.dtype is not b.dtype:
+        check_types("matmul", a, b)
+    if a.ndim == b.ndim == 2:
+        return P.dot(a, b, dtype=a.dtype)
+    if not a.ndim or not b.ndim:
+        raise ShapeError("MT201", f"matmul: {a.spec} and {b.spec}", why="one has no dimensions", fix="use a * b")
+    row = P.reshape(a, shape=(1, *a.shape)) if a.ndim == 1 else a
+    column = P.reshape(b, shape=(*b.shape, 1)) if b.ndim == 1 else b
+    if row.shape[-1] != column.shape[-2]:
+        raise ShapeError(
+            "MT201",
+            f"matmul: {a.spec} and {b.spec} do not fit",
+            why=f"the sum runs over {row.shape[-1]} elements on the left and {column.shape[-2]} on the right",
+            fix="transpose one of them (x.mT)",
+        )
+    product = _batched(row, column)
+    shape = (
+        product.shape[:-2] + (() if a.ndim == 1 else product.shape[-2:-1]) + (() if b.ndim == 1 else product.shape[-1:])
+    )
+    return product if product.shape == shape else P.reshape(product, shape=shape)
+
+
+def _batched(a: Tensor, b: Tensor) -> Tensor:
+    """The product of matrices and batches of them."""
+    if b.ndim == 2 and a.ndim > 2:  # one matrix on the right: all rows of all batches are rows of one matrix
+        rows = P.reshape(a, shape=(math.prod(a.shape[:-1]), a.shape[-1]))
+        return P.reshape(P.dot(rows, b, dtype=a.dtype), shape=(*a.shape[:-1], b.shape[-1]))
+    if a.shape[:-2] != b.shape[:-2]:
+        batch = broadcast_shapes((_batch_of(a), _batch_of(b)))
+        a, b = (P.expand(x, shape=(*batch, *x.shape[-2:])) for x in (a, b))
+    return P.dot(a, b, dtype=a.dtype)
+
+
+def _batch_of(x: Tensor) -> Tensor:
+    """A tensor of which only the shape is of interest: that of the batch dimensions."""
+    return Tensor(type(x.spec)(x.shape[:-2], x.dtype))
+
+
+# The same product, for given ranks ------------------------------------------------------------------------
+
+_RANKS: dict[str, tuple[int, int, str, str]] = {
+    "mm": (2, 2, "The product of two matrices.", "mt.ones(2, 3).mm(mt.ones(3, 4)).shape\n        (2, 4)"),
+    "bmm": (
+        3,
+        3,
+        "The products of two batches.",
+        "mt.ones(5, 2, 3).bmm(mt.ones(5, 3, 4)).shape\n        (5, 2, 4)",
+    ),
+    "mv": (2, 1, "A matrix times a vector.", "mt.ones(2, 3).mv(mt.ones(3))\n        tensor([3., 3.])"),
+    "dot": (1, 1, "The product of two vectors: a number.", "mt.ones(3).dot(mt.ones(3))\n        tensor(3.)"),
+}
+
+
+def _ranked(name: str) -> Callable[[Tensor, Tensor], Tensor]:
+    left, right, what, example = _RANKS[name]
+
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        same_batch = left < 3 or input.shape[:1] == other.shape[:1]
+        if input.ndim != left or other.ndim != right or not same_batch:
+            raise ShapeError(
+                "MT201",
+                f"{name}: {input.spec} and {other.spec}",
+                why=f"it takes tensors of {left} and {right} dimensions" + (" with equal batches" if left == 3 else ""),
+                fix="use matmul, which takes all ranks and broadcasts",
+            )
+        return matmul(input, other)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{what} As `matmul`, for these ranks alone.
+
+    Example:
+        >>> import minitorch as mt
+        >>> {example}
+    """
+    return function
+
+
+mm, bmm, mv, dot = map(_ranked, _RANKS)
+vdot = dot  # they differ for complex numbers
+
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Every element of one vector times every element of another.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.outer(mt.tensor([1, 2]), mt.tensor([3, 4]))
+        tensor([[3, 4],
+                [6, 8]])
+    """
+    if input.ndim != 1 or vec2.ndim != 1:
+        raise ShapeError(
+            "MT201", f"outer: {input.spec} and {vec2.spec} are not both vectors", fix="use tensordot(dims=0)"
+        )
+    a, b = promote(input, vec2)
+    return P.mul(P.reshape(a, shape=(*a.shape, 1)), b)
+
+
+ger = outer
+
+
+def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
+    """The product of two tensors, summed over the last `dims` of one and the first of the other, or over
+    named dimensions.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensordot(mt.ones(2, 3, 4), mt.ones(4, 2), dims=([0, 2], [1, 0])).shape
+        (3,)
+    """
+    check_types("tensordot", a, b)
+    if isinstance(dims, int):
+        left, right = [*range(a.ndim - dims, a.ndim)], [*range(dims)]
+    else:
+        left = [wrap_dim(dim, a.ndim) for dim in ints((dims[0],))]
+        right = [wrap_dim(dim, b.ndim) for dim in ints((dims[1],))]
+    lengths = [[x.shape[dim] for dim in side if 0 <= dim < x.ndim] for x, side in ((a, left), (b, right))]
+    if lengths[0] != lengths[1] or len(lengths[0]) != len(left):
+        raise ShapeError("MT201", f"tensordot: dimensions {left} of {a.spec} and {right} of {b.spec} do not fit")
+    summed = dict(zip(right, left, strict=True))
+    of_a = list(range(a.ndim))
+    of_b = [summed.get(dim, a.ndim + dim) for dim in range(b.ndim)]
+    kept = [label for label in (*of_a, *of_b) if label not in left]
+    return contract(a, of_a, b, of_b, kept)[0]
+
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The products summed over the last dimension of both; with a number, the product.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.inner(mt.ones(2, 3), mt.ones(4, 3)).shape
+        (2, 4)
+    """
+    if not input.ndim or not other.ndim:
+        return P.mul(*promote(input, other))
+    return tensordot(input, other, dims=([-1], [-1]))
+
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: every element of the first replaced by itself times the whole second.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.kron(mt.tensor([1, 10]), mt.tensor([1, 2]))
+        tensor([ 1,  2, 10, 20])
+    """
+    a, b = promote(input, other)
+    ndim = max(a.ndim, b.ndim)
+    of_a, of_b = ((1,) * (ndim - x.ndim) + x.shape for x in (a, b))
+    left = P.reshape(a, shape=tuple(length for mine in of_a for length in (mine, 1)))
+    right = P.reshape(b, shape=tuple(length for mine in of_b for length in (1, mine)))
+    return P.reshape(P.mul(left, right), shape=tuple(x * y for x, y in zip(of_a, of_b, strict=True)))
+
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal; of integers, in int64.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).trace()
+        tensor(5)
+    """
+    if input.ndim != 2:
+        raise ShapeError("MT201", f"trace is for a matrix, not for {input.spec}")
+    on_it = diagonal(input)
+    return P.reduce_sum(on_it if on_it.dtype.is_floating_point else to_dtype(on_it, int64), dims=(0,))
+
+
+def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+    """The vector at right angles to two vectors of three elements, in each place of the other dimensions.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.cross(mt.tensor([1, 0, 0]), mt.tensor([0, 1, 0]))
+        tensor([0, 0, 1])
+    """
+    a, b = promote(input, other)
+    if a.shape[dim] != 3 or b.shape[dim] != 3:
+        raise ShapeError("MT201", f"cross: dimension {dim} of {a.spec} and {b.spec} must have the length 3")
+    ahead, behind = P.mul(roll(a, -1, dim), roll(b, -2, dim)), P.mul(roll(a, -2, dim), roll(b, -1, dim))
+    return P.sub(ahead, behind)
+
+
+# input * beta + product * alpha ---------------------------------------------------------------------------
+
+
+def _sum_of_batch(a: Tensor, b: Tensor) -> Tensor:
+    return P.reduce_sum(bmm(a, b), dims=(0,))
+
+
+_FUSED: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], str, str]] = {
+    "addmm": (mm, "the product of two matrices", "mt.zeros(2), mt.ones(2, 3), mt.ones(3, 2)"),
+    "addmv": (mv, "a matrix times a vector", "mt.zeros(2), mt.ones(2, 3), mt.ones(3)"),
+    "addr": (outer, "the outer product of two vectors", "mt.zeros(2), mt.ones(3), mt.ones(2)"),
+    "baddbmm": (bmm, "the products of two batches", "mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)"),
+    "addbmm": (
+        _sum_of_batch,
+        "the sum of the products of two batches",
+        "mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)",
+    ),
+}
+
+
+def _scaled(x: Tensor, factor: Number) -> Tensor:
+    return x if factor == 1 else P.mul(x, number(factor, x.dtype))
+
+
+@widened
+def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Number, alpha: Number) -> Tensor:
+    product = _scaled(_FUSED[name][0](first, second), alpha)
+    if broadcast_shapes((input, product)) != product.shape:
+        raise ShapeError("MT201", f"{name}: {input.spec} does not broadcast to the product, {product.spec}")
+    return P.add(_scaled(input, beta), product) if beta else product  # without, even a NaN does not count
+
+
+def _fused(name: str) -> Callable[..., Tensor]:
+    _, what, example = _FUSED[name]
+
+    def function(input: Tensor, first: Tensor, second: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+        check_types(name, input, first, second)
+        return _added(input, first, second, name=name, beta=beta, alpha=alpha)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""``beta * input`` plus ``alpha`` times {what}; `input` broadcasts, and is not read
+    if beta is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.{name}({example}).ndim
+        {3 if name == "baddbmm" else 1 if name == "addmv" else 2}
+    """
+    return function
+
+
+addmm, addmv, addr, baddbmm, addbmm = map(_fused, _FUSED)
+
+
+# The operator @ -------------------------------------------------------------------------------------------
+
+
+def _matmul(a: Tensor, b: Any) -> Tensor:
+    if isinstance(b, Tensor):
+        return matmul(a, b)
+    return matmul(a, operand(b)) if is_operand(b) else NotImplemented
+
+
+def _reflected_matmul(a: Tensor, b: Any) -> Tensor:
+    return matmul(operand(b), a) if is_operand(b) else NotImplemented
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {"__matmul__": _matmul, "__rmatmul__": _reflected_matmul}

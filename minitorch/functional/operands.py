@@ -1,0 +1,239 @@
+"""What a function does with its operands before it computes: make them tensors of one type, and count dims from 0.
+
+Promotion follows PyTorch's three priorities (tensors with dimensions, 0-dimensional tensors, Python numbers). Shapes
+are not touched here: broadcasting happens in one place for all primitives, `minitorch.interpreters`.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes, interpreters
+from ..dtypes import DType
+from ..errors import DTypeError
+from ..interpreters import current_staging
+from ..primitives import Literal, cast, constant
+from ..tensor import Tensor
+
+__all__ = ["promote_types", "result_type"]
+
+Number = bool | int | float
+Operand = Tensor | Number | np.ndarray[Any, Any] | np.generic
+
+promote_types = dtypes.promote_types
+
+
+# Making tensors ---------------------------------------------------------------------------------------------
+
+
+def number(value: Number, dtype: DType) -> Tensor:
+    """A Python number as a 0-dimensional constant. An integer that does not fit wraps around, as in PyTorch."""
+    if dtype.category == "int" and not 0 <= value < 128:
+        value = wrapped(int(value), dtype)
+    return interpreters.number(value, dtype)
+
+
+def like(value: Number, x: Tensor) -> Tensor:
+    """A Python number as a 0-dimensional constant of a tensor's type."""
+    return number(value, x.dtype)
+
+
+def wrapped(value: int, dtype: DType) -> int:
+    """An integer modulo 2**bits, as a type of that many bits holds it."""
+    bits = 8 * dtype.itemsize
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if dtype.is_signed and value >> (bits - 1) else value
+
+
+def from_array(array: np.ndarray[Any, Any]) -> Tensor:
+    """A NumPy array as a tensor: its own memory in eager, a literal in a trace.
+
+    Raises:
+        TypeError: if the array's type is not one of ours.
+    """
+    native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    dtype = dtypes.as_dtype(native.dtype)
+    if current_staging() is None:
+        return Tensor(native)
+    return constant(value=Literal(native), shape=native.shape, dtype=dtype)
+
+
+def operand(value: Operand, dtype: DType | None = None) -> Tensor:
+    """A tensor, number or NumPy array as a tensor; `dtype` is the type of a number (default: its own).
+
+    Raises:
+        TypeError: for anything else; PyTorch takes no lists here either.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        return from_array(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, dtypes.PYTHON_NUMBERS):
+        return number(value, dtype or dtypes.PYTHON_TYPES[type(value)])
+    raise TypeError(
+        f"a tensor or a number is needed here, not {type(value).__name__}; make a tensor with minitorch.tensor(...)"
+    )
+
+
+def is_operand(value: object) -> bool:
+    """Whether an operator can work with a value; if not, Python asks the other operand."""
+    return isinstance(value, (Tensor, bool, int, float, np.ndarray, np.generic))
+
+
+# Promotion --------------------------------------------------------------------------------------------------
+
+
+def result_type(*operands: Operand) -> DType:
+    """The type that an operation on these tensors and numbers computes in, as `torch.result_type`.
+
+    Tensors with dimensions decide; 0-dimensional tensors, and after them Python numbers, change the result only if
+    their category (bool < int < float) is higher.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.result_type(mt.ones(2, dtype=mt.int8), 1.5), mt.result_type(mt.ones(2, dtype=mt.float16), 1.5)
+        (minitorch.float32, minitorch.float16)
+    """
+    priorities: list[DType | None] = [None, None, None]
+    for value in operands:
+        if isinstance(value, Tensor):
+            dtype, priority = value.dtype, 0 if value.ndim else 1
+        elif isinstance(value, np.ndarray):
+            dtype, priority = dtypes.as_dtype(value.dtype), 0 if value.ndim else 1
+        else:
+            value = value.item() if isinstance(value, np.generic) else value
+            if not isinstance(value, dtypes.PYTHON_NUMBERS):
+                raise TypeError(f"result_type takes tensors and numbers, not {type(value).__name__}")
+            dtype, priority = dtypes.PYTHON_TYPES[type(value)], 2
+        known = priorities[priority]
+        priorities[priority] = dtype if known is None else dtypes.promote_types(known, dtype)
+    return dtypes.combine(*priorities)
+
+
+def to_dtype(x: Tensor, dtype: DType) -> Tensor:
+    """The tensor itself if it has the type, else converted."""
+    return x if x.dtype is dtype else cast(x, dtype=dtype)
+
+
+def promote(a: Operand, b: Operand) -> tuple[Tensor, Tensor]:
+    """Two operands as tensors of their common type."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        if a._value.dtype is b._value.dtype:
+            return a, b
+    elif isinstance(a, Tensor) and _is_absorbed(b, a):
+        return a, number(b, a.dtype)  # type: ignore[arg-type]
+    elif isinstance(b, Tensor) and _is_absorbed(a, b):
+        return number(a, b.dtype), b  # type: ignore[arg-type]
+    return promote_all(a, b)  # type: ignore[return-value]
+
+
+def _is_absorbed(value: Operand, x: Tensor) -> bool:
+    """Whether a value is a Python number that leaves the type of a tensor as it is; the common case, decided fast."""
+    category = x.dtype.category
+    return (category == "float" and type(value) in dtypes.PYTHON_TYPES) or (category == "int" and type(value) is int)
+
+
+def promote_all(*operands: Operand) -> tuple[Tensor, ...]:
+    """Any number of operands as tensors of their common type."""
+    dtype = result_type(*operands)
+    return tuple([to_dtype(operand(value, dtype), dtype) for value in operands])
+
+
+def as_float(x: Operand) -> Tensor:
+    """An operand of a float function: integers and bools become the default float type, as in PyTorch."""
+    x = operand(x)
+    return x if x.dtype.category == "float" else cast(x, dtype=dtypes.DEFAULT_FLOAT)
+
+
+def promote_floats(*operands: Operand) -> tuple[Tensor, ...]:
+    """Operands of a float function of several, of their common type, which is float32 for integers."""
+    promoted = promote(*operands) if len(operands) == 2 else promote_all(*operands)
+    return promoted if promoted[0].dtype.category == "float" else tuple([as_float(x) for x in promoted])
+
+
+def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """A formula of several steps on float tensors of one type, computed in float32 for 16-bit types and rounded once.
+
+    PyTorch's kernels do the same. Rounding every step would lose digits, and a square overflows float16 at 256.
+    """
+
+    @functools.wraps(formula)
+    def wide(*inputs: Tensor, **options: Any) -> Tensor:
+        dtype = inputs[0].dtype
+        if dtype.itemsize > 2:
+            return formula(*inputs, **options)
+        result = formula(*[cast(x, dtype=dtypes.float32) for x in inputs], **options)
+        return cast(result, dtype=dtype)
+
+    return wide
+
+
+def widen(x: Tensor) -> Tensor:
+    """A tensor of a 16-bit float type in float32, any other one as it is."""
+    return cast(x, dtype=dtypes.float32) if x.dtype.itemsize <= 2 else x
+
+
+def require_number(x: Tensor, name: str) -> None:
+    """Refuse bools, as PyTorch does where arithmetic makes no sense for them.
+
+    Raises:
+        DTypeError: ``MT202``.
+    """
+    if x.dtype is dtypes.bool_:
+        raise DTypeError("MT202", f"{name} of bool tensors", fix="convert them first, e.g. with x.int()")
+
+
+def require_float(x: Tensor, name: str) -> None:
+    """Refuse integers where the result would have to be rounded to one.
+
+    Raises:
+        DTypeError: ``MT202``.
+    """
+    if not x.dtype.is_floating_point:
+        raise DTypeError(
+            "MT202",
+            f"{name} of a tensor of {x.dtype.name}",
+            why="the result is not an integer, and the type to compute it in is yours to choose",
+            fix=f"convert it first: {name}(x.float())",
+        )
+
+
+# Dims -------------------------------------------------------------------------------------------------------
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from 0; negative ones count from the end. A 0-dimensional tensor has dims 0 and -1.
+
+    Raises:
+        IndexError: if there is no such dimension.
+    """
+    length = max(ndim, 1)
+    try:
+        wrapped = dim.__index__()
+    except AttributeError:
+        raise TypeError(f"a dimension is an int, not {type(dim).__name__}") from None
+    if not -length <= wrapped < length:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], but got {dim})"
+        )
+    return wrapped % length
+
+
+def wrap_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
+    """Dimensions as a sorted tuple, counted from 0; None stands for all of them.
+
+    Raises:
+        IndexError: if there is no such dimension, or one is named twice.
+    """
+    if dim is None:
+        return tuple(range(ndim))
+    dims = [wrap_dim(each, ndim) for each in (dim if isinstance(dim, Sequence) else (dim,))]
+    if len(set(dims)) != len(dims):
+        raise IndexError(f"a dimension appears more than once in dim={tuple(dims)}")
+    return tuple(sorted(dims)) if ndim else ()

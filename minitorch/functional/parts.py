@@ -1,0 +1,183 @@
+"""Parts of a tensor along a dimension: slices, splits, windows, diagonals; all are views.
+
+The indices are plain ints, so the shapes are known without computing. Square brackets and indices that are
+data are in `minitorch.functional.indexing`.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from operator import index as as_int
+
+from .. import primitives as P
+from ..tensor import Tensor
+from .operands import wrap_dim
+from .shaping import Ints, ints, movedim
+
+METHODS = ("narrow", "select", "split", "tensor_split", "chunk", "unbind", "unfold", "diagonal")
+
+__all__ = [name for name in METHODS if name != "unfold"]  # a method alone, as in PyTorch
+
+
+def part(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
+    """The elements from start up to stop along one dimension; the bounds are known to fit."""
+    begin, end, steps = [0] * x.ndim, list(x.shape), [1] * x.ndim
+    begin[dim], end[dim], steps[dim] = start, stop, step
+    return P.slice_(x, start=tuple(begin), stop=tuple(end), step=tuple(steps))
+
+
+def position(index: int, length: int, dim: int) -> int:
+    """A position along a dimension, counted from its beginning.
+
+    Raises:
+        IndexError: if there is no such position.
+    """
+    if not -length <= index < length:
+        raise IndexError(f"index {index} is out of range for dimension {dim} with length {length}")
+    return index + length if index < 0 else index
+
+
+def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+    """Some elements in a row along a dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(10).narrow(0, 2, 3)
+        tensor([2, 3, 4])
+    """
+    dim, start, length = wrap_dim(dim, x.ndim), as_int(start), as_int(length)
+    begin = start + x.shape[dim] if start < 0 else start
+    if not 0 <= begin <= begin + length <= x.shape[dim]:
+        raise IndexError(f"narrow: {length} elements from {start} do not fit dimension {dim} of {x.spec}")
+    return part(x, dim, begin, begin + length)
+
+
+def select(x: Tensor, dim: int, index: int) -> Tensor:
+    """The slice at one position of a dimension, which is taken away.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(6).reshape(2, 3).select(1, -1)
+        tensor([2, 5])
+    """
+    dim = wrap_dim(dim, x.ndim)
+    if not x.ndim:
+        raise IndexError("select: a 0-dimensional tensor has no dimension to select from")
+    at = position(as_int(index), x.shape[dim], dim)
+    return P.reshape(part(x, dim, at, at + 1), shape=(*x.shape[:dim], *x.shape[dim + 1 :]))
+
+
+def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """All slices along a dimension, which is taken away.
+
+    Example:
+        >>> import minitorch as mt
+        >>> a, b = mt.tensor([[1, 2], [3, 4]]).unbind()
+        >>> b
+        tensor([3, 4])
+    """
+    dim = wrap_dim(dim, x.ndim)
+    return tuple([select(x, dim, index) for index in range(x.shape[dim])])
+
+
+def _parts(x: Tensor, dim: int, bounds: list[int]) -> tuple[Tensor, ...]:
+    ends = [min(bound, x.shape[dim]) for bound in bounds]
+    return tuple([part(x, dim, a, max(a, b)) for a, b in pairwise(ends)])
+
+
+def split(x: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of one length (the last may be shorter), or of the lengths in a list, along a dimension.
+
+    Raises:
+        RuntimeError: if the lengths in the list do not add up.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(5).split(2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    dim = wrap_dim(dim, x.ndim)
+    length = x.shape[dim]
+    if isinstance(split_size_or_sections, (tuple, list)):
+        bounds = [0]
+        for size in ints((split_size_or_sections,)):
+            bounds.append(bounds[-1] + size)
+            if size < 0:
+                raise RuntimeError(f"split: a part cannot have the length {size}")
+        if bounds[-1] != length:
+            raise RuntimeError(f"split: the lengths {split_size_or_sections} do not add up to {length}")
+        return _parts(x, dim, bounds)
+    size = as_int(split_size_or_sections)  # type: ignore[arg-type]
+    if size < 0 or (size == 0 and length):
+        raise RuntimeError(f"split: parts of length {size} do not make up {length}")
+    return _parts(x, dim, [*range(0, length, size), length]) if length else (part(x, dim, 0, 0),)
+
+
+def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most so many parts of one length (the last may be shorter).
+
+    Example:
+        >>> import minitorch as mt
+        >>> [part.shape for part in mt.zeros(7).chunk(3)]
+        [(3,), (3,), (1,)]
+    """
+    dim = wrap_dim(dim, x.ndim)
+    if chunks < 1:
+        raise RuntimeError(f"chunk: into {chunks} parts")
+    length = x.shape[dim]
+    return split(x, -(-length // chunks), dim) if length else tuple([part(x, dim, 0, 0) for _ in range(chunks)])
+
+
+def tensor_split(x: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
+    """So many parts of lengths that differ by at most 1; or the parts between the positions in a list.
+
+    Example:
+        >>> import minitorch as mt
+        >>> [part.tolist() for part in mt.arange(5).tensor_split(3)]
+        [[0, 1], [2, 3], [4]]
+    """
+    dim = wrap_dim(dim, x.ndim)
+    length = x.shape[dim]
+    if isinstance(indices_or_sections, (tuple, list)):
+        inner = [max(0, at + length) if at < 0 else at for at in ints((indices_or_sections,))]
+        return _parts(x, dim, [0, *inner, length])
+    count = as_int(indices_or_sections)  # type: ignore[arg-type]
+    if count < 1:
+        raise RuntimeError(f"tensor_split: into {count} parts")
+    small, longer = divmod(length, count)
+    return _parts(x, dim, [number * small + min(number, longer) for number in range(count + 1)])
+
+
+def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Windows of some size, a step apart, along a dimension; the place inside the window is the last
+    dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(5).unfold(0, 3, 1)
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4]])
+    """
+    return P.unfold(x, dim=wrap_dim(dimension, x.ndim), size=size, step=step, dilation=1)
+
+
+def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two dimensions, as the last dimension; `offset` counts diagonals to the right.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(9).reshape(3, 3).diagonal(1)
+        tensor([1, 5])
+    """
+    dim1, dim2 = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal: the dimensions must differ, both are {dim1}")
+    x = movedim(x, (dim1, dim2), (-2, -1))
+    *batch, rows, columns = x.shape
+    begin = offset if offset >= 0 else -offset * columns
+    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    flat = P.reshape(x, shape=(*batch, rows * columns))  # elements on a diagonal are columns + 1 apart
+    if not count:
+        return part(flat, len(batch), 0, 0)
+    return part(flat, len(batch), begin, begin + (count - 1) * (columns + 1) + 1, columns + 1)

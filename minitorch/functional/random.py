@@ -1,0 +1,308 @@
+"""Random tensors: rand, randn, randint, randperm, bernoulli, and the `Generator` they draw from.
+
+The state of a generator is a tensor of two numbers, the seed and the number of the next draw. A draw is the primitive
+`random_bits`, a function of that state, followed by an in-place addition of 1 to the number of the draw. So a traced
+function takes the state in and gives the new one back, like any other tensor that it changes, and draws the
+same numbers as eager code.
+"""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from .. import primitives as P
+from ..autograd import no_grad
+from ..dtypes import DType
+from ..interpreters import broadcast_shapes, concrete
+from ..ir import Shape
+from ..tensor import Tensor
+from .arithmetic import add, mul
+from .creation import as_shape
+from .data import leaf, tensor
+from .inplace import assign
+from .operands import like, number, operand, require_float, to_dtype, wrapped
+
+__all__ = [
+    "Generator",
+    "bernoulli",
+    "default_generator",
+    "initial_seed",
+    "manual_seed",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "seed",
+]
+METHODS = ("bernoulli",)
+
+
+class Generator:
+    """A stream of random numbers.
+
+    Args:
+        seed: where it starts; a random one by default.
+
+    Example:
+        >>> import minitorch as mt
+        >>> generator = mt.Generator().manual_seed(1)
+        >>> a = mt.rand(2, generator=generator)
+        >>> b = mt.rand(2, generator=generator.manual_seed(1))
+        >>> mt.equal(a, b)
+        True
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        self._state = tensor([0, 0])
+        self._lock = threading.Lock()
+        self.manual_seed(secrets.randbits(63) if seed is None else seed)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed, of which the lower 64 bits count; returns the generator itself."""
+        return self.set_state(tensor([wrapped(int(seed), dtypes.int64), 0]))
+
+    def seed(self) -> int:
+        """Start again from a seed that nobody knows, and return it."""
+        seed = secrets.randbits(63)
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the generator was started from."""
+        return int(concrete(self._state, "initial_seed()")[0]) % 2**64
+
+    def get_state(self) -> Tensor:
+        """A copy of the state, an int64 tensor: the seed, and how many draws were made."""
+        return P.cast(self._state, dtype=dtypes.int64)
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a state that `get_state` gave."""
+        with self._lock:
+            assign(self._state, new_state, "set_state")
+        return self
+
+    def bits(self, shape: Shape) -> Tensor:
+        """32 random bits per element, as uint32: one draw."""
+        with self._lock:
+            bits = P.random_bits(self._state, shape=shape)
+            zero_one = P.iota(size=2, dtype=dtypes.int64)
+            assign(self._state, P.add(self._state, zero_one), "a draw")
+        return bits
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generator again from a seed; from there on, every mode draws the same numbers.
+
+    Example:
+        >>> import minitorch as mt
+        >>> _ = mt.manual_seed(0)
+        >>> x = mt.randn(3)
+        >>> _ = mt.manual_seed(0)
+        >>> mt.equal(x, mt.randn(3))
+        True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the default generator again from a seed that nobody knows, and return it."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator was started from."""
+    return default_generator.initial_seed()
+
+
+# Real numbers -----------------------------------------------------------------------------------------------
+
+# The bits of precision of each type: a uniform number is a multiple of 2**-bits, so that none is rounded up to 1.
+_PRECISION: dict[DType, int] = {dtypes.bfloat16: 8, dtypes.float16: 11, dtypes.float32: 24}
+
+
+def _unpacked(x: Tensor) -> list[Tensor]:
+    """The slices of a tensor along its first dimension."""
+    steps, rest = (1,) * x.ndim, x.shape[1:]
+    starts = [(place,) + (0,) * len(rest) for place in range(x.shape[0])]
+    parts = [P.slice_(x, start=start, stop=(start[0] + 1, *rest), step=steps) for start in starts]
+    return [P.reshape(part, shape=rest) for part in parts]
+
+
+def uniform(shape: Shape, dtype: DType, generator: Generator | None = None) -> Tensor:
+    """Uniform numbers in [0, 1), exact multiples of a power of two: what `rand` and dropout are made of."""
+    generator = generator or default_generator
+    if dtype in _PRECISION:
+        bits, kept = generator.bits(shape), _PRECISION[dtype]
+        whole = P.cast(P.shift_right(bits, like(32 - kept, bits)), dtype=dtype)
+        return P.mul(whole, like(2.0**-kept, whole))
+    high, low = _unpacked(generator.bits((2, *shape)))  # 27 and 26 bits
+    high = P.cast(P.shift_right(high, like(5, high)), dtype=dtype)
+    low = P.cast(P.shift_right(low, like(6, low)), dtype=dtype)
+    return P.mul(P.add(P.mul(high, like(2.0**26, high)), low), like(2.0**-53, high))
+
+
+def gaussian(shape: Shape, dtype: DType, generator: Generator | None = None) -> Tensor:
+    """Normal numbers, by Box and Muller, "A note on the generation of random normal deviates" (1958).
+
+    The radius is that of a uniform number in (0, 1], so that there is no log(0).
+    """
+    wide = dtype if dtype is dtypes.float64 else dtypes.float32
+    u, turn = _unpacked(uniform((2, *shape), wide, generator))
+    radius = P.sqrt(P.mul(like(-2, u), P.log(P.sub(like(1, u), u))))
+    return to_dtype(P.mul(radius, P.cos(P.mul(turn, like(2 * math.pi, turn)))), dtype)
+
+
+def _float_type(name: str, dtype: Any, default: DType = dtypes.DEFAULT_FLOAT) -> DType:
+    kind = default if dtype is None else dtypes.as_dtype(dtype)
+    if not kind.is_floating_point:
+        raise TypeError(f"{name} draws from a float type, not {kind.name}")
+    return kind
+
+
+def rand(*size: Any, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
+    """Uniform random numbers in [0, 1).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.rand(2, 3).shape, mt.rand((2, 3), dtype=mt.float64).dtype
+        ((2, 3), minitorch.float64)
+    """
+    return leaf(uniform(as_shape("rand", size), _float_type("rand", dtype), generator), requires_grad)
+
+
+def randn(*size: Any, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
+    """Normal random numbers with mean 0 and variance 1.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.randn(1000).abs().max().item() < 6
+        True
+    """
+    return leaf(gaussian(as_shape("randn", size), _float_type("randn", dtype), generator), requires_grad)
+
+
+def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Uniform random numbers in [0, 1), with the shape and type of another tensor."""
+    return rand(input.shape, dtype=_float_type("rand_like", dtype, input.dtype), requires_grad=requires_grad)
+
+
+def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    """Normal random numbers, with the shape and type of another tensor."""
+    return randn(input.shape, dtype=_float_type("randn_like", dtype, input.dtype), requires_grad=requires_grad)
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None
+) -> Tensor:
+    """Normal random numbers with a given mean and standard deviation, numbers or tensors.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.normal(0.0, 0.02, (3, 2)).shape, mt.normal(mt.zeros(4), 1.0).shape
+        ((3, 2), (4,))
+    """
+    center, spread = operand(mean), operand(std)
+    shape = broadcast_shapes((center, spread)) if size is None else as_shape("normal", (size,))
+    kind = dtypes.promote_types(dtypes.promote_types(center.dtype, spread.dtype), dtypes.float16)
+    noise = gaussian(shape, kind if center.ndim or spread.ndim else dtypes.DEFAULT_FLOAT, generator)
+    return add(mul(noise, std), mean)
+
+
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element says (or with probability `p` in each element), else 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.bernoulli(mt.tensor([0.0, 1.0]))
+        tensor([0., 1.])
+    """
+    probability = operand(input)
+    if p is None:
+        require_float(probability, "bernoulli")
+    wide = dtypes.float64 if probability.dtype is dtypes.float64 else dtypes.float32
+    threshold = to_dtype(probability, wide) if p is None else number(float(p), wide)
+    with no_grad():
+        return P.cast(P.less(uniform(input.shape, wide, generator), threshold), dtype=input.dtype)
+
+
+# Integers ---------------------------------------------------------------------------------------------------
+
+
+def randint(
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Random integers from `low` (0 if left out) up to, but not including, `high`.
+
+    A random fraction x/2**64 is multiplied by the size of the range and rounded down, exactly, as in Lemire, "Fast
+    random integer generation in an interval" (2019): no integer is likelier than another by more than 2**-33 of its
+    probability. (Ranges above 2**31 take 63 bits modulo the size.)
+
+    Raises:
+        ValueError: if the range is empty.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.randint(10, (2, 3)).shape, mt.randint(5, 6, (4,))
+        ((2, 3), tensor([5, 5, 5, 5]))
+    """
+    if size is None:
+        low, high, size = 0, low, high
+    count = high - low
+    if not 0 < count < 2**63:
+        raise ValueError(f"randint: there is no integer from {low} up to, but not including, {high}")
+    whole = _integers(count, as_shape("randint", (size,)), generator or default_generator)
+    result = whole if low == 0 else P.add(whole, like(low, whole))
+    kind = dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype)
+    return leaf(to_dtype(result, kind), requires_grad)
+
+
+def _integers(count: int, shape: Shape, generator: Generator) -> Tensor:
+    """Random int64 numbers in [0, count)."""
+    high, low = [P.cast(word, dtype=dtypes.int64) for word in _unpacked(generator.bits((2, *shape)))]
+    if count > 2**31:
+        return P.remainder(_joined(high, low), like(count, high))
+    by, half = like(count, high), like(32, high)
+    return P.shift_right(P.add(P.mul(high, by), P.shift_right(P.mul(low, by), half)), half)
+
+
+def _joined(high: Tensor, low: Tensor) -> Tensor:
+    """63 random bits of two words."""
+    return P.bitwise_xor(P.shift_left(high, like(31, high)), low)
+
+
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
+    """Random integers in the shape and type of another tensor."""
+    bounds = (0, low) if high is None else (low, high)
+    return randint(*bounds, input.shape, dtype=dtype or input.dtype)
+
+
+def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """The integers from 0 to n-1 in a random order: the order that sorts random numbers.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.randperm(5).sort().values
+        tensor([0, 1, 2, 3, 4])
+    """
+    words = (generator or default_generator).bits((2, *as_shape("randperm", (n,))))
+    high, low = [P.cast(word, dtype=dtypes.int64) for word in _unpacked(words)]
+    order = P.argsort(_joined(high, low), dim=0, descending=False)
+    return to_dtype(order, dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype))

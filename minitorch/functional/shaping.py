@@ -1,0 +1,349 @@
+"""All elements of a tensor under another shape: dimensions joined, taken apart, exchanged, repeated.
+
+The results are views where memory allows: a write to one is seen in the other, as in PyTorch. Taking parts of
+a tensor is in `minitorch.functional.parts`, putting elements elsewhere (`cat`, `roll`, `repeat`) in
+`minitorch.functional.arranging`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from operator import index as as_int
+from typing import Any
+
+import numpy as np
+
+from .. import interpreters
+from .. import primitives as P
+from ..dtypes import DEFAULT_FLOAT, DType
+from ..errors import ShapeError
+from ..ir import Shape, Spec
+from ..tensor import Tensor
+from .operands import wrap_dim
+
+METHODS = (
+    "reshape",
+    "view",
+    "view_as",
+    "reshape_as",
+    "flatten",
+    "unflatten",
+    "ravel",
+    "squeeze",
+    "unsqueeze",
+    "transpose",
+    "swapaxes",
+    "swapdims",
+    "permute",
+    "movedim",
+    "moveaxis",
+    "t",
+    "expand",
+    "expand_as",
+    "broadcast_to",
+)
+
+FUNCTIONS_ONLY = ("broadcast_tensors", "broadcast_shapes", "atleast_1d", "atleast_2d", "atleast_3d")
+
+# Methods of Tensor alone: PyTorch has no functions of these names.
+_METHODS_ONLY = {"view", "view_as", "reshape_as", "expand", "expand_as"}
+__all__ = [name for name in (*METHODS, *FUNCTIONS_ONLY) if name not in _METHODS_ONLY]
+
+Ints = int | Sequence[int]
+
+
+def ints(values: tuple[Any, ...]) -> tuple[int, ...]:
+    """Ints that were given one by one, or as one tuple or list."""
+    if len(values) == 1 and isinstance(values[0], (tuple, list)):
+        values = tuple(values[0])
+    return tuple([as_int(value) for value in values])
+
+
+# The same elements in the same order ----------------------------------------------------------------------
+
+
+def _complete(name: str, x: Tensor, shape: Shape, size: int) -> Shape:
+    """A shape with its -1 replaced by the length that follows from the others."""
+    if min(shape, default=0) >= 0:
+        return shape
+    known = math.prod([length for length in shape if length != -1])
+    if shape.count(-1) != 1 or known <= 0 or size % known:
+        raise ShapeError(
+            "MT201",
+            f"{name}: {x.spec} cannot become {list(shape)}",
+            why="one length may be -1, if it follows from the others"
+            + (f": {size} elements are not a multiple of {known}" if known > 0 and shape.count(-1) == 1 else ""),
+            fix="give the lengths themselves",
+        )
+    return tuple([size // known if length == -1 else length for length in shape])
+
+
+def reshape(x: Tensor, *shape: Any) -> Tensor:
+    """The elements in the same order under another shape; one length may be -1. A view where memory allows.
+
+    Raises:
+        ShapeError: if the number of elements differs (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.arange(6).reshape(2, -1)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
+    return P.reshape(x, shape=_complete("reshape", x, ints(shape), math.prod(x.shape)))
+
+
+def view(x: Tensor, *shape: Any) -> Tensor:
+    """As `reshape`, but never a copy; with an element type, the same bits read as that type of the same size.
+
+    Raises:
+        RuntimeError: if the elements do not lie in memory in this order; use `reshape`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3).view(6).shape
+        (6,)
+    """
+    if len(shape) == 1 and isinstance(shape[0], DType):
+        return P.bitcast(x, dtype=shape[0])
+    result = reshape(x, *shape)
+    # Memory is eager's alone: a trace has none, and any view is possible there.
+    eager = isinstance(x._value, np.ndarray) and isinstance(result._value, np.ndarray)
+    if eager and x._value.size and not np.may_share_memory(x._value, result._value):
+        raise RuntimeError(
+            f"a view of shape {list(result.shape)} does not fit how these elements of shape {list(x.shape)} "
+            "lie in memory (after a transpose or a slice?): use reshape, which copies"
+        )
+    return result
+
+
+def view_as(x: Tensor, other: Tensor) -> Tensor:
+    """`view` with the shape of another tensor."""
+    return view(x, other.shape)
+
+
+def reshape_as(x: Tensor, other: Tensor) -> Tensor:
+    """`reshape` with the shape of another tensor."""
+    return P.reshape(x, shape=other.shape)
+
+
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from one to another joined into one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3, 4).flatten(1).shape
+        (2, 12)
+    """
+    start, end = wrap_dim(start_dim, x.ndim), wrap_dim(end_dim, x.ndim)
+    if start > end:
+        raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
+    joined = math.prod(x.shape[start : end + 1])
+    return P.reshape(x, shape=(*x.shape[:start], joined, *x.shape[end + 1 :]))
+
+
+def ravel(x: Tensor) -> Tensor:
+    """All dimensions joined into one."""
+    return P.reshape(x, shape=(x.numel(),))
+
+
+def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """One dimension taken apart into several; one of `sizes` may be -1.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 12).unflatten(1, (3, -1)).shape
+        (2, 3, 4)
+    """
+    dim = wrap_dim(dim, x.ndim)
+    parts = _complete(f"unflatten: dimension {dim}", x, ints((sizes,)), x.shape[dim])
+    return P.reshape(x, shape=(*x.shape[:dim], *parts, *x.shape[dim + 1 :]))
+
+
+def squeeze(x: Tensor, dim: Ints | None = None) -> Tensor:
+    """Without the dimensions of length 1, or without those of them that are named.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(1, 3, 1).squeeze().shape, mt.zeros(1, 3, 1).squeeze(0).shape
+        ((3,), (3, 1))
+    """
+    named = range(x.ndim) if dim is None else {wrap_dim(one, x.ndim) for one in ints((dim,))}
+    kept = tuple(length for axis, length in enumerate(x.shape) if length != 1 or axis not in named)
+    return P.reshape(x, shape=kept)
+
+
+def unsqueeze(x: Tensor, dim: int) -> Tensor:
+    """With a new dimension of length 1.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(3).unsqueeze(0).shape, mt.zeros(3).unsqueeze(-1).shape
+        ((1, 3), (3, 1))
+    """
+    dim = wrap_dim(dim, x.ndim + 1)
+    return P.reshape(x, shape=(*x.shape[:dim], 1, *x.shape[dim:]))
+
+
+def _at_least(ndim: int, shape_of: Callable[[Shape], Shape]) -> Callable[..., Any]:
+    def function(*tensors: Any) -> Any:
+        given = tensors[0] if len(tensors) == 1 else tensors
+        if not isinstance(given, Tensor):
+            return tuple([function(tensor) for tensor in given])
+        return given if given.ndim >= ndim else P.reshape(given, shape=shape_of(given.shape))
+
+    function.__name__ = function.__qualname__ = f"atleast_{ndim}d"
+    function.__doc__ = f"""The tensor with dimensions of length 1 added up to {ndim}; a tuple for several.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.atleast_{ndim}d(mt.tensor(5.0)).shape
+        {(1,) * ndim}
+    """
+    return function
+
+
+atleast_1d = _at_least(1, lambda shape: (1,))
+atleast_2d = _at_least(2, lambda shape: (1, *shape) if shape else (1, 1))
+atleast_3d = _at_least(3, lambda shape: ((1,) * 3, (1, *shape, 1), (*shape, 1))[len(shape)])
+
+# Dimensions exchanged -------------------------------------------------------------------------------------
+
+
+def permute(x: Tensor, *dims: Any) -> Tensor:
+    """The dimensions in another order.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3, 4).permute(2, 0, 1).shape
+        (4, 2, 3)
+    """
+    return P.permute(x, dims=tuple([wrap_dim(dim, x.ndim) for dim in ints(dims)]))
+
+
+def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Two dimensions exchanged.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3, 4).transpose(0, -1).shape
+        (4, 3, 2)
+    """
+    first, second = wrap_dim(dim0, x.ndim), wrap_dim(dim1, x.ndim)
+    order = list(range(x.ndim))
+    if order:
+        order[first], order[second] = second, first
+    return P.permute(x, dims=tuple(order))
+
+
+swapaxes = swapdims = transpose
+
+
+def t(x: Tensor) -> Tensor:
+    """The transpose of a matrix; a tensor of fewer dimensions stays as it is.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3).t().shape
+        (3, 2)
+    """
+    if x.ndim > 2:
+        raise RuntimeError(f"t() is for up to 2 dimensions, not for {x.spec}: use transpose or mT")
+    return _reversed(x)
+
+
+def _reversed(x: Tensor) -> Tensor:
+    """The dimensions in reverse order; of a matrix, its transpose."""
+    return P.permute(x, dims=tuple(reversed(range(x.ndim))))
+
+
+def _matrix_transpose(x: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    if x.ndim < 2:
+        raise RuntimeError(f"mT is for matrices and batches of them, not for {x.spec}")
+    return transpose(x, -2, -1)
+
+
+def movedim(x: Tensor, source: Ints, destination: Ints) -> Tensor:
+    """One or several dimensions moved to other places; the others keep their order.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3, 4).movedim(0, -1).shape
+        (3, 4, 2)
+    """
+    sources = [wrap_dim(dim, x.ndim) for dim in ints((source,))]
+    places = [wrap_dim(dim, x.ndim) for dim in ints((destination,))]
+    if not len(sources) == len(places) == len(set(sources)) == len(set(places)):
+        raise RuntimeError(f"movedim: {source} and {destination} must name as many dimensions, each once")
+    order = [axis for axis in range(x.ndim) if axis not in sources]
+    for place, axis in sorted(zip(places, sources, strict=True)):
+        order.insert(place, axis)
+    return P.permute(x, dims=tuple(order))
+
+
+moveaxis = movedim
+
+# Dimensions repeated --------------------------------------------------------------------------------------
+
+
+def expand(x: Tensor, *sizes: Any) -> Tensor:
+    """Dimensions of length 1 repeated without a copy, and new ones added in front; -1 keeps a length.
+
+    Raises:
+        ShapeError: if another length than 1 would have to change (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1], [2]]).expand(-1, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
+    wanted = ints(sizes)
+    new = len(wanted) - x.ndim
+    if -1 in wanted and new >= 0:
+        wanted = wanted[:new] + tuple(
+            old if size == -1 else size for old, size in zip(x.shape, wanted[new:], strict=True)
+        )
+    if min(wanted, default=0) < 0:
+        raise ShapeError("MT201", f"expand: {x.spec} cannot become {list(wanted)}", fix="use -1 for a kept length only")
+    return P.expand(x, shape=wanted)
+
+
+def expand_as(x: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of another tensor."""
+    return P.expand(x, shape=other.shape)
+
+
+def broadcast_to(x: Tensor, size: Sequence[int]) -> Tensor:
+    """`expand` to a shape."""
+    return expand(x, size)
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape.
+
+    Example:
+        >>> import minitorch as mt
+        >>> a, b = mt.broadcast_tensors(mt.zeros(3), mt.zeros(2, 1))
+        >>> a.shape, b.shape
+        ((2, 3), (2, 3))
+    """
+    shape = interpreters.broadcast_shapes(tensors) if tensors else ()
+    return tuple([P.expand(tensor, shape=shape) for tensor in tensors])
+
+
+def broadcast_shapes(*shapes: Any) -> Shape:
+    """The common shape of several shapes; an int stands for a shape of one dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.broadcast_shapes((2, 1), (3,), 1)
+        (2, 3)
+    """
+    shades = tuple([Tensor(Spec(ints((shape,)), DEFAULT_FLOAT)) for shape in shapes])
+    return interpreters.broadcast_shapes(shades) if shades else ()
+
+
+PROPERTIES: dict[str, Callable[[Tensor], Tensor]] = {"T": _reversed, "mT": _matrix_transpose}

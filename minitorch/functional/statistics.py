@@ -1,0 +1,133 @@
+"""Mean, variance and standard deviation. They need a float type, and are computed in float32 for the 16-bit types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from .. import primitives as P
+from ..tensor import Tensor
+from .elementwise import sqrt
+from .operands import Number, like, operand, require_float, to_dtype, widen
+from .reductions import Dims, element_count, kept_shape, nansum, reduce, reduced_dims, sum
+
+__all__ = ["mean", "nanmean", "std", "std_mean", "var", "var_mean"]
+METHODS = ("mean", "nanmean", "std", "var")
+
+
+def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of the elements; NaN of none.
+
+    Raises:
+        DTypeError: ``MT202`` for integers: choose a float type with `dtype`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1.0, 2.0], [3.0, 4.0]]).mean(dim=0)
+        tensor([2., 3.])
+    """
+    x = operand(input) if dtype is None else to_dtype(operand(input), dtypes.as_dtype(dtype))
+    require_float(x, "mean")
+    dims = reduced_dims(x, dim)
+    total = reduce(P.reduce_sum, widen(x), dims, keepdim)
+    return to_dtype(P.div(total, like(element_count(x, dims), total)), x.dtype)
+
+
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+    """The mean of the elements that are not NaN."""
+    x = operand(input)
+    require_float(x, "nanmean")
+    return P.div(nansum(x, dim, keepdim), sum(P.cast(P.equal(x, x), dtype=x.dtype), dim, keepdim))
+
+
+def _moments(x: Tensor, dims: tuple[int, ...], correction: Number, keepdim: bool) -> tuple[Tensor, Tensor]:
+    """Variance and mean, in two passes: the squares of small differences, not the small difference of squares."""
+    count = element_count(x, dims)
+    center = P.div(reduce(P.reduce_sum, x, dims, True), like(count, x))
+    deviation = P.sub(x, center)
+    squares = reduce(P.reduce_sum, P.mul(deviation, deviation), dims, keepdim)
+    shape = kept_shape(x.shape, dims) if keepdim else squares.shape
+    return P.div(squares, like(max(0, count - correction), x)), P.reshape(center, shape=shape)
+
+
+def var_mean(
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: Number | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean together; the arguments are those of `var`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.var_mean(mt.tensor([1.0, 2.0, 3.0]))
+        (tensor(1.), tensor(2.))
+    """
+    if isinstance(dim, bool):  # PyTorch's short form var(x, False)
+        unbiased = dim
+        dim = None
+    x = operand(input)
+    require_float(x, "var")
+    variance, center = _moments(
+        widen(x), reduced_dims(x, dim), int(unbiased) if correction is None else correction, keepdim
+    )
+    return to_dtype(variance, x.dtype), to_dtype(center, x.dtype)
+
+
+def var(
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: Number | None = None,
+) -> Tensor:
+    """The variance: the squares of the deviations from the mean, summed and divided by ``count - correction``.
+
+    Args:
+        input: the tensor, of a float type.
+        dim: the dimension or dimensions to reduce; all by default.
+        unbiased: False for a correction of 0.
+        keepdim: whether they stay, with length 1.
+        correction: what is taken off the number of elements; by default 1 (Bessel's correction).
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([1.0, 2.0, 3.0, 4.0])
+        >>> x.var(), x.var(correction=0)
+        (tensor(1.6667), tensor(1.2500))
+    """
+    return var_mean(input, dim, unbiased, keepdim, correction=correction)[0]
+
+
+def std(
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: Number | None = None,
+) -> Tensor:
+    """The standard deviation, the square root of `var` (with the same arguments).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([1.0, 2.0, 3.0]).std()
+        tensor(1.)
+    """
+    return sqrt(var(input, dim, unbiased, keepdim, correction=correction))
+
+
+def std_mean(
+    input: Tensor,
+    dim: Dims = None,
+    unbiased: bool = True,
+    keepdim: bool = False,
+    *,
+    correction: Number | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Standard deviation and mean together; the arguments are those of `var`."""
+    variance, center = var_mean(input, dim, unbiased, keepdim, correction=correction)
+    return sqrt(variance), center

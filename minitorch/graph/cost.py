@@ -1,0 +1,173 @@
+"""What running a graph costs, counted from shapes and types alone.
+
+The counts are those of the *unfused* execution, node by node, as the `interpret` backend does it: every node
+reads all of its inputs from memory and writes its whole output. They are what a fusing compiler starts from.
+Exactly:
+
+- a movement that only views its input (`Primitive.is_view`) reads and writes nothing; whoever uses a view reads
+  its elements, those of an expanded or unfolded one once only;
+- a splat constant is part of the instruction; a constant array is read by its users, and written by nobody;
+- a node that uses one input twice reads it once; reading is counted whole, even where `gather` needs a part;
+- `flops` counts one per output element for elementwise arithmetic and comparison, one per input element for
+  reductions and scans, 2*m*n*k for `dot`, a comparison per step of a merge sort for `argsort`, one per update
+  for `scatter_add`;
+- `transcendentals` counts the elements of exp, log, sqrt, sin, pow and the like, which are not in `flops`, as in
+  XLA's cost analysis;
+- `peak_bytes` is the most memory alive at once in program order: inputs and constant arrays always, a value
+  until its last use or that of a view of it, outputs until the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..ir import Node
+from ..primitives import constant
+from .values import is_splat
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The counts of one graph; what is counted is said at the top of this file.
+
+    Attributes:
+        nodes: operations; inputs and constants are none.
+        bytes_read: from memory, of all nodes.
+        bytes_written: to memory, of all nodes.
+        flops: arithmetic on elements of any type.
+        transcendentals: elements of exp, log, sqrt and the like.
+        peak_bytes: the most memory alive at once.
+    """
+
+    nodes: int
+    bytes_read: int
+    bytes_written: int
+    flops: int
+    transcendentals: int
+    peak_bytes: int
+
+    @property
+    def bytes(self) -> int:
+        """Read and written together."""
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic per byte moved: the horizontal axis of a roofline plot."""
+        return (self.flops + self.transcendentals) / self.bytes if self.bytes else 0.0
+
+
+TRANSCENDENTAL = frozenset(
+    ("atan2", "cos", "erf", "exp", "expm1", "log", "log1p", "pow", "sin", "sqrt", "tanh")
+)  # by name of the primitive
+FREE = frozenset(("cast", "bitcast"))  # elementwise, but no arithmetic
+
+
+def _of_output(node: Node) -> int:
+    return node.spec.size
+
+
+def _of_input(node: Node) -> int:
+    return node.inputs[0].spec.size
+
+
+def _of_dot(node: Node) -> int:
+    return 2 * node.spec.size * node.inputs[0].shape[-1]
+
+
+def _of_sort(node: Node) -> int:
+    length: int = node.shape[node.params["dim"]]
+    return node.spec.size * max(length - 1, 0).bit_length()
+
+
+def _of_indexing(node: Node) -> int:
+    return node.inputs[1].spec.size if node.primitive.name == "scatter_add" else 0
+
+
+def _nothing(node: Node) -> int:
+    return 0
+
+
+FLOPS: dict[str, Callable[[Node], int]] = {  # by kind of the primitive
+    "unary": _of_output,
+    "binary": _of_output,
+    "ternary": _of_output,
+    "reduction": _of_input,
+    "argreduction": _of_input,
+    "scan": _of_input,
+    "contraction": _of_dot,
+    "sort": _of_sort,
+    "indexing": _of_indexing,
+    "movement": _nothing,
+    "source": _nothing,
+    "random": _nothing,
+}
+
+
+def flops(node: Node) -> int:
+    """Arithmetic of one node, transcendental functions apart."""
+    return 0 if node.primitive.name in FREE | TRANSCENDENTAL else FLOPS[node.primitive.kind](node)
+
+
+def transcendentals(node: Node) -> int:
+    """Elements of one node that take a transcendental function."""
+    return node.spec.size if node.primitive.name in TRANSCENDENTAL else 0
+
+
+def memory_roots(graph: Graph) -> dict[Node, Node]:
+    """For every node of a graph, the one whose memory holds it: the base of a view, or the node itself."""
+    roots: dict[Node, Node] = {node: node for node in graph.inputs}
+    for node in graph.nodes:
+        roots[node] = roots[node.inputs[0]] if node.primitive.is_view else node
+    return roots
+
+
+def count(graph: Graph) -> Cost:
+    """The cost of a graph."""
+    roots = memory_roots(graph)
+    read = written = arithmetic = special = nodes = 0
+    # The bytes that reading a value takes: a view's own, but no more than there are behind it.
+    to_read = {node: node.spec.nbytes for node in graph.inputs}
+    for node in graph.nodes:
+        if node.primitive is constant:
+            to_read[node] = 0 if is_splat(node) else node.spec.nbytes
+            continue
+        nodes += 1
+        if node.primitive.is_view:
+            to_read[node] = min(node.spec.nbytes, to_read[node.inputs[0]])
+            continue
+        to_read[node] = node.spec.nbytes
+        written += node.spec.nbytes
+        read += sum(to_read[operand] for operand in set(node.inputs))
+        arithmetic += flops(node)
+        special += transcendentals(node)
+    return Cost(nodes, read, written, arithmetic, special, _peak(graph, roots))
+
+
+def _peak(graph: Graph, roots: dict[Node, Node]) -> int:
+    last_use: dict[Node, float] = {}
+    for position, node in enumerate(graph.nodes):
+        last_use[roots[node]] = position
+        for operand in node.inputs:
+            last_use[roots[operand]] = position
+    for node in (*graph.inputs, *graph.outputs):
+        last_use[roots[node]] = math.inf
+    constants = [node for node in graph.nodes if node.primitive is constant]
+    alive = sum(node.spec.nbytes for node in graph.inputs)
+    alive += sum(node.spec.nbytes for node in constants if not is_splat(node))
+    peak = alive
+    last_use.update(dict.fromkeys(constants, math.inf))
+    for position, node in enumerate(graph.nodes):
+        if roots[node] is node and node.primitive is not constant:
+            alive += node.spec.nbytes
+            peak = max(peak, alive)
+        for root in {roots[node], *(roots[operand] for operand in node.inputs)}:
+            if last_use[root] == position:
+                alive -= root.spec.nbytes
+    return peak

@@ -1,0 +1,285 @@
+"""Patterns: expressions with holes, compared with nodes and made into nodes.
+
+`minitorch.graph.rewrite` says how they are written, and puts them to use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..ir import PRIMITIVES, Node, Primitive, Source, Spec
+from .build import apply, literal
+from .text import value_text
+from .values import Number, canonical, is_splat, value_key
+
+COMMUTATIVE = frozenset(
+    PRIMITIVES[name] for name in ("add", "mul", "maximum", "equal", "bitwise_and", "bitwise_or", "bitwise_xor")
+)
+
+# Patterns ---------------------------------------------------------------------------------------------------
+
+
+class Pattern:
+    """What an expression of a rule is made of. Python's operators make bigger ones."""
+
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Operand) -> Operation:
+        return op.add(self, other)
+
+    def __radd__(self, other: Number) -> Operation:
+        return op.add(other, self)
+
+    def __sub__(self, other: Operand) -> Operation:
+        return op.sub(self, other)
+
+    def __rsub__(self, other: Number) -> Operation:
+        return op.sub(other, self)
+
+    def __mul__(self, other: Operand) -> Operation:
+        return op.mul(self, other)
+
+    def __rmul__(self, other: Number) -> Operation:
+        return op.mul(other, self)
+
+    def __truediv__(self, other: Operand) -> Operation:
+        return op.div(self, other)
+
+    def __rtruediv__(self, other: Number) -> Operation:
+        return op.div(other, self)
+
+    def __pow__(self, other: Operand) -> Operation:
+        return op.pow(self, other)
+
+    def __rpow__(self, other: Number) -> Operation:
+        return op.pow(other, self)
+
+    def __and__(self, other: Operand) -> Operation:
+        return op.bitwise_and(self, other)
+
+    def __or__(self, other: Operand) -> Operation:
+        return op.bitwise_or(self, other)
+
+    def __xor__(self, other: Operand) -> Operation:
+        return op.bitwise_xor(self, other)
+
+    def __lshift__(self, other: Operand) -> Operation:
+        return op.shift_left(self, other)
+
+    def __rshift__(self, other: Operand) -> Operation:
+        return op.shift_right(self, other)
+
+    def __invert__(self) -> Operation:
+        return op.bitwise_not(self)
+
+    def __neg__(self) -> Operation:
+        return op.neg(self)
+
+    def __abs__(self) -> Operation:
+        return op.abs(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Wildcard(Pattern):
+    """Any node; the same one wherever the name occurs in a rule."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class SplatOf(Pattern):
+    """A splat constant: of a given value, of a value that depends on the type, or of any."""
+
+    name: str
+    value: Number | Callable[[Spec], Number] | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Param:
+    """The value of a parameter, remembered by a pattern and put back by a replacement."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Operation(Pattern):
+    """A primitive applied to patterns."""
+
+    primitive: Primitive
+    operands: tuple[Pattern, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        texts = [f"({each})" if "(" not in str(each) and " " in str(each) else str(each) for each in self.operands]
+        if self.primitive.name in _INFIX and len(texts) == 2:
+            return f" {_INFIX[self.primitive.name]} ".join(texts)
+        if self.primitive.name in _PREFIX:
+            sign = _PREFIX[self.primitive.name]
+            return f"{sign}({texts[0]})" if texts[0].startswith(sign) else sign + texts[0]
+        params = [f"{name}={v if isinstance(v, Param) else value_text(v)}" for name, v in self.params.items()]
+        return f"{self.primitive.name}({', '.join([*map(str, self.operands), *params])})"
+
+
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "bitwise_and": "&", "bitwise_or": "|"}
+_INFIX |= {"bitwise_xor": "^", "shift_left": "<<", "shift_right": ">>"}
+_PREFIX = {"neg": "-", "bitwise_not": "~"}
+
+Operand = Pattern | Number
+
+
+def wildcard(name: str) -> Wildcard:
+    """A pattern that matches any node."""
+    return Wildcard(name)
+
+
+def number(name: str, value: Callable[[Spec], Number] | None = None) -> SplatOf:
+    """A pattern that matches any splat constant, or one whose value is a function of its shape and type."""
+    return SplatOf(name, value)
+
+
+def param(name: str) -> Param:
+    """The value of a parameter, to be remembered."""
+    return Param(name)
+
+
+def as_pattern(operand: Operand) -> Pattern:
+    """A pattern as it is, or the pattern of a number."""
+    return operand if isinstance(operand, Pattern) else SplatOf(str(operand), operand)
+
+
+class _Operations:
+    """`op.<primitive>(*operands, **params)` is the pattern of an application of a primitive."""
+
+    def __getattr__(self, name: str) -> Callable[..., Operation]:
+        primitive = PRIMITIVES.get(name)
+        if primitive is None:
+            raise AttributeError(f"there is no primitive {name!r}")
+
+        def operation(*operands: Operand, **params: Any) -> Operation:
+            return Operation(primitive, tuple(map(as_pattern, operands)), params)
+
+        return operation
+
+
+op = _Operations()
+
+# Matching ---------------------------------------------------------------------------------------------------
+
+Bindings = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A node that a pattern fits.
+
+    Attributes:
+        node: the node that is to be replaced.
+        bindings: the node of each wildcard and the value of each remembered parameter, by name.
+    """
+
+    node: Node
+    bindings: Bindings
+
+    def __getitem__(self, name: str) -> Any:
+        return self.bindings[name]
+
+    def apply(self, primitive: Primitive, *inputs: Node, **params: Any) -> Node:
+        """A new node, from the same line of the user's program."""
+        return apply(primitive, *inputs, source=self.node.source, **params)
+
+    def literal(self, value: Number, spec: Spec | None = None) -> Node:
+        """A constant of the shape and type of the node that is replaced, or of another."""
+        return literal(value, spec or self.node.spec, self.node.source)
+
+
+def matches(pattern: Pattern, node: Node, bindings: Bindings) -> bool:
+    """Whether a pattern fits a node, operands in the order in which they are written; enters what it finds."""
+    if isinstance(pattern, Wildcard):
+        return bindings.setdefault(pattern.name, node) is node
+    if isinstance(pattern, SplatOf):
+        return is_splat(node) and _number_matches(pattern, node, bindings)
+    assert isinstance(pattern, Operation)
+    if pattern.primitive is not node.primitive or len(pattern.operands) != len(node.inputs):
+        return False
+    for name, wanted in pattern.params.items():
+        value = node.params[name]
+        if isinstance(wanted, Param):
+            wanted = bindings.setdefault(wanted.name, value)
+        if value is not wanted and value_key(value) != value_key(wanted):
+            return False
+    return all(map(matches, pattern.operands, node.inputs, (bindings,) * len(node.inputs)))
+
+
+def _number_matches(pattern: SplatOf, node: Node, bindings: Bindings) -> bool:
+    actual = canonical(node.params["value"], node.spec.dtype)
+    wanted = pattern.value(node.spec) if callable(pattern.value) else pattern.value
+    if wanted is None:
+        known = bindings.setdefault(pattern.name, node)
+        return known is node or (is_splat(known) and canonical(known.params["value"], known.dtype) == actual)
+    return repr(_in_type(wanted, node.spec)) == repr(actual)
+
+
+def _in_type(wanted: Number, spec: Spec) -> Number | None:
+    """A number of a pattern in the type of a node; None if the type does not have it."""
+    category = spec.dtype.category
+    if type(wanted) is bool and category != "bool":
+        return None
+    try:
+        number = canonical(wanted, spec.dtype)
+    except (ValueError, OverflowError):
+        return None
+    return number if category == "float" or number == wanted else None
+
+
+def orders(pattern: Pattern) -> Iterator[Pattern]:
+    """All orders in which the operands of the commutative operations in a pattern can stand."""
+    if not isinstance(pattern, Operation):
+        yield pattern
+        return
+    choices: list[tuple[Pattern, ...]] = [()]
+    for operand in pattern.operands:
+        choices = [(*before, each) for before in choices for each in orders(operand)]
+    for operands in choices:
+        yield Operation(pattern.primitive, operands, pattern.params)
+        if pattern.primitive in COMMUTATIVE and operands[0] is not operands[1]:
+            yield Operation(pattern.primitive, operands[::-1], pattern.params)
+
+
+# The way back ---------------------------------------------------------------------------------------------
+
+
+def instantiate(pattern: Pattern, bindings: Mapping[str, Any], like: Spec, source: Source | None = None) -> Node:
+    """The expression that a pattern describes, made of nodes.
+
+    Args:
+        pattern: what to make.
+        bindings: the nodes of its wildcards and the values of its parameters, by name.
+        like: shape and type of numbers, where no operand beside them says it.
+        source: the user's line, for the new nodes.
+    """
+    if isinstance(pattern, SplatOf) and pattern.value is not None:
+        return literal(pattern.value(like) if callable(pattern.value) else pattern.value, like, source)
+    if not isinstance(pattern, Operation):
+        return bindings[pattern.name]  # type: ignore[no-any-return, attr-defined]
+    inputs = {each: instantiate(each, bindings, like, source) for each in pattern.operands if not _is_number(each)}
+    spec = next((node.spec for node in inputs.values()), like)
+    nodes = [inputs.get(each) or instantiate(each, bindings, spec, source) for each in pattern.operands]
+    params = {
+        name: bindings[value.name] if isinstance(value, Param) else value for name, value in pattern.params.items()
+    }
+    return apply(pattern.primitive, *nodes, source=source, **params)
+
+
+def _is_number(pattern: Pattern) -> bool:
+    return isinstance(pattern, SplatOf) and pattern.value is not None

@@ -1,0 +1,128 @@
+"""How a graph reads: one line per node, in program order. `minitorch.graph.parse` reads it back.
+
+The listing is exact: two graphs with the same listing (sources apart) compute the same bits. Grammar::
+
+    graph      = "graph" [name] "(" [name ":" spec {"," name ":" spec}] ")" ":" {node} "return" [operand {"," operand}]
+    node       = "%" number "=" primitive "(" [item {"," item}] ")" [":" spec]
+    item       = operand | name "=" value                                  operands first, then parameters
+               | array                                                     of `constant`, see below
+    operand    = "%" number | name of an input | number [":" spec]
+    value      = number | string | type | "[" [value {"," value}] "]"
+    spec       = type "[" [number {"," number}] "]"                        e.g. f32[32,10]
+    number     = an integer, a decimal fraction, inf, -inf, nan, true, false
+
+A splat constant is written as a number where it is used. In an elementwise operation it takes shape and type
+from the other operands; elsewhere, and where these do not say it, its own are added: ``0.5:f32[32,10]``. Any
+other constant is a node of its own: ``constant([[1, 2], [3, 4]]) : i64[2,2]`` if it is small and prints exactly,
+otherwise ``constant(base64="...")``, which is its memory in C order, little-endian. A comment such as
+``# train.py:12`` is the line of the program that made the node. Line breaks mean nothing to the parser, but for
+comments.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ..dtypes import DType
+from ..ir import Node, Primitive
+from ..primitives import constant
+from .arrays import array_text
+from .values import is_splat, number_text
+from .verify import is_input_name
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+TYPE_COLUMN = 56  # where types stand at most, to keep a listing narrow
+HEADER_WIDTH = 100  # a longer list of inputs is written one to a line
+
+
+def listing(graph: Graph) -> str:
+    """The text of a graph."""
+    names = node_names(graph)
+    nodes = [node for node in graph.nodes if node in names]
+    calls = [f"{names[node]} = {_call(node, names)}" for node in nodes]
+    typed = [f"{call} : {node.spec}" for call, node in zip(_aligned(calls), nodes, strict=True)]
+    sources = [f"# {node.source}" if node.source else "" for node in nodes]
+    padded = _aligned(typed) if any(sources) else typed
+    lines = [f"  {row}  {source}".rstrip() for row, source in zip(padded, sources, strict=True)]
+    outputs = ", ".join(operand_text(node, None, names) for node in graph.outputs)
+    return "\n".join([_header(graph), *lines, f"  return {outputs}".rstrip()])
+
+
+def node_names(graph: Graph) -> dict[Node, str]:
+    """What each input and node is called in the listing; splat constants have no name."""
+    names = {node: str(node.params.get("name")) for node in graph.inputs}
+    for node in graph.nodes:
+        if not is_splat(node):
+            names[node] = f"%{len(names) - len(graph.inputs)}"
+    return names
+
+
+def _header(graph: Graph) -> str:
+    name = f" {graph.name}" if is_input_name(graph.name) else ""
+    inputs = [f"{node.params['name']}: {node.spec}" for node in graph.inputs]
+    short = f"graph{name}({', '.join(inputs)}):"
+    if len(short) <= HEADER_WIDTH:
+        return short
+    return "\n".join([f"graph{name}(", *(f"    {each}," for each in inputs), "):"])
+
+
+def _aligned(rows: list[str]) -> Iterator[str]:
+    """Rows padded to the length of the longest, very long ones left out of account."""
+    width = max((len(row) for row in rows if len(row) <= TYPE_COLUMN), default=0)
+    return (row.ljust(width) for row in rows)
+
+
+def _call(node: Node, names: dict[Node, str]) -> str:
+    if node.primitive is constant:
+        return f"constant({array_text(node.params['value'].array)})"
+    operands = [operand_text(operand, node, names) for operand in node.inputs]
+    params = [f"{name}={value_text(node.params[name])}" for name in ordered_params(node)]
+    return f"{node.primitive.name}({', '.join(operands + params)})"
+
+
+def ordered_params(node: Node) -> Iterable[str]:
+    """The names of a node's parameters, in the order of the primitive's declaration."""
+    return node.params if len(node.params) < 2 else declared_params(node.primitive)
+
+
+@cache
+def declared_params(primitive: Primitive) -> tuple[str, ...]:
+    """The names of a primitive's parameters, in the order of its declaration."""
+    parameters = inspect.signature(primitive.infer).parameters.values()
+    return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+
+
+def operand_text(operand: Node, user: Node | None, names: dict[Node, str]) -> str:
+    """How a node is written where it is used."""
+    if operand in names:
+        return names[operand]
+    text = number_text(operand.params["value"], operand.spec.dtype)
+    if user is not None and user.primitive.broadcasts:
+        given = next((each for each in data_operands(user) if not is_splat(each)), None)
+        if given and given.spec == operand.spec and operand in data_operands(user):
+            return text
+    return f"{text}:{operand.spec}"
+
+
+def data_operands(node: Node) -> tuple[Node, ...]:
+    """The operands of an elementwise operation that are of one type: all, but for the condition of `where`."""
+    return node.inputs[1:] if node.primitive.kind == "ternary" else node.inputs
+
+
+def value_text(value: Any) -> str:
+    """How a parameter is written."""
+    if type(value) is tuple:
+        return f"[{','.join(map(value_text, value))}]"
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is str:
+        return '"' + value.translate(_ESCAPES) + '"'
+    return value.short if type(value) is DType else repr(value)
+
+
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})

@@ -1,0 +1,112 @@
+"""The static values in a graph: parameters of nodes, and the numbers in literals. When two of them are the same.
+
+A *splat* is a `constant` node whose value is one Python number, repeated in every element. It is written into a listing
+where it is used (``add(%0, 1.0)``) and has no identity: two splats with the same bits are the same. Python's
+own equality will not do for that: it says ``0.0 == -0.0``, ``1 == True`` and ``nan != nan``. The keys made
+here go by type and bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, float64
+from ..ir import Node
+from ..primitives import Literal, constant
+
+Number = bool | int | float
+
+# What a parameter of a node can be; and tuples of these. All are immutable.
+SCALAR_KINDS = (bool, int, float, str, DType)
+
+
+def is_static(value: object) -> bool:
+    """Whether a value can be a parameter of a node: a number, a name, an element type, or tuples of them."""
+    if type(value) is not tuple:
+        return type(value) in SCALAR_KINDS
+    return all(map(is_static, value))
+
+
+def value_key(value: Any) -> Hashable:
+    """Equal for equal parameters only: unlike ``==``, it tells 1, 1.0 and True apart, and 0.0 from -0.0.
+
+    Example:
+        >>> value_key(0.0) == value_key(-0.0), value_key(math.nan) == value_key(math.nan)
+        (False, True)
+    """
+    kind = type(value)
+    if kind is tuple:
+        return value if set(map(type, value)) <= {int} else tuple(map(value_key, value))
+    if kind is float or kind is bool:
+        return kind, repr(value)
+    return value  # type: ignore[no-any-return]
+
+
+def params_key(params: Mapping[str, Any]) -> Hashable:
+    """The key of all parameters of a node."""
+    if len(params) > 1:
+        return tuple([(name, value_key(params[name])) for name in sorted(params)])
+    return tuple([(name, value_key(value)) for name, value in params.items()])
+
+
+def canonical(value: Number, dtype: DType) -> Number:
+    """The number that is stored when `value` is written into an element of type `dtype`.
+
+    Raises:
+        OverflowError: for a number that an integer type cannot hold.
+        ValueError: for NaN in an integer type.
+
+    Example:
+        >>> from minitorch.dtypes import bool_, float32, int8
+        >>> canonical(1, float32), canonical(0.1, float32), canonical(2, bool_), canonical(2.0, int8)
+        (1.0, 0.10000000149011612, True, 2)
+    """
+    if dtype.category == "float":
+        if value != value:
+            return math.nan  # of any sign and payload
+        if -64 <= value <= 64 and value * 4 == int(value * 4):  # exact in every float type
+            return float(value)
+        if dtype is float64:
+            return float(value)
+        with np.errstate(all="ignore"):
+            return float(np.asarray(float(value)).astype(dtype.numpy))
+    if dtype.category == "bool":
+        return bool(value)
+    number = int(value)
+    bounds = np.iinfo(dtype.numpy)
+    if not bounds.min <= number <= bounds.max:
+        raise OverflowError(f"{value} is out of range for {dtype.name} ({bounds.min} to {bounds.max})")
+    return number
+
+
+def is_splat(node: Node) -> bool:
+    """Whether a node is one number in every element."""
+    return node.primitive is constant and type(node.params["value"]) is not Literal
+
+
+def splat_key(node: Node) -> Hashable:
+    """The key of a splat: by the bits of its element, its shape and its type. All NaNs are one."""
+    return repr(canonical(node.params["value"], node.spec.dtype)), node.spec.shape, node.spec.dtype
+
+
+def number_text(value: Number, dtype: DType) -> str:
+    """The shortest text that names the element exactly in its type.
+
+    Example:
+        >>> from minitorch.dtypes import bool_, float32, float64, int8
+        >>> [number_text(0.1, float32), number_text(-0.0, float64), number_text(3, float32), number_text(3, int8)]
+        ['0.1', '-0.0', '3.0', '3']
+    """
+    value = canonical(value, dtype)
+    if type(value) is bool:
+        return "true" if value else "false"
+    if type(value) is int:
+        return str(value)
+    if math.isnan(value):
+        return "nan"
+    text = repr(value) if dtype is float64 else str(dtype.numpy.type(value))
+    return f"{text}.0" if text.lstrip("-").isdigit() else text

@@ -1,0 +1,215 @@
+"""What a legal graph is: a table of rules. They are checked when a graph is born, and so after every pass.
+
+A rule is a function that says what is wrong, or None. The error names the node, the rule, and the user's line that made
+the node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
+
+from ..dtypes import DType
+from ..errors import GraphError
+from ..ir import INPUT, PRIMITIVES, Node
+from ..primitives import Literal
+from .values import canonical, is_static
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+MAX_DIMS = 64  # as in NumPy
+MAX_BYTES = 2**63
+
+NAME = re.compile(r"[\w.]+")
+# What reads as a number or as a word of the listing cannot name an input.
+NOT_A_NAME = re.compile(r"[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+|inf|nan|true|false|return|graph")
+
+
+def is_input_name(text: object) -> bool:
+    """Whether a text can name an input: letters, digits, `_` and `.`, and no number."""
+    return isinstance(text, str) and bool(NAME.fullmatch(text)) and not NOT_A_NAME.fullmatch(text)
+
+
+def _is_int(value: object) -> bool:
+    return type(value) is int
+
+
+def _are_ints(value: object) -> bool:
+    return type(value) is tuple and set(map(type, value)) <= {int}
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (bool, int, float)
+
+
+# What each parameter of the primitives is, by its name.
+PARAMETERS: dict[str, Callable[[object], bool]] = {
+    "descending": lambda value: type(value) is bool,
+    "dilation": _is_int,
+    "dim": _is_int,
+    "dims": _are_ints,
+    "dtype": lambda value: type(value) is DType,
+    "padding": lambda value: type(value) is tuple and all(map(_are_ints, value)),
+    "shape": _are_ints,
+    "size": _is_int,
+    "start": _are_ints,
+    "step": lambda value: _is_int(value) or _are_ints(value),
+    "stop": _are_ints,
+    "value": lambda value: _is_number(value) or type(value) is Literal,
+}
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        name: what it is called in the error.
+        check: ``(node, seen) -> what is wrong, or None``; `seen` holds the inputs of the graph and all nodes before.
+        why: why the rule is one.
+    """
+
+    name: str
+    check: Callable[[Node, set[Node]], str | None]
+    why: str
+
+
+def _is_input(node: Node, seen: set[Node]) -> str | None:
+    if node.primitive is not INPUT:
+        return f"it is listed among the inputs, but is a {node.primitive.name}"
+    if node.inputs or set(node.params) != {"name"}:
+        return "it has inputs or parameters of its own"
+    name = node.params["name"]
+    return None if is_input_name(name) else f"{name!r} is not a name"
+
+
+def _known_primitive(node: Node, seen: set[Node]) -> str | None:
+    if node.primitive is INPUT:
+        return f"the input {node.params.get('name')!r} is listed among the nodes"
+    if PRIMITIVES.get(node.primitive.name) is not node.primitive:
+        return f"{node.primitive.name} is no row of the table of primitives"
+    return None
+
+
+def _once(node: Node, seen: set[Node]) -> str | None:
+    return "it is listed twice" if node in seen else None
+
+
+def _order(node: Node, seen: set[Node]) -> str | None:
+    for operand in node.inputs:
+        if operand not in seen:
+            if operand.primitive is INPUT:
+                return f"its operand {operand.params.get('name')!r} ({operand.spec}) is not an input of the graph"
+            return f"its operand {operand!r} is not before it"
+    return None
+
+
+def _static_params(node: Node, seen: set[Node]) -> str | None:
+    for name, value in node.params.items():
+        if not PARAMETERS.get(name, is_static)(value):
+            return f"{name}={value!r} is no value for this parameter"
+    return None
+
+
+def _shape(node: Node, seen: set[Node]) -> str | None:
+    shape, dtype = node.spec.shape, node.spec.dtype
+    if type(shape) is not tuple or not isinstance(dtype, DType):
+        return f"{shape!r} and {dtype!r} are no shape and type"
+    size = dtype.itemsize
+    for length in shape:
+        if type(length) is not int or length < 0:
+            return f"{length!r} in {list(shape)} is no length"
+        size *= length
+    if len(shape) > MAX_DIMS or size >= MAX_BYTES:
+        return f"{len(shape)} dimensions and {size} bytes are more than any memory has"
+    return None
+
+
+def _spec(node: Node, seen: set[Node]) -> str | None:
+    try:
+        inferred = node.primitive.infer(*[operand.spec for operand in node.inputs], **node.params)
+    except Exception as error:  # whatever a rule of shapes trips over, the node is wrong
+        return f"its operands and parameters do not fit: {error}"
+    return None if inferred == node.spec else f"it is declared as {node.spec}, but gives {inferred}"
+
+
+def _value_fits(node: Node, seen: set[Node]) -> str | None:
+    value = node.params.get("value")
+    if type(value) is Literal:
+        fits = value.array.dtype == node.spec.dtype.numpy
+        return None if fits else f"a literal of {value.array.dtype} is declared as {node.spec.dtype.name}"
+    if value is not None:
+        try:
+            canonical(value, node.spec.dtype)
+        except (ValueError, OverflowError) as error:
+            return str(error)
+    return None
+
+
+_SHAPE = Rule("shape", _shape, "a shape is a tuple of whole numbers from 0 up")
+_ONCE = Rule("once", _once, "a value is made in one place")
+
+INPUT_RULES = (
+    Rule("input", _is_input, "inputs are named, by letters, digits, `_` and `.`, not by numbers"),
+    _ONCE,
+    _SHAPE,
+)
+NODE_RULES = (
+    Rule("primitive", _known_primitive, "backends know the rows of the table and nothing else"),
+    _ONCE,
+    Rule("order", _order, "nodes are in program order: what is used was made before, or given"),
+    Rule("static parameters", _static_params, "parameters are numbers, names, types, or tuples of them"),
+    _SHAPE,
+    Rule("inferred spec", _spec, "shape and type follow from the operands, by the primitive's own rule"),
+    Rule("value", _value_fits, "a number in a graph can be stored in the type that it is for"),
+)
+PLACE_RULES = tuple(rule for rule in NODE_RULES if rule.name in ("once", "order"))
+
+
+def verify(graph: Graph, trusted: Graph | None = None) -> None:
+    """Check all rules.
+
+    Args:
+        graph: what to check.
+        trusted: a graph known to be legal. Nodes are immutable, so what they share needs a look at its place alone.
+
+    Raises:
+        GraphError: naming node, rule and line (``MT601``).
+    """
+    seen: set[Node] = set()
+    names: set[str] = set()
+    for node in graph.inputs:
+        _apply(graph, INPUT_RULES, node, seen)
+        if node.params["name"] in names:
+            _fail(graph, node, "there is another of this name", "unique names", "inputs are given by name")
+        names.add(node.params["name"])
+        seen.add(node)
+    known = set(trusted.nodes) if trusted else ()
+    for node in graph.nodes:
+        _apply(graph, PLACE_RULES if node in known else NODE_RULES, node, seen)
+        seen.add(node)
+    for index, node in enumerate(graph.outputs):
+        if node not in seen:
+            _fail(graph, node, f"output {index} is not in the graph", "outputs", "an output is an input or a node")
+
+
+def _apply(graph: Graph, rules: tuple[Rule, ...], node: Node, seen: set[Node]) -> None:
+    for rule in rules:
+        wrong = rule.check(node, seen)
+        if wrong is not None:
+            _fail(graph, node, wrong, rule.name, rule.why)
+
+
+def _fail(graph: Graph, node: Node, wrong: str, rule: str, why: str) -> NoReturn:
+    from .text import node_names
+
+    name = node_names(graph).get(node, "")
+    raise GraphError(
+        "MT601",
+        f"in {graph.name}, node {name} {node.primitive.name} {node.spec}: {wrong}".replace("node  ", "node "),
+        where=str(node.source) if node.source else None,
+        why=f"rule '{rule}': {why}",
+    )

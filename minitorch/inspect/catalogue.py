@@ -1,0 +1,29 @@
+"""What there is: the primitives by family, and the public functions that are built on them."""
+
+from __future__ import annotations
+
+from .. import primitives
+from ..functional import FUNCTIONS
+from ..nn import functional as nn_functional
+
+
+def public_functions() -> list[str]:
+    """The names of all public functions on tensors: ``minitorch.*`` and ``minitorch.nn.functional.*``.
+
+    Example:
+        >>> "softmax" in " ".join(public_functions())
+        True
+    """
+    own = [f"minitorch.{name}" for name in FUNCTIONS]
+    layers = [f"minitorch.nn.functional.{name}" for name in nn_functional.__all__ if name not in FUNCTIONS]
+    return sorted(own + layers)
+
+
+def primitives_table() -> str:
+    """The primitives by family, a line each, and the two counts that the course compares.
+
+    Example:
+        >>> print(primitives_table().splitlines()[0])
+        argreduction
+    """
+    return f"{primitives!r}; {len(public_functions())} public functions are built on them"

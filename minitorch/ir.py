@@ -1,0 +1,216 @@
+"""The data that a graph is made of: `Spec`, `Primitive`, `Source` and `Node`.
+
+A `Primitive` says what can be computed; the rows are in `minitorch.primitives`. A `Node` says that a primitive was
+applied to other nodes. It is immutable, and holds no data: `spec` (shape and element type) is known without executing
+anything. What a whole `Graph` is, and how it is printed, checked and rewritten, is in `minitorch.graph`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from .dtypes import DType
+from .errors import TracingWarning
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Shape and element type: all that is known of a value before it is computed.
+
+    Example:
+        >>> from minitorch.dtypes import float32
+        >>> print(Spec((32, 10), float32), Spec((32, 10), float32).nbytes)
+        f32[32,10] 1280
+    """
+
+    shape: Shape
+    dtype: DType
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of a dense array of this kind."""
+        return self.size * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        return f"{self.dtype.short}[{','.join(map(str, self.shape))}]"
+
+
+# A gradient rule: (cotangent, output, *inputs, **params) -> the cotangent of one input.
+GradientRule = Callable[..., "Tensor"]
+
+
+@dataclass(frozen=True, eq=False)
+class Primitive:
+    """One operation that cannot be taken apart further: the unit of every interpreter, pass and backend.
+
+    A primitive is callable on tensors: ``exp(x)`` computes, records or defers, as the current interpreter says.
+
+    Attributes:
+        name: as in graph listings.
+        kind: the family, e.g. ``"unary"`` or ``"reduction"``; a backend can treat alike things alike.
+        infer: ``(*specs, **params) -> Spec``: the shape and type rule. It raises `ShapeError` or `DTypeError`.
+        evaluate: ``(*arrays, **params) -> array``: what it means, in NumPy.
+        gradient: one rule per input, ``(cotangent, output, *inputs, **params) -> Tensor``, written with primitives;
+            None in place of a rule for an input without derivative, None altogether if nothing can be differentiated.
+            The last rule serves all further inputs if `variadic`, and is told which by the keyword ``index``.
+        saves: the positions of the inputs whose values the rules read; of the others they see shape and type only.
+        saves_output: whether the rules read the output's value.
+        variadic: whether it takes any number of inputs.
+        is_view: whether the result can share the input's memory.
+        doc: what it computes, in a line.
+    """
+
+    name: str
+    kind: str
+    infer: Callable[..., Spec]
+    evaluate: Callable[..., Any]
+    gradient: tuple[GradientRule | None, ...] | None = None
+    saves: tuple[int, ...] = ()
+    saves_output: bool = False
+    variadic: bool = False
+    is_view: bool = False
+    doc: str = ""
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether operands of different shapes are expanded to a common one."""
+        return self.kind in ("binary", "ternary")
+
+    if TYPE_CHECKING:  # installed by `minitorch.interpreters`
+
+        def __call__(self, *inputs: Tensor, **params: Any) -> Tensor: ...
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+
+def _infer_input() -> Spec:
+    raise TypeError("an input of a graph has the shape and type it was declared with")
+
+
+# What the inputs of a graph are made of. It is not among the primitives: nothing is computed.
+INPUT = Primitive("input", "input", _infer_input, lambda: None, doc="a value given from outside")
+
+# All primitives by name; `minitorch.primitives` fills it.
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A line of the user's program."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{_display_name(self.file)}:{self.line}"
+
+
+def _display_name(file: str) -> str:
+    """The short name of a file; a notebook's cell is named as the notebook shows it, e.g. ``In[5]``."""
+    if "ipykernel_" in file and "IPython" in sys.modules:
+        shell = sys.modules["IPython"].get_ipython()
+        counts = getattr(getattr(shell, "compile", None), "_filename_map", {}) if shell else {}
+        if file in counts:
+            return f"In[{counts[file]}]"
+    return os.path.basename(file)
+
+
+class Node:
+    """A primitive applied to nodes; an input of a graph if `primitive` is `INPUT`.
+
+    Attributes:
+        primitive: what is computed.
+        inputs: the nodes it is computed from.
+        params: its static parameters, by name; never changed after construction.
+        spec: shape and element type of the result.
+        source: the user's line that asked for it, if known.
+        trace: the recording it was made in (an opaque token), or None for nodes made by passes and parsers.
+    """
+
+    __slots__ = ("inputs", "params", "primitive", "source", "spec", "trace")
+
+    primitive: Primitive
+    inputs: tuple[Node, ...]
+    params: Mapping[str, Any]
+    spec: Spec
+    source: Source | None
+    trace: object
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        inputs: tuple[Node, ...],
+        params: Mapping[str, Any],
+        spec: Spec,
+        source: Source | None = None,
+        trace: object = None,
+    ) -> None:
+        self.primitive = primitive
+        self.inputs = inputs
+        self.params = params
+        self.spec = spec
+        self.source = source
+        self.trace = trace
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the result."""
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type of the result."""
+        return self.spec.dtype
+
+    def __repr__(self) -> str:
+        where = f" at {self.source}" if self.source else ""
+        return f"<{self.primitive.name}: {self.spec}{where}>"
+
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_is_ours: dict[str, bool] = {}
+
+
+def warn_user(text: str) -> None:
+    """Give a `TracingWarning` at the line of the nearest caller outside of this package."""
+    depth, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(text, TracingWarning, stacklevel=depth)
+
+
+def user_source() -> Source | None:
+    """The line of the nearest caller outside of this package: one frame, cheap enough for every node."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        file = frame.f_code.co_filename
+        ours = _is_ours.get(file)
+        if ours is None:
+            ours = _is_ours[file] = file.startswith(_PACKAGE)
+        if not ours:
+            return Source(file, frame.f_lineno)
+        frame = frame.f_back
+    return None

@@ -1,0 +1,216 @@
+"""The first of two phases: `Graph` as a context in which operations are recorded, and `placeholder`, its inputs.
+
+Tensors made outside are the graph's variables: their values are read when it runs, and an in-place write to one
+is an operation, which happens when it is fetched from a `Session`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import as_dtype, float32
+from ..errors import FeedError, TracingError
+from ..graph import Graph as BaseGraph
+from ..interpreters import Captured, Staging, current_staging, interpreting, staging_or_error
+from ..ir import Node, Spec
+from ..tensor import Tensor
+from .surroundings import names_in
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One in-place write: the variable, its value before and after, and the write's place in the program."""
+
+    variable: Captured
+    before: Node
+    after: Node
+    position: int
+
+
+class Update(Tensor):
+    """A pending in-place write to a variable: fetch it to carry the write out and get the new value.
+
+    As a tensor it stands for the new value, and can be used in further operations.
+
+    Attributes:
+        variable: what was written to: a tensor from outside, or a view of one.
+        write: the write to the tensor that owns the memory.
+    """
+
+    __slots__ = ("variable", "write")
+
+    def __init__(self, variable: Tensor, node: Node, write: Write) -> None:
+        super().__init__(node)
+        self.variable = variable
+        self.write = write
+
+    def seen_as(self, view: Tensor, node: Node) -> Update:
+        """The same write, showing the part of the memory that was written to."""
+        return Update(view, node, self.write)
+
+
+class Operation:
+    """In-place writes that are carried out together, such as a training step; fetching it gives None.
+
+    Attributes:
+        writes: all of them, in program order.
+    """
+
+    def __init__(self, writes: Iterable[Write]) -> None:
+        self.writes = tuple(writes)
+
+    def __repr__(self) -> str:
+        return f"<operation that writes {len(self.writes)} variables>"
+
+
+class GraphStaging(Staging):
+    """The recording of a graph that is being defined."""
+
+    is_definition = True
+    remedy = "fetch it: mt.Session(graph).run(tensor, feed_dict={...}) gives a tensor with a value"
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        super().__init__("this `with mt.Graph()` block", names)
+        self.placeholders: list[Node] = []
+        self.writes: list[Write] = []
+
+    def written(self, tensor: Tensor) -> Tensor:
+        """A write to an update is a further write to its variable."""
+        return tensor.variable if isinstance(tensor, Update) else tensor
+
+    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
+        """Note the write; the handle that is returned runs it when it is fetched."""
+        if isinstance(tensor._value, Node):
+            return super().assign(tensor, value)
+        captured = self.capture(tensor)
+        write = Write(captured, captured.node, self.node_of(value), len(self.writes))
+        captured.node = write.after
+        self.writes.append(write)
+        return Update(tensor, write.after, write)
+
+    def one_operation(self, run: Callable[[], Any]) -> Operation:
+        """All in-place writes of a function as one operation."""
+        before = len(self.writes)
+        run()
+        return Operation(self.writes[before:])
+
+
+class Graph(BaseGraph):
+    """A graph of operations, to be defined in a `with` block and run by a `Session`.
+
+    Printing it gives the listing; `Graph.parse` reads one. See `minitorch.graph.Graph` for what can be done with it.
+
+    Example:
+        >>> import minitorch as mt
+        >>> with mt.Graph() as g:
+        ...     x = mt.placeholder((3,), mt.float32, name="x")
+        ...     y = (x * x).sum()
+        >>> mt.Session(g).run(y, feed_dict={x: [1.0, 2.0, 3.0]}).item()
+        14.0
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Node] = (),
+        outputs: Sequence[Node] = (),
+        nodes: Sequence[Node] | None = None,
+        name: str = "graph",
+        verify: bool = True,
+    ) -> None:
+        super().__init__(inputs, outputs, nodes, name=name, verify=verify)
+        self._staging: GraphStaging | None = None
+        self._entered: list[Any] = []
+
+    def __enter__(self) -> Graph:
+        if current_staging() is not None:
+            raise TracingError(
+                "MT110",
+                "a graph defined inside another recording",
+                why="only one program can be written down at a time",
+                fix="define it outside of the jitted function, lazy block or other graph",
+            )
+        if self._staging is None:
+            if self.nodes or self.inputs:
+                raise TracingError(
+                    "MT110",
+                    "operations cannot be added to a finished graph",
+                    why="graphs are never changed; only one made by `mt.Graph()` is open for recording",
+                    fix="start with `with mt.Graph() as g:`",
+                )
+            frame = sys._getframe(1)
+            self._staging = GraphStaging(names_in({**frame.f_globals, **frame.f_locals}))
+        context = interpreting(self._staging)
+        context.__enter__()
+        self._entered.append(context)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._entered.pop().__exit__(*exception)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Take over what has been recorded so far."""
+        if self._staging is not None:
+            self.inputs = (
+                *self._staging.placeholders,
+                *(item.input for item in self._staging.captured.values()),
+            )
+            self.nodes = tuple(self._staging.nodes)
+
+    def __str__(self) -> str:
+        self._refresh()
+        return super().__str__()
+
+    @property
+    def variables(self) -> dict[str, Tensor]:
+        """The tensors from outside that the graph reads or writes, by the names of their inputs."""
+        captured = self._staging.captured.values() if self._staging is not None else ()
+        return {str(item.input.params["name"]): item.tensor for item in captured}
+
+
+def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """An input of the graph that is being defined; its value is given to `Session.run`.
+
+    Args:
+        shape: every length is a known number.
+        dtype: the element type.
+        name: for listings, messages and `feed_dict`; a number is added if it is taken.
+
+    Raises:
+        TracingError: outside of ``with mt.Graph()`` (``MT110``).
+        FeedError: for a shape with unknown lengths (``MT302``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> with mt.Graph() as g:
+        ...     x = mt.placeholder((2, 3), name="x")
+        >>> x.shape, x.dtype
+        ((2, 3), minitorch.float32)
+    """
+    staging = staging_or_error("a placeholder")
+    if not isinstance(staging, GraphStaging):
+        raise TracingError(
+            "MT110",
+            "a placeholder while a function is traced or deferred",
+            why="the inputs of a traced function are its arguments",
+            fix="use it inside `with mt.Graph() as g:`",
+        )
+    lengths: tuple[Any, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
+    for length in lengths:
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
+            raise FeedError(
+                "MT302",
+                f"a placeholder of shape {lengths}",
+                why="every length has to be known when the graph is defined: shapes are checked before anything runs",
+                fix="make one graph per shape, e.g. one for each batch size",
+            )
+    node = staging.input(
+        Spec(tuple(int(length) for length in lengths), as_dtype(dtype)), name or "placeholder"
+    )
+    staging.placeholders.append(node)
+    return Tensor(node)

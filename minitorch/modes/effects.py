@@ -1,0 +1,107 @@
+"""What a traced call does besides returning: in-place writes, and gradients that `backward` stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autograd.gradients import backward
+from ..errors import TracingError
+from ..interpreters import Staging
+from ..ir import Node
+from ..tensor import Tensor
+from .recording import write
+
+Array = np.ndarray[Any, Any]
+Where = int | Tensor  # a tensor from outside: the position of an argument, or the tensor itself
+
+
+class Effects:
+    """The effects of a trace, by their place among the outputs of its graph.
+
+    Attributes:
+        results: how many outputs come before, which are the function's results.
+        nodes: the outputs for the effects.
+    """
+
+    def __init__(self, results: int) -> None:
+        self.results = results
+        self.nodes: list[Node] = []
+        self._writes: list[tuple[Where, bool, int]] = []  # whom, whether its grad is meant, output
+        self._grads: list[tuple[Where, int | None]] = []  # whose, output (None: set to None)
+        self._onward: list[tuple[int, int]] = []  # a recorded result among the arguments, output
+        self._written: set[int] = set()  # ids of the captured roots that are written
+        self._captured: set[int] = set()  # and of all that are captured
+
+    def _output(self, node: Node) -> int:
+        self.nodes.append(node)
+        return self.results + len(self.nodes) - 1
+
+    def collect(self, staging: Staging, tracers: Sequence[Tensor], inputs: Sequence[Node]) -> None:
+        """Find out what the traced function did."""
+        positions = {id(tracer): position for position, tracer in enumerate(tracers)}
+        for position, (tracer, node) in enumerate(zip(tracers, inputs, strict=True)):
+            if tracer._value is not node:
+                self._writes.append((position, False, self._output(staging.node_of(tracer))))
+            if tracer._grad is not None:
+                self._onward.append((position, self._output(staging.node_of(tracer._grad))))
+                tracer._grad = None
+        for tensor, grad in list(staging.grads.values()):
+            if grad is not staging.arguments.get(id(tensor), tensor)._grad:
+                output = None if grad is None else self._output(staging.node_of(grad))
+                self._grads.append((positions.get(id(tensor), tensor), output))
+        for item in list(staging.captured.values()):
+            owner = staging.grad_owners.get(id(item.tensor))
+            if owner is None:
+                self._captured.add(id(item.tensor._root))
+            if item.node is item.input:
+                continue
+            if owner is None:
+                self._written.add(id(item.tensor))
+                self._writes.append((item.tensor, False, self._output(item.node)))
+            else:
+                self._writes.append((positions.get(id(owner), owner), True, self._output(item.node)))
+
+    def written_arguments(self) -> list[int]:
+        """The positions of the arguments that are written in place."""
+        return [where for where, grad, _ in self._writes if isinstance(where, int) and not grad]
+
+    def written_tensors(self) -> set[int]:
+        """The ids of the captured tensors that are written in place."""
+        return self._written
+
+    def check_aliases(self, tensors: Sequence[Tensor], name: str) -> None:
+        """Refuse arguments that share memory with something else that the graph reads or writes, if one is written.
+
+        A graph has no memory: it could not tell that a write to one is a write to the other.
+
+        Raises:
+            TracingError: ``MT109``.
+        """
+        if not self._writes:
+            return
+        roots = [id(tensor._root) for tensor in tensors]
+        written = {roots[position] for position in self.written_arguments()}
+        for position, root in enumerate(roots):
+            others = roots.count(root) > 1 or root in self._captured
+            if root in self._written or (root in written and others):
+                raise TracingError(
+                    "MT109",
+                    f"argument {position} of {name}, {tensors[position].spec}, shares its memory with another tensor "
+                    f"that {name} uses, and one of them is written in place",
+                    why="a graph has values and no memory: it cannot show a write to one tensor in another one",
+                    fix="pass the tensor once and take the views inside, or pass a .clone()",
+                )
+
+    def carry_out(self, tensors: Sequence[Tensor], values: list[Array]) -> None:
+        """Do it, with the values of one call."""
+        for where, is_grad, output in self._writes:
+            target = tensors[where] if isinstance(where, int) else where
+            write(target._grad if is_grad and target._grad is not None else target, values[output])
+        for where, place in self._grads:
+            tensor = tensors[where] if isinstance(where, int) else where
+            tensor._grad = None if place is None else Tensor(values[place])
+        for position, place in self._onward:
+            backward(tensors[position], Tensor(values[place]))

@@ -1,0 +1,320 @@
+"""`jit`: run a function once to write it down, then run what was written.
+
+A call is described by its *signature*: the structure of its arguments, the shapes and types of the tensors among them,
+the values of everything else. The first call of each signature traces the function; later ones run the compiled graph.
+Tensors that the function reaches from outside (parameters, optimiser state, the random state) are inputs of the graph,
+read at every call; what it writes in place becomes outputs, written back after every call. So a whole training step is
+one graph.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..errors import ArgumentError, compose
+from ..functional.operands import from_array
+from ..graph import Cost, Graph
+from ..interpreters import current_staging, is_grad_enabled, leaked
+from ..ir import Node, warn_user
+from ..nn import Module
+from ..passes import Pass, Run
+from ..tensor import Tensor
+from ..tree import Structure, flatten
+from . import surroundings
+from .explain import Explanation, SignatureReport, difference
+from .trace import Traced, trace
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+
+MAX_SIGNATURES = 32
+
+
+class _Static:
+    """An argument named in `static_argnames`: compared by equality, of any hashable type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+class Jitted:
+    """A function that is traced once per signature. Made by `jit`; call it like the function.
+
+    Attributes:
+        function: the function itself.
+        backend: what runs its graphs.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: str,
+        passes: Sequence[Pass] | None,
+        static_argnames: str | Iterable[str],
+        max_signatures: int,
+    ) -> None:
+        backends.get(backend)
+        if not callable(function):
+            raise ArgumentError(
+                "MT108", f"jit takes a function, not {type(function).__name__}", fix="mt.jit(f), not mt.jit(f(x))"
+            )
+        self.function = function
+        self.backend = backend
+        self.passes = passes
+        self.max_signatures = max_signatures
+        self.static_argnames = (
+            (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        )
+        self.signature = surroundings.parameters(function, self.static_argnames)
+        self._usual_length = surroundings.usual_length(self.signature, self.static_argnames)
+        self._traced: dict[Any, list[Traced]] = {}
+        self._reports: list[SignatureReport] = []
+        self._warned = False
+        self._lock = threading.RLock()
+        functools.update_wrapper(self, function, updated=())
+        self.__name__ = surroundings.name(function)
+
+    def __repr__(self) -> str:
+        return f"<jit of {self.__name__}, {len(self._reports)} signatures>"
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """A jitted method: one compiled function per instance, kept with the instance."""
+        if instance is None:
+            return self
+        key = f"_jit_{self.__name__}"
+        bound = instance.__dict__.get(key)
+        if bound is None:
+            method = self.function.__get__(instance, owner)
+            bound = Jitted(method, self.backend, self.passes, self.static_argnames, self.max_signatures)
+            instance.__dict__[key] = bound
+        return bound
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        """A copy of a jitted method goes with a copy of its instance, and traces anew."""
+        function = copy.deepcopy(self.function, memo)
+        return Jitted(function, self.backend, self.passes, self.static_argnames, self.max_signatures)
+
+    # Calling --------------------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the compiled graph of this signature, tracing first if there is none."""
+        if current_staging() is not None:
+            return self.function(*args, **kwargs)  # inside another recording the operations belong to that
+        leaves, structure, tensors, key = self._signature(args, kwargs)
+        traced = self._known(key, tensors)
+        if traced is None:
+            traced = self._traced_once(leaves, structure, tensors, key)
+        traced.report.calls += 1
+        return traced(tensors)
+
+    def _known(self, key: Any, tensors: list[Tensor]) -> Traced | None:
+        for traced in self._traced.get(key, ()):
+            if traced.is_current(tensors):
+                return traced
+        return None
+
+    def _traced_once(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
+        """The trace of a signature; of several threads that want it at once, one makes it."""
+        with self._lock:
+            return self._known(key, tensors) or self._trace(leaves, structure, tensors, key)
+
+    def _signature(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], Structure, list[Tensor], Any]:
+        """The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
+        if kwargs or len(args) != self._usual_length:
+            args, kwargs = self._normal_form(args, kwargs)
+        leaves, structure = flatten((args, kwargs))
+        tensors: dict[int, Tensor] = {}  # by id: one that is given twice is one input of the graph
+        simple = not kwargs and len(leaves) == len(args)
+        kinds: list[Any] = [len(leaves) if simple else structure]
+        for index, leaf in enumerate(leaves):
+            if isinstance(leaf, (np.ndarray, np.generic)):
+                leaf = leaves[index] = from_array(np.asarray(leaf))
+            if isinstance(leaf, Tensor):
+                if id(leaf) in tensors:
+                    kinds.append(list(tensors).index(id(leaf)))
+                    continue
+                tensors[id(leaf)] = leaf
+                needs = leaf._requires_grad and (2 if leaf._entry is None else 1)
+                kinds.append((leaf._value.shape, leaf._value.dtype, needs))
+            elif isinstance(leaf, _Static):
+                kinds.append((type(leaf.value), leaf.value))
+            elif isinstance(leaf, PLAIN):
+                kinds.append((type(leaf), repr(leaf) if type(leaf) is float else leaf))
+            elif isinstance(leaf, Module) or callable(leaf):
+                kinds.append((_Static, leaf))
+            else:
+                raise self._not_plain(leaf, self._leaf_names(structure)[index])
+        kinds.append(is_grad_enabled())
+        return leaves, structure, list(tensors.values()), tuple(kinds)
+
+    def _normal_form(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same call with arguments by position where possible, defaults filled in, static ones wrapped."""
+        if self.signature is None:
+            return args, kwargs
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        for name in self.static_argnames:
+            if name in bound.arguments:
+                bound.arguments[name] = self._static(name, bound.arguments[name])
+        return bound.args, dict(sorted(bound.kwargs.items()))
+
+    def _static(self, name: str, value: Any) -> _Static:
+        try:
+            hash(value)
+        except TypeError:
+            raise ArgumentError(
+                "MT108",
+                f"the static argument `{name}` of {self.__name__} is a {type(value).__name__}, which is not hashable",
+                why="the compiled graphs are looked up by the values of the static arguments",
+                fix="pass something hashable, such as a tuple or a frozen dataclass",
+            ) from None
+        return _Static(value)
+
+    def _not_plain(self, leaf: Any, name: str) -> ArgumentError:
+        return ArgumentError(
+            "MT108",
+            f"the argument `{name}` of {self.__name__} is of type {type(leaf).__name__}",
+            why="a traced function takes tensors, plain values (numbers, strings, None), modules, and nested tuples, "
+            "lists and dicts of these",
+            fix=f"pass its tensors, or, if it is hashable and never changes, make it static: "
+            f"mt.jit(f, static_argnames='{name.split('.')[0]}')",
+        )
+
+    def _leaf_names(self, structure: Structure) -> list[str]:
+        return surroundings.leaf_names(self.signature, structure)
+
+    # Tracing --------------------------------------------------------------------------------------------
+
+    def _trace(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
+        names = self._leaf_names(structure)
+        for leaf in leaves:
+            if isinstance(leaf, Tensor) and isinstance(leaf._value, Node):  # no compiled call has a key like its
+                raise leaked(leaf)
+        plain = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
+        report = SignatureReport.of_call(names, plain, is_grad_enabled())
+        report.reason = self._reason(report, tensors, key)
+        traced = trace(self.function, plain, structure, names, self.backend, self.passes, report)
+        variants = self._traced.setdefault(key, [])
+        variants.append(traced)
+        self._reports.append(report)
+        if len(self._reports) > self.max_signatures:
+            self._make_room(report)
+        return traced
+
+    def _reason(self, report: SignatureReport, tensors: list[Tensor], key: Any) -> str:
+        """Why this call has to be traced, in words."""
+        if not self._reports:
+            return "the first call"
+        changed = [text for traced in self._traced.get(key, ()) for text in traced.changed(tensors)]
+        for watch in (watch for traced in self._traced.get(key, ()) for watch in traced.constants_changed()):
+            warn_user(
+                compose(
+                    "MT106",
+                    f"`{watch.name}`, which {self.__name__} uses from outside, {watch.change()}",
+                    why="it is a part of the compiled graph, so the function is traced again at every change",
+                    fix=watch.remedy(),
+                )
+            )
+        if changed:
+            return "; ".join(changed)
+        return difference(report, self._reports)
+
+    def _make_room(self, latest: SignatureReport) -> None:
+        """Forget the signature that was used least, and say once that there are too many."""
+        if not self._warned:
+            self._warned = True
+            warn_user(
+                compose(
+                    "MT107",
+                    f"{self.__name__} was traced for {len(self._reports)} signatures, and keeps {self.max_signatures}",
+                    why=f"each is traced and compiled by itself; the latest because {latest.reason}",
+                    fix="pass changing numbers as tensors, pad batches to one shape, or raise max_signatures=; "
+                    f"{self.__name__}.explain() lists them all",
+                )
+            )
+        victim = min(
+            (report for report in self._reports if report is not latest), key=lambda report: report.calls
+        )
+        self._reports.remove(victim)
+        for key, variants in list(self._traced.items()):
+            self._traced[key] = [traced for traced in variants if traced.report is not victim]
+            if not self._traced[key]:
+                del self._traced[key]
+
+    # Looking --------------------------------------------------------------------------------------------
+
+    def _for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+        leaves, structure, tensors, key = self._signature(args, kwargs)
+        return self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph as it was traced for these arguments; nothing is run, tracing apart."""
+        return self._for(args, kwargs).program.graph
+
+    def stages(self, *args: Any, **kwargs: Any) -> Run:
+        """The graph before and after each pass, with statistics."""
+        return self._for(args, kwargs).program.pipeline
+
+    def cost(self, *args: Any, **kwargs: Any) -> Cost:
+        """Nodes, bytes and FLOPs of the optimised graph, run node by node."""
+        return self._for(args, kwargs).program.pipeline.graph.cost()
+
+    def explain(self) -> Explanation:
+        """Every signature that was traced, why, how often it was called, and what tracing and compiling cost."""
+        return Explanation(self.__name__, tuple(self._reports))
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    backend: str = backends.DEFAULT,
+    passes: Sequence[Pass] | None = None,
+    static_argnames: str | Iterable[str] = (),
+    max_signatures: int = MAX_SIGNATURES,
+) -> Any:
+    """Compile a function: trace it once per signature, then run the graph.
+
+    Args:
+        function: takes and returns tensors, plain values, and nested tuples, lists and dicts of them. It may use
+            modules and tensors from outside, write to them in place, draw random numbers, and call `backward`. A method
+            or a module can be given as well. Without it, `jit` is a decorator with options.
+        backend: what runs the graph.
+        passes: the optimisation passes; by default `minitorch.passes.DEFAULT`.
+        static_argnames: arguments of any hashable type, whose value is part of the signature.
+        max_signatures: how many are kept; beyond that the least used one is forgotten, with a warning.
+
+    Returns:
+        A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
+        another number is another graph. ``explain()`` tells what was traced and why, ``graph(*args)`` shows it.
+
+    Raises:
+        TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).
+        ArgumentError: for an argument that is neither tensor nor plain (``MT108``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> @mt.jit
+        ... def f(x, y):
+        ...     return (x * y).sum()
+        >>> f(mt.ones(3), mt.ones(3)).item()
+        3.0
+        >>> print(f.graph(mt.ones(3), mt.ones(3)).nodes[0].primitive.name)
+        mul
+    """
+
+    def compiled(function: Callable[..., Any]) -> Jitted:
+        return Jitted(function, backend, passes, static_argnames, max_signatures)
+
+    return compiled if function is None else compiled(function)

@@ -1,0 +1,168 @@
+"""Deferred execution: inside `lazy()` operations are recorded, and run when a value is needed.
+
+What is pending is run as one graph: all tensors that somebody still holds become its outputs. Graphs of the same
+structure are compiled once, so a training loop pays for recording at every step and for compiling at the first.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..errors import TracingError
+from ..graph import Graph
+from ..interpreters import Staging, Trace, current_staging, interpreting
+from ..ir import Node
+from ..tensor import Tensor
+from .recording import Program, written
+
+_PROGRAMS_KEPT = 128
+
+
+class LazyStaging(Staging):
+    """A recording that computes what is pending when a value is needed, and goes on."""
+
+    defers = True
+    remedy = "compute it before the lazy block is left by an exception"
+
+    def __init__(self, backend: str) -> None:
+        super().__init__("the lazy block")
+        self.backend = backend
+
+    def concrete(
+        self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None
+    ) -> np.ndarray[Any, Any]:
+        """The value of a tensor, after running what is pending."""
+        if isinstance(tensor._value, Node):
+            self.node_of(tensor)  # refuses values of other recordings
+            self.flush()
+        elif self._is_used(tensor._root):
+            self.flush()
+        array: np.ndarray[Any, Any] = tensor._value
+        return array
+
+    def _is_used(self, root: Tensor) -> bool:
+        """Whether what is pending reads or writes a tensor's memory, which its owner may now change behind our back."""
+        return any(item.tensor._root is root for item in self.captured.values())
+
+    def flush(self) -> None:
+        """Run what is pending: every tensor of this recording that is still held gets its value."""
+        held = [tensor for reference in self.made if (tensor := reference()) is not None]
+        views = [tensor for tensor in held if tensor._view is not None and isinstance(tensor._value, Node)]
+        owners = [tensor for tensor in held if tensor._view is None and isinstance(tensor._value, Node)]
+        known = {id(tensor) for tensor in held}
+        for view in views:  # what a held view shows is held through it
+            base = view._view.base if view._view is not None else view
+            while isinstance(base._value, Node):
+                if id(base) not in known:
+                    known.add(id(base))
+                    (owners if base._view is None else views).append(base)
+                if base._view is None:
+                    break
+                base = base._view.base
+        captured = list(self.captured.values())
+        writes = written(captured)
+        outputs = [self.node_of(tensor) for tensor in owners] + [node for _, node in writes]
+        grads = list(self.grads.values())
+        self._start_again()  # also if something fails: what is pending is lost then, and the recording goes on
+        if outputs:
+            self._compute(captured, owners, writes, outputs)
+        for view in views:
+            _show(view)
+        for tensor, grad in grads:
+            tensor._grad = grad
+
+    def _compute(
+        self, captured: list[Any], owners: list[Tensor], writes: list[Any], outputs: list[Node]
+    ) -> None:
+        graph = Graph([item.input for item in captured], outputs, name="lazy", verify=False)
+        arrays = _program(graph, self.backend).execute([item.tensor._value for item in captured])
+        for tensor, array in zip(owners, arrays, strict=False):
+            tensor._value = array
+        for (item, _), array in zip(writes, arrays[len(owners) :], strict=True):
+            np.copyto(item.tensor._value, array)  # the write was counted when it was asked for
+
+    def _start_again(self) -> None:
+        self.trace = Trace(self.trace.name)
+        self.nodes, self.captured, self.made = [], {}, []
+        self.taken_names = set()
+        self.grads, self.guards, self.grad_owners = {}, [], {}
+
+
+def _show(view: Tensor) -> None:
+    """Make a deferred view a view of its base's memory, now that the base has memory."""
+    chain = []
+    at = view
+    while isinstance(at._value, Node) and at._view is not None:
+        chain.append(at)
+        at = at._view.base
+    for tensor in reversed(chain):
+        assert tensor._view is not None
+        tensor._value = tensor._view.primitive.evaluate(tensor._view.base._value, **tensor._view.params)
+
+
+_programs: OrderedDict[Any, Program] = OrderedDict()
+
+
+def _program(graph: Graph, backend: str) -> Program:
+    """The compiled form of a graph; graphs that list alike share one."""
+    key = (backend, graph.key())
+    found = _programs.pop(key, None)
+    if found is None:
+        graph.verify()
+    _programs[key] = found = found or Program(graph, backend)
+    while len(_programs) > _PROGRAMS_KEPT:
+        _programs.popitem(last=False)
+    return found
+
+
+@contextmanager
+def lazy(backend: str = backends.DEFAULT) -> Iterator[LazyStaging | None]:
+    """Record operations inside the `with` block, and run them when a value is needed.
+
+    A value is needed by ``item``, ``numpy``, ``print``, ``bool`` and the like, and at the end of the block, where
+    everything that is still held is computed. Shapes and types are checked at once; what can only fail on data (an
+    index out of range) fails where the value is needed, and names the line that asked for it.
+
+    Inside another recording (a jitted function) the block changes nothing: everything there is deferred already.
+
+    Args:
+        backend: what runs the graphs.
+
+    Raises:
+        TracingError: ``MT110`` inside the definition of a Session's graph.
+
+    Example:
+        >>> import minitorch as mt
+        >>> with mt.lazy():
+        ...     x = mt.arange(4.0)
+        ...     y = (x * 2 + 1).sum()     # nothing is computed yet
+        ...     print(y.item())           # now it is
+        16.0
+    """
+    backends.get(backend)
+    staging = current_staging()
+    if staging is not None:
+        if staging.is_definition:
+            raise TracingError(
+                "MT110",
+                "a lazy block inside the definition of a graph",
+                why="a graph that is being defined has no values, so nothing could ever be computed",
+                fix="use lazy outside of `with mt.Graph()`, or leave it out",
+            )
+        yield staging if isinstance(staging, LazyStaging) else None
+        return
+    recording = LazyStaging(backend)
+    with interpreting(recording):
+        try:
+            yield recording
+        except Exception:
+            with suppress(Exception):  # what came before the error happens, as it would have in eager mode
+                recording.flush()
+            raise
+        recording.flush()

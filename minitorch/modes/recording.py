@@ -1,0 +1,66 @@
+"""What the three ways in have in common: from a finished recording to a graph that runs.
+
+A recording (`Staging`) yields a graph whose inputs are arguments and captured tensors, and whose outputs are results
+and the new values of whatever was written in place. `Program` is such a graph, optimised and compiled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import backends
+from ..graph import Graph
+from ..interpreters import Captured
+from ..ir import Node
+from ..passes import Pass, Run, run_pipeline
+from ..tensor import Tensor, note_write
+
+Array = np.ndarray[Any, Any]
+
+
+class Program:
+    """A graph, the pipeline's snapshots of it, and the executable that a backend made of it.
+
+    Attributes:
+        graph: as recorded.
+        pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
+        compile_time: seconds that passes and backend took.
+    """
+
+    def __init__(self, graph: Graph, backend: str, passes: Sequence[Pass] | None = None) -> None:
+        start = time.perf_counter()
+        self.graph = graph
+        self.backend = backend
+        self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
+        self.execute = backends.get(backend)(self.pipeline.graph)
+        self.compile_time = time.perf_counter() - start
+
+
+def replay(graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Apply a graph's primitives to tensors one by one, in whatever mode is current; autograd sees every one."""
+    values: dict[Node, Tensor] = dict(zip(graph.inputs, tensors, strict=True))
+    for node in graph.nodes:
+        values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
+    return [values[node] for node in graph.outputs]
+
+
+def write(tensor: Tensor, array: Array) -> None:
+    """Write a computed value into a tensor's memory, as an in-place operation would have."""
+    np.copyto(tensor._value, array)
+    note_write(tensor)
+
+
+def grad_of(tensor: Tensor) -> Tensor:
+    """The gradient that a guard has found to be there."""
+    grad = tensor._grad
+    assert grad is not None
+    return grad
+
+
+def written(captured: Sequence[Captured]) -> list[tuple[Captured, Node]]:
+    """The captured tensors that the recording wrote to, with their new values."""
+    return [(item, item.node) for item in captured if item.node is not item.input]

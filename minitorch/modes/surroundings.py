@@ -1,0 +1,287 @@
+"""What a traced function can see besides its arguments: closures, globals, `self`, and the modules among them.
+
+Names for captured tensors come from here ("model.0.weight"), and so do the *watches*: plain values and objects that a
+function reads from outside and that a graph bakes in, so that a change is noticed at the next call.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from ..nn import Module
+from ..optim import Optimizer
+from ..tensor import Tensor
+from ..tree import Structure, flatten, paths
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+SIMPLE = (*PLAIN, list, tuple, dict)  # compared by value
+_MISSING = object()
+
+
+def name(function: Callable[..., Any]) -> str:
+    """What to call a function in messages."""
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def parameters(function: Callable[..., Any], static_argnames: tuple[str, ...]) -> inspect.Signature | None:
+    """The signature of a function, if Python knows it.
+
+    Raises:
+        ValueError: for a static argument that the function does not have.
+    """
+    target = function.forward if isinstance(function, Module) else function
+    try:
+        signature = inspect.signature(target)
+    except (TypeError, ValueError):
+        return None
+    for argument in static_argnames:
+        if argument not in signature.parameters:
+            has = ", ".join(signature.parameters)
+            raise ValueError(f"static_argnames names {argument!r}, but {name(function)} takes ({has})")
+    return signature
+
+
+def usual_length(signature: inspect.Signature | None, static_argnames: tuple[str, ...]) -> int:
+    """How many positional arguments a call has that is in normal form as it stands; -1 if no call is."""
+    if signature is None or static_argnames:
+        return -1
+    kinds = [parameter.kind for parameter in signature.parameters.values()]
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return len(kinds) if all(kind in plain for kind in kinds) else -1
+
+
+def leaf_names(signature: inspect.Signature | None, structure: Structure) -> list[str]:
+    """A name for each leaf of a call ``(args, kwargs)``, such as ``x`` or ``batch.images.0``."""
+    positional, keyword = structure.children
+    known = [] if signature is None else list(signature.parameters.values())
+    names: list[str] = []
+    for position, child in enumerate(positional.children):
+        if position < len(known) and known[position].kind is not inspect.Parameter.VAR_POSITIONAL:
+            base = known[position].name
+        else:
+            base = f"arg{position}"
+        names += paths(child, base)
+    for key, child in zip(keyword.keys, keyword.children, strict=True):
+        names += paths(child, str(key))
+    return [_plain_name(found) for found in names]
+
+
+def _plain_name(path: str) -> str:
+    """``batch['x'][0]`` as ``batch.x.0``: what a listing can use as a name."""
+    text = path.replace("[", ".").replace("]", "").replace("'", "").replace('"', "")
+    return "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in text)
+
+
+def _functions(function: Callable[..., Any]) -> Iterator[tuple[FunctionType, Any]]:
+    """The plain functions that run when this is called, and what they are bound to; helpers of its file too."""
+    pending: list[tuple[Any, Any]] = [(function, None)]
+    seen: set[int] = set()
+    while pending:
+        at, bound = pending.pop()
+        if isinstance(at, MethodType):
+            bound = at.__self__
+            at = at.__func__
+        if isinstance(at, Module):
+            at, bound = type(at).forward, at
+        at = getattr(at, "function", at) if type(at).__name__ == "Jitted" else at
+        if not isinstance(at, FunctionType) or id(at) in seen:
+            continue
+        seen.add(id(at))
+        yield at, bound
+        for _, value in _outside_values(at):
+            if isinstance(value, FunctionType) and value.__module__ == at.__module__:
+                pending.append((value, None))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _outside_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
+    """The closure variables and globals that a function names, with their present values."""
+    for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            yield variable, cell.cell_contents
+        except ValueError:
+            continue  # not assigned yet
+    for code in _codes(function.__code__):
+        for variable in code.co_names:
+            value = function.__globals__.get(variable, _MISSING)
+            if value is not _MISSING:
+                yield variable, value
+
+
+@functools.cache
+def _named_in_methods(kind: type) -> frozenset[str]:
+    """The attributes that the methods of a class name, those for construction and display apart."""
+    found: set[str] = set()
+    for ancestor in kind.__mro__:
+        if ancestor not in (Module, object):
+            for name, method in vars(ancestor).items():
+                function = getattr(method, "function", method) if type(method).__name__ == "Jitted" else method
+                if isinstance(function, FunctionType) and name not in ("__init__", "__repr__", "extra_repr"):
+                    found.update(*(code.co_names for code in _codes(function.__code__)))
+    return frozenset(found) - {"training"}
+
+
+def _is_plain_data(value: Any) -> bool:
+    """Whether something is a list, tuple or dict of plain values, few enough to compare at every call."""
+    if type(value) not in (list, tuple, dict):
+        return False
+    leaves, _ = flatten(value)
+    return len(leaves) <= 64 and all(type(leaf) in PLAIN for leaf in leaves)
+
+
+class Watch:
+    """Something from outside that a graph bakes in: what it was, and how to look at it again."""
+
+    __slots__ = ("expected", "look", "name")
+
+    def __init__(self, variable: str, look: Callable[[], Any], expected: Any) -> None:
+        self.name = variable
+        self.look = look
+        self.expected = expected
+
+    def holds(self) -> bool:
+        """Whether it is still what it was."""
+        now = self.look()
+        return now is self.expected or (
+            type(now) in SIMPLE and type(now) is type(self.expected) and bool(now == self.expected)
+        )
+
+    def change(self) -> str:
+        """What has changed, in words."""
+        now = self.look()
+        if type(now) in SIMPLE and type(self.expected) in SIMPLE:
+            return f"was {self.expected!r:.40} when it was traced and is {now!r:.40} now"
+        return f"is another {type(now).__name__} now than when it was traced"
+
+    def remedy(self) -> str:
+        """How to let it change without another trace."""
+        if isinstance(self.expected, Tensor):
+            return f"write into the tensor, {self.name}.copy_(...), or pass it as an argument"
+        if type(self.expected) in (int, float):
+            return (
+                f"keep it in a tensor, {self.name} = mt.tensor({self.expected!r}), whose value is read at every run, "
+                f"and change that in place, {self.name}.fill_(...)"
+            )
+        return "pass it as an argument"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.change()}"
+
+
+def names_in(variables: dict[str, Any]) -> dict[int, str]:
+    """Names for the tensors that some variables hold, modules and optimisers looked into, by `id`."""
+    found = Surroundings(
+        None, [(name, value) for name, value in variables.items() if not name.startswith("_")]
+    )
+    for name, value in variables.items():
+        if isinstance(value, Tensor):
+            found.names[id(value)] = name
+    return found.names
+
+
+class Surroundings:
+    """What a function sees, looked up once when it is traced.
+
+    Attributes:
+        names: names of the tensors found, by `id`.
+        watches: variables whose values a graph depends on.
+        modules: the modules found, with their training flags.
+    """
+
+    def __init__(self, function: Callable[..., Any] | None, arguments: list[tuple[str, Any]]) -> None:
+        self.names: dict[int, str] = {}
+        self.watches: list[Watch] = []
+        self.modules: list[tuple[Module, bool]] = []
+        self._seen: set[int] = set()
+        for variable, value in arguments:
+            if not isinstance(value, Tensor):
+                self._add(variable, value)
+        if isinstance(function, Module):
+            self._add("", function)
+        if function is None:
+            return
+        for at, bound in _functions(function):
+            if bound is not None:
+                self._add("self", bound)
+                if not isinstance(bound, Module):
+                    self._watch_attributes("self", bound)
+                for attribute, value in getattr(bound, "__dict__", {}).items():
+                    self._add(attribute, value)
+            for variable, cell in zip(at.__code__.co_freevars, at.__closure__ or (), strict=True):
+                self._watch(variable, cell)
+            for code in _codes(at.__code__):
+                for variable in code.co_names:
+                    self._watch_global(variable, at.__globals__)
+
+    def _watch(self, variable: str, cell: Any) -> None:
+        try:
+            value = cell.cell_contents
+        except ValueError:
+            return
+        self._note(variable, value, lambda: cell.cell_contents)
+
+    def _watch_global(self, variable: str, space: dict[str, Any]) -> None:
+        value = space.get(variable, _MISSING)
+        if value is not _MISSING:
+            self._note(variable, value, lambda: space.get(variable))
+
+    def _note(self, variable: str, value: Any, look: Callable[[], Any]) -> None:
+        if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
+            return
+        self._add(variable, value)
+        if isinstance(value, (*PLAIN, Tensor, Module, Optimizer, np.ndarray)):
+            self.watches.append(Watch(variable, look, value))
+        elif _is_plain_data(value):
+            self.watches.append(Watch(variable, look, copy.deepcopy(value)))
+
+    def _watch_attributes(self, path: str, owner: Any) -> None:
+        """Watch the plain attributes of an object that its methods name, such as a factor or a probability."""
+        space = getattr(owner, "__dict__", {})
+        kind: Any = type(owner)
+        named = _named_in_methods(kind)
+        if id(space) in self._seen:
+            return
+        self._seen.add(id(space))
+        if "getattr" in named:  # by names that are not in the code
+            named = frozenset(name for name in space if not name.startswith("_")) - {"training"}
+        for attribute in named & space.keys():
+            value = space[attribute]
+            if isinstance(value, PLAIN) or _is_plain_data(value):
+                look = functools.partial(space.get, attribute)
+                self.watches.append(Watch(f"{path}.{attribute}", look, copy.deepcopy(value)))
+
+    def _add(self, variable: str, value: Any) -> None:
+        """Name the tensors inside a value, and remember its modules."""
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, Module):
+            prefix = f"{variable}." if variable and variable != "self" else ""
+            for path, tensor in (*value.named_parameters(), *value.named_buffers()):
+                self.names.setdefault(id(tensor), prefix + path)
+            for path, module in value.named_modules():
+                self.modules.append((module, module.training))
+                self._watch_attributes(".".join(filter(None, (variable or "self", path))), module)
+        elif isinstance(value, Optimizer):
+            for path, tensor in value.named_tensors():
+                self.names.setdefault(id(tensor), f"{variable or 'optimizer'}.{path}")
+        elif isinstance(value, Tensor):
+            self.names.setdefault(id(value), variable)
+        elif type(value) in (list, tuple, dict):
+            leaves, structure = flatten(value)
+            for path, leaf in zip(paths(structure, variable), leaves, strict=True):
+                if isinstance(leaf, (Tensor, Module)):
+                    self._add(_plain_name(path), leaf)

@@ -1,0 +1,245 @@
+"""One signature of a jitted function: tracing it, and running what was traced.
+
+The trace's results, the in-place writes and the gradients that were stored become the outputs of one graph. If a
+gradient may flow through the call later, a second graph for it is traced at the same time, and the values that it needs
+become further outputs of the first (`differentiable`).
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..graph import Graph
+from ..interpreters import Staging, interpreting
+from ..ir import Node, Spec
+from ..passes import Pass
+from ..tensor import Tensor, forget_writes
+from ..tree import Structure, flatten, unflatten
+from . import surroundings
+from .differentiable import Backward, Differentiable, record_backward
+from .effects import Effects, Where
+from .explain import SignatureReport
+from .leaks import warn_of_leaks
+from .recording import Program, grad_of
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A result that is one of the arguments itself."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result that is computed: its position among the graph's outputs."""
+
+    position: int
+
+
+class Traced:
+    """A traced and compiled call: what to feed, what to hand out, what to write back, when it is out of date."""
+
+    def __init__(
+        self,
+        staging: Staging,
+        around: surroundings.Surroundings,
+        program: Program,
+        recorded: _Recorded,
+        differentiable: Differentiable | None,
+        report: SignatureReport,
+    ) -> None:
+        self.program = program
+        self.report = report
+        self._captured = list(staging.captured.values())
+        self._owners = recorded.owners
+        self._plain = all(owner is None for owner in self._owners)
+        self._kinds = [
+            (item.tensor._value.shape, item.tensor._value.dtype, item.tensor._requires_grad)
+            for item in self._captured
+        ]
+        self._guards = recorded.guards
+        self._watches = around.watches
+        self._modules = around.modules
+        self._effects = recorded.effects
+        self._results = recorded.results
+        self._leaves = recorded.leaves
+        self._differentiable = differentiable
+
+    # Whether the graph still describes the function -----------------------------------------------------------
+
+    def is_current(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether everything that the trace depended on, besides the signature, is as it was."""
+        for watch in self._watches:
+            if not watch.holds():
+                return False
+        for module, training in self._modules:
+            if module.training is not training:
+                return False
+        for item, kind in zip(self._captured, self._kinds, strict=True):
+            tensor = item.tensor
+            value = tensor._value
+            if (value.shape, value.dtype, tensor._requires_grad) != kind:
+                return False
+        return all(_grad_spec(_at(where, tensors)) == spec for where, spec in self._guards)
+
+    def constants_changed(self) -> list[surroundings.Watch]:
+        """The values from outside that the graph has baked in and that are others now."""
+        return [watch for watch in self._watches if not watch.holds()]
+
+    def changed(self, tensors: Sequence[Tensor]) -> list[str]:
+        """What is not as it was, in words, the name first."""
+        found = list(map(str, self.constants_changed()))
+        for module, training in self._modules:
+            if module.training is not training:
+                found.append(f"training of {type(module).__name__} was {training} and is {module.training}")
+                break
+        for item, (shape, dtype, needs) in zip(self._captured, self._kinds, strict=True):
+            value = item.tensor._value
+            if (value.shape, value.dtype, item.tensor._requires_grad) != (shape, dtype, needs):
+                found.append(f"{item.input.params['name']} has another shape, type or requires_grad")
+        for where, spec in self._guards:
+            tensor = _at(where, tensors)
+            if _grad_spec(tensor) != spec:
+                found.append(f"grad of a {tensor.spec} was {spec} and is {_grad_spec(tensor)}")
+        return found
+
+    # Running ----------------------------------------------------------------------------------------------------
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Any:
+        """Run the graph with these arguments."""
+        self._effects.check_aliases(tensors, self.program.graph.name)
+        inputs = [*tensors, *[item.tensor for item in self._captured]]
+        if not self._plain:
+            for place, owner in enumerate(self._owners, len(tensors)):
+                if owner is not None:
+                    inputs[place] = grad_of(_at(owner, tensors))
+        arrays = [tensor._value for tensor in inputs]
+        values = self.program.execute(arrays)
+        outputs = [Tensor(value) for value in values[: self._effects.results]]
+        if self._differentiable is not None:
+            self._differentiable.connect(inputs, arrays, outputs, values)
+        self._effects.carry_out(tensors, values)
+        leaves = list(self._leaves)
+        for index, leaf in enumerate(leaves):
+            if type(leaf) is Output:
+                leaves[index] = outputs[leaf.position]
+            elif type(leaf) is Argument:
+                leaves[index] = tensors[leaf.position]
+        return unflatten(self._results, leaves)
+
+
+def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
+    assert where is not None
+    return tensors[where] if isinstance(where, int) else where
+
+
+def _grad_spec(tensor: Tensor) -> Spec | None:
+    return None if tensor._grad is None else tensor._grad.spec
+
+
+def trace(
+    function: Callable[..., Any],
+    leaves: list[Any],
+    structure: Structure,
+    names: list[str],
+    backend: str,
+    passes: Sequence[Pass] | None,
+    report: SignatureReport,
+) -> Traced:
+    """Run a function once with stand-ins for its tensors, and compile what it did.
+
+    Args:
+        leaves, structure: the arguments ``(args, kwargs)``, taken apart.
+        names: a name for each leaf.
+        report: filled in.
+    """
+    start = time.perf_counter()
+    name = surroundings.name(function)
+    around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
+    staging = Staging(name, around.names)
+    recorded = _record(function, leaves, structure, names, staging)
+    warn_of_leaks(staging.made, name)
+    report.trace_time = time.perf_counter() - start
+
+    program = Program(recorded.graph, backend, passes)
+    backward = None
+    if recorded.backward is not None:
+        backward = Differentiable(recorded.backward, program.graph, recorded.effects, backend, passes)
+    captured = staging.captured.values()
+    report.compile_time = program.compile_time + (backward.program.compile_time if backward else 0.0)
+    report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
+    report.captured = tuple(str(item.input.params["name"]) for item in captured)
+    report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
+    return Traced(staging, around, program, recorded, backward, report)
+
+
+@dataclass
+class _Recorded:
+    """What one run of the function left behind: the graph and how its inputs and outputs are used."""
+
+    graph: Graph
+    results: Structure
+    leaves: list[Any]  # `Output` and `Argument` where a tensor belongs, everything else as it was
+    effects: Effects
+    backward: Backward | None
+    owners: list[Where | None]  # for each captured tensor: whose grad it is, if it is one
+    guards: list[tuple[Where, Spec | None]]  # the gradients that were looked at, and what was there
+
+
+def _record(
+    function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], staging: Staging
+) -> _Recorded:
+    """Run the function while its operations are written down. No traced tensor outlives this call, unless it leaked."""
+    tracers: dict[int, Tensor] = {}  # by id of the argument: one that is given twice is one input
+    stand_ins = list(leaves)
+    for index, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor):
+            if id(leaf) not in tracers:
+                tracers[id(leaf)] = _stand_in(leaf, names[index], staging)
+            stand_ins[index] = tracers[id(leaf)]
+    arguments = list(tracers.values())
+    inputs: list[Node] = [tracer._value for tracer in arguments]
+    positions = {id(tracer): position for position, tracer in enumerate(arguments)}
+    try:
+        with interpreting(staging):
+            args, kwargs = unflatten(structure, stand_ins)
+            found, results = flatten(function(*args, **kwargs))
+            outputs: dict[int, Tensor] = {}
+            for index, leaf in enumerate(found):
+                if id(leaf) in positions:
+                    found[index] = Argument(positions[id(leaf)])
+                elif isinstance(leaf, Tensor) and isinstance(leaf._value, Node):
+                    outputs.setdefault(id(leaf), leaf)
+                    found[index] = Output(list(outputs).index(id(leaf)))
+            returned = list(outputs.values())
+            nodes = [staging.node_of(output) for output in returned]
+            effects = Effects(len(outputs))
+            effects.collect(staging, arguments, inputs)
+            forward = list(staging.nodes)
+            backward = record_backward(staging, arguments, returned)
+    finally:
+        for item in staging.captured.values():
+            forget_writes(item.tensor, item.version)
+    owners = [staging.grad_owners.get(id(item.tensor)) for item in staging.captured.values()]
+    recorded_owners = [owner if owner is None else positions.get(id(owner), owner) for owner in owners]
+    guards = [(positions.get(id(tensor), tensor), spec) for tensor, spec in staging.guards]
+    staging.grads, staging.grad_owners, staging.guards = {}, {}, []
+    everything = (*inputs, *(item.input for item in staging.captured.values()))
+    residuals = backward.computed if backward else []
+    graph = Graph(everything, (*nodes, *effects.nodes, *residuals), forward, name=staging.trace.name)
+    return _Recorded(graph, results, found, effects, backward, recorded_owners, guards)
+
+
+def _stand_in(argument: Tensor, name: str, staging: Staging) -> Tensor:
+    """The traced tensor that the function sees in place of an argument."""
+    tracer = Tensor(staging.input(argument.spec, name))
+    tracer._requires_grad = argument._requires_grad
+    staging.made.append(weakref.ref(tracer))
+    if argument._entry is None:  # what `backward` gives to a recorded result is passed on to its tape
+        staging.arguments[id(tracer)] = argument
+    return tracer

@@ -1,0 +1,304 @@
+"""Activation functions: what stands between two layers, element by element; and softmax, over a dimension.
+
+Each is a formula of one to six operations. Where the obvious formula overflows (`exp` of a large number), the
+operand is limited before, not the result after: a gradient passes through both, and 0 times infinity is NaN.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ... import primitives as P
+from ...dtypes import DType
+from ...functional.elementwise import sigmoid
+from ...functional.operands import require_float, to_dtype, widened, wrap_dims
+from ...primitives.elementwise import scalar
+from ...tensor import Tensor, share
+
+__all__ = [
+    "elu",
+    "gelu",
+    "hardtanh",
+    "leaky_relu",
+    "log_sigmoid",
+    "log_softmax",
+    "logsigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "silu",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softsign",
+]
+
+# Those of them that are methods of Tensor too, and public functions of the package, as in PyTorch.
+# With a corner ---------------------------------------------------------------------------------------------
+
+
+def relu(input: Tensor) -> Tensor:
+    """The larger of x and 0; NaN stays NaN, and the gradient at 0 is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.relu(mt.tensor([-1.0, 0.0, 2.0]))
+        tensor([0., 0., 2.])
+    """
+    zero = scalar(0, input)
+    return P.where(P.less_equal(input, zero), zero, input)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """x, limited to a range; the gradient is 0 outside of it and at its ends.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.hardtanh(mt.tensor([-3.0, 0.5, 3.0]))
+        tensor([-1.0000,  0.5000,  1.0000])
+    """
+    low, high = scalar(min_val, input), scalar(max_val, input)
+    limited = P.where(P.less_equal(input, low), low, input)
+    return P.where(P.less_equal(high, input), high, limited)
+
+
+def relu6(input: Tensor) -> Tensor:
+    """x, limited to 0 ... 6.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.relu6(mt.tensor([-1.0, 3.0, 8.0]))
+        tensor([0., 3., 6.])
+    """
+    return hardtanh(input, 0.0, 6.0)
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """x where it is positive, `negative_slope` times x elsewhere.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.leaky_relu(mt.tensor([-2.0, 2.0]), 0.5)
+        tensor([-1.,  2.])
+    """
+    return P.where(P.less(scalar(0, input), input), input, input * negative_slope)
+
+
+# Smooth ---------------------------------------------------------------------------------------------------
+
+
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """x where it is positive, ``alpha * (e**x - 1)`` elsewhere (Clevert et al., arXiv:1511.07289).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.elu(mt.tensor([-1.0, 2.0]))
+        tensor([-0.6321,  2.0000])
+    """
+    return _elu(input, alpha=alpha, scale=1.0)
+
+
+@widened
+def _elu(x: Tensor, *, alpha: float, scale: float) -> Tensor:
+    zero = scalar(0, x)
+    positive = P.less(zero, x)
+    return P.where(positive, x if scale == 1 else x * scale, P.expm1(P.where(positive, zero, x)) * (alpha * scale))
+
+
+def selu(input: Tensor) -> Tensor:
+    """`elu`, scaled so that mean 0 and variance 1 are kept (Klambauer et al., arXiv:1706.02515).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.selu(mt.tensor([-1.0, 1.0]))
+        tensor([-1.1113,  1.0507])
+    """
+    return _elu(input, alpha=1.6732632423543772, scale=1.0507009873554805)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x times the probability that a normal variable is below x (Hendrycks and Gimpel, arXiv:1606.08415).
+
+    Args:
+        input: a float tensor.
+        approximate: ``"none"``, or ``"tanh"`` for the approximation of section 2 of the paper.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.gelu(mt.tensor([-1.0, 1.0]))
+        tensor([-0.1587,  0.8413])
+    """
+    if approximate not in _GELU:
+        raise RuntimeError(f'gelu: approximate is "none" or "tanh", not {approximate!r}')
+    return _GELU[approximate](input)
+
+
+@widened
+def _gelu_exact(x: Tensor) -> Tensor:
+    return x * 0.5 * (P.erf(x * math.sqrt(0.5)) + 1)
+
+
+@widened
+def _gelu_tanh(x: Tensor) -> Tensor:
+    return x * 0.5 * (P.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi)) + 1)
+
+
+_GELU = {"none": _gelu_exact, "tanh": _gelu_tanh}
+
+
+@widened
+def _silu(x: Tensor) -> Tensor:
+    return x * sigmoid(x)
+
+
+def silu(input: Tensor) -> Tensor:
+    """``x * sigmoid(x)``, also called swish.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.silu(mt.tensor([-1.0, 1.0]))
+        tensor([-0.2689,  0.7311])
+    """
+    return _silu(input)
+
+
+@widened
+def _mish(x: Tensor) -> Tensor:
+    return x * P.tanh(softplus(x))
+
+
+def mish(input: Tensor) -> Tensor:
+    """``x * tanh(softplus(x))`` (Misra, arXiv:1908.08681).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.mish(mt.tensor([-1.0, 1.0]))
+        tensor([-0.3034,  0.8651])
+    """
+    return _mish(input)
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """``log(1 + e**(beta * x)) / beta``: a smooth relu; x itself where ``beta * x`` is above the threshold.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.softplus(mt.tensor([-1.0, 0.0, 50.0]))
+        tensor([ 0.3133,  0.6931, 50.0000])
+    """
+    return _softplus(input, beta=beta, threshold=threshold)
+
+
+@widened
+def _softplus(x: Tensor, *, beta: float, threshold: float) -> Tensor:
+    scaled = x if beta == 1 else x * beta
+    above = P.less(scalar(threshold, x), scaled)
+    soft = P.log1p(P.exp(P.where(above, scalar(0, x), scaled)))
+    return P.where(above, x, soft if beta == 1 else soft / beta)
+
+
+def log_sigmoid(input: Tensor) -> Tensor:
+    """``log(sigmoid(x))``, exact also where the sigmoid is too small for a float.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.log_sigmoid(mt.tensor([-200.0, 0.0]))
+        tensor([-200.0000,   -0.6931])
+    """
+    return -softplus(-input, threshold=40.0)  # e**-40 is below the last bit of 40 in every type
+
+
+logsigmoid = log_sigmoid  # PyTorch's name of it
+
+
+def softsign(input: Tensor) -> Tensor:
+    """``x / (1 + |x|)``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.softsign(mt.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+    """
+    return _softsign(input)
+
+
+@widened
+def _softsign(x: Tensor) -> Tensor:
+    return x / (P.absolute(x) + 1)
+
+
+# Over a dimension -----------------------------------------------------------------------------------------
+
+
+def _less_its_largest(x: Tensor, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
+    """x - max(x), so that nothing overflows. The result does not depend on the number subtracted: no gradient."""
+    return P.sub(x, P.reshape(P.reduce_max(share(x), dims=dims), shape=kept))
+
+
+@widened
+def _softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
+    exponentials = P.exp(_less_its_largest(x, dims, kept))
+    return P.div(exponentials, P.reshape(P.reduce_sum(exponentials, dims=dims), shape=kept))
+
+
+@widened
+def _log_softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> Tensor:
+    shifted = _less_its_largest(x, dims, kept)
+    return P.sub(shifted, P.log(P.reshape(P.reduce_sum(P.exp(shifted), dims=dims), shape=kept)))
+
+
+def _prepared(input: Tensor, dim: int, dtype: DType | None, name: str) -> tuple[Tensor, dict[str, tuple[int, ...]]]:
+    x = input if dtype is None else to_dtype(input, dtype)
+    require_float(x, name)
+    dims = wrap_dims(dim, x.ndim)
+    kept = tuple([1 if axis in dims else length for axis, length in enumerate(x.shape)])
+    return x, {"dims": dims, "kept": kept}
+
+
+def softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """``e**x``, divided by its sum over a dimension: positive numbers that add up to 1.
+
+    Args:
+        input: scores, of a float type.
+        dim: the dimension to sum over.
+        dtype: convert to this type first.
+
+    A row of nothing but -inf gives NaN, as in PyTorch.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.softmax(mt.tensor([[1000.0, 1000.0], [0.0, float("-inf")]]), dim=1)
+        tensor([[0.5000, 0.5000],
+                [1.0000, 0.0000]])
+    """
+    x, over = _prepared(input, dim, dtype, "softmax")
+    return _softmax(x, **over)
+
+
+def softmin(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """`softmax` of -x.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.softmin(mt.tensor([0.0, 100.0]), dim=0)
+        tensor([1.0000e+00, 3.7835e-44])
+    """
+    return softmax(-input, dim, dtype)
+
+
+def log_softmax(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+    """The logarithm of `softmax`, exact also where that is too small for a float.
+
+    Args:
+        input: scores, of a float type.
+        dim: the dimension to sum over.
+        dtype: convert to this type first.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.log_softmax(mt.tensor([0.0, 1000.0]), dim=0)
+        tensor([-1000.,     0.])
+    """
+    x, over = _prepared(input, dim, dtype, "log_softmax")
+    return _log_softmax(x, **over)

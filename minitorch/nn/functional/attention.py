@@ -1,0 +1,77 @@
+"""Attention: a mean of values, weighted by how well their keys fit a query (Vaswani et al., arXiv:1706.03762)."""
+
+from __future__ import annotations
+
+import math
+
+from ... import primitives as P
+from ...dtypes import bool_, int64
+from ...functional.linalg import matmul
+from ...functional.operands import to_dtype, widened
+from ...functional.shaping import transpose
+from ...primitives.elementwise import scalar
+from ...tensor import Tensor, share
+from .normalization import dropout
+
+__all__ = ["scaled_dot_product_attention"]
+
+
+def _causal_mask(queries: int, keys: int) -> Tensor:
+    """True where a query may look: at its own position and those before."""
+    rows = P.reshape(P.iota(size=queries, dtype=int64), shape=(queries, 1))
+    return P.less_equal(P.iota(size=keys, dtype=int64), rows)
+
+
+@widened
+def _attention_weights(scores: Tensor) -> Tensor:
+    """Softmax over the last dimension; a row that may look nowhere gets zeros, not NaN."""
+    kept = (*scores.shape[:-1], 1)
+    largest = P.reshape(P.reduce_max(share(scores), dims=(scores.ndim - 1,)), shape=kept)
+    nowhere = P.equal(largest, scalar(-math.inf, scores))
+    exponentials = P.exp(P.sub(scores, P.where(nowhere, scalar(0, scores), largest)))
+    total = P.reshape(P.reduce_sum(exponentials, dims=(scores.ndim - 1,)), shape=kept)
+    return P.div(exponentials, P.where(nowhere, scalar(1, total), total))
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """``softmax(query @ key.mT * scale + mask) @ value``.
+
+    Args:
+        query: [..., queries, features].
+        key: [..., keys, features].
+        value: [..., keys, outputs].
+        attn_mask: broadcasts to [..., queries, keys]; of bools, True where a query may look; of floats, added to the
+            scores.
+        dropout_p: the probability with which a weight is dropped (also outside of training: pass 0 there).
+        is_causal: each query looks at the keys up to its own position; instead of a mask.
+        scale: by default ``1 / sqrt(features)``.
+
+    Returns:
+        [..., queries, outputs]; zeros for a query that may look nowhere.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.eye(2)
+        >>> mt.nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
+        tensor([[1.0000, 0.0000],
+                [0.3302, 0.6698]])
+    """
+    if is_causal and attn_mask is not None:
+        raise RuntimeError("scaled_dot_product_attention: give attn_mask or is_causal, not both")
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scores = matmul(query * scale, transpose(key, -2, -1))
+    if is_causal:
+        attn_mask = _causal_mask(*scores.shape[-2:])
+    if attn_mask is not None and attn_mask.dtype is bool_:
+        scores = P.where(attn_mask, scores, scalar(-math.inf, scores))
+    elif attn_mask is not None:
+        scores = scores + to_dtype(attn_mask, scores.dtype)
+    return matmul(dropout(_attention_weights(scores), dropout_p), value)

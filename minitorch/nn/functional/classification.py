@@ -1,0 +1,143 @@
+"""The losses of classifiers: how much probability a prediction gave to the right class."""
+
+from __future__ import annotations
+
+from ... import primitives as P
+from ...errors import ShapeError
+from ...functional.operands import to_dtype
+from ...primitives.elementwise import scalar
+from ...tensor import Tensor
+from .activations import log_softmax
+from .lookup import class_numbers, existing
+from .losses import reduced, same_shape, sum_of
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+
+def _class_dim(input: Tensor, name: str) -> int:
+    if not input.ndim:
+        raise ShapeError("MT201", f"{name}: the input is {input.spec}; it needs a dimension of classes")
+    return 0 if input.ndim == 1 else 1
+
+
+def _classes_last(x: Tensor, dim: int) -> Tensor:
+    if dim == x.ndim - 1:
+        return x
+    return P.permute(x, dims=(*range(dim), *range(dim + 1, x.ndim), dim))
+
+
+def _check_target(input: Tensor, target: Tensor, dim: int, name: str) -> None:
+    wanted = (*input.shape[:dim], *input.shape[dim + 1 :])
+    if target.shape != wanted:
+        raise ShapeError(
+            "MT201",
+            f"{name}: the input is {input.spec}, the target {target.spec}",
+            why=f"dimension {dim} of the input has one number per class, so the target has the shape {list(wanted)}",
+            fix="give one class number per prediction (or, to cross_entropy, one probability per class)",
+        )
+
+
+def _picked(x: Tensor, classes: Tensor) -> Tensor:
+    """Of [..., classes], the element that a class number [...] says."""
+    shape, count = classes.shape, classes.numel()
+    if classes.ndim != 1:
+        x, classes = P.reshape(x, shape=(count, x.shape[-1])), P.reshape(classes, shape=(count,))
+    picked = P.gather(x, P.iota(size=count, dtype=classes.dtype), classes)
+    return picked if picked.shape == shape else P.reshape(picked, shape=shape)
+
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log-probability of the right class.
+
+    Args:
+        input: log-probabilities, [batch, classes, ...] or [classes].
+        target: class numbers, [batch, ...] or [].
+        weight: what each class counts, [classes]; a mean is divided by the sum of the weights.
+        ignore_index: a class number that does not count.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``.
+
+    Raises:
+        IndexError: if there is no such class.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.nll_loss(mt.tensor([[-1.0, -2.0], [-3.0, -4.0]]), mt.tensor([1, 0]))
+        tensor(2.5000)
+    """
+    return _of_classes(input, target, weight, ignore_index, reduction, 0.0, "nll_loss")
+
+
+def _of_classes(
+    log_p: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    ignore_index: int,
+    reduction: str,
+    label_smoothing: float,
+    name: str,
+) -> Tensor:
+    dim = _class_dim(log_p, name)
+    _check_target(log_p, target, dim, name)
+    target = class_numbers(target, name)
+    log_p = _classes_last(log_p, dim)
+    ignored = P.equal(target, scalar(ignore_index, target))
+    zero = scalar(0, log_p)
+    classes = existing(P.where(ignored, scalar(0, target), target), log_p.shape[-1])
+    counts = P.where(ignored, zero, scalar(1, log_p))
+    if weight is not None:
+        counts = P.where(ignored, zero, P.gather(weight, classes))
+    loss = P.neg(_picked(log_p, classes))
+    loss = P.where(ignored, zero, loss if weight is None else loss * counts)
+    if label_smoothing:
+        spread = P.neg(P.reduce_sum(log_p if weight is None else log_p * weight, dims=(log_p.ndim - 1,)))
+        spread = P.where(ignored, zero, spread)
+        loss = loss * (1 - label_smoothing) + spread * (label_smoothing / log_p.shape[-1])
+    return reduced(loss, reduction, sum_of(counts) if reduction == "mean" else None)
+
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """Minus the log-probability of the right class, from scores: `log_softmax`, then `nll_loss`.
+
+    Args:
+        input: scores, [batch, classes, ...] or [classes].
+        target: class numbers, [batch, ...] or []; or a probability for each class, of the shape of the input.
+        weight: what each class counts, [classes].
+        ignore_index: a class number that does not count.
+        reduction: ``"mean"``, ``"sum"`` or ``"none"``; the mean is over the batch, weighted by `weight`.
+        label_smoothing: the share of the target that is spread over all classes (Szegedy et al., arXiv:1512.00567).
+
+    Raises:
+        IndexError: if there is no such class.
+        ShapeError: if the shapes do not fit (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.cross_entropy(mt.tensor([[0.0, 0.0], [0.0, 100.0]]), mt.tensor([0, 1]))
+        tensor(0.3466)
+    """
+    if not 0 <= label_smoothing <= 1:
+        raise ValueError(f"cross_entropy: label_smoothing is from 0 to 1, not {label_smoothing}")
+    dim = _class_dim(input, "cross_entropy")
+    log_p = log_softmax(input, dim)
+    if not target.dtype.is_floating_point:
+        return _of_classes(log_p, target, weight, ignore_index, reduction, label_smoothing, "cross_entropy")
+    input, target = same_shape(log_p, target, "cross_entropy with probabilities")
+    target = to_dtype(target, log_p.dtype)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / input.shape[dim]
+    loss = _classes_last(log_p * target, dim)
+    loss = P.neg(P.reduce_sum(loss if weight is None else loss * weight, dims=(loss.ndim - 1,)))
+    return reduced(loss, reduction, count=loss.numel())

@@ -1,0 +1,236 @@
+"""Convolutions over any number of dimensions, and `linear`: windows times weights.
+
+A convolution is one matrix product: every filter is a row, every window of the (padded) input a column. Its two
+gradients are convolutions again, with the roles exchanged, so that derivatives of any order are:
+
+- by the input: the cotangent, with `stride - 1` zeros between its elements, under the filters turned around;
+- by the weight: the input under the cotangent, with stride and dilation exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from ... import primitives as P
+from ...autograd import Context, Function
+from ...errors import DTypeError, ShapeError
+from ...functional.linalg import matmul
+from ...ir import Shape
+from ...tensor import Tensor
+from .pooling import Ints, Pairs, padded, per_dim, windows, with_batch
+
+__all__ = ["conv1d", "conv2d", "conv3d", "linear"]
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias``.
+
+    Args:
+        input: [..., in_features].
+        weight: [out_features, in_features].
+        bias: [out_features].
+
+    Returns:
+        [..., out_features].
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.linear(mt.tensor([1.0, 2.0]), mt.tensor([[3.0, 4.0]]), mt.tensor([0.5]))
+        tensor([11.5000])
+    """
+    dims = tuple(reversed(range(weight.ndim)))
+    result = matmul(input, P.permute(weight, dims=dims))
+    return result if bias is None else result + bias
+
+
+class Convolution(Function):
+    """[batch, channels, *lengths] and [filters, channels / groups, *size] give [batch, filters, *places].
+
+    One int per dimension for `stride` and `dilation`, a pair (before, after) for `padding`; negative padding cuts off.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Context,
+        x: Tensor,
+        weight: Tensor,
+        stride: Sequence[int],
+        padding: Pairs,
+        dilation: Sequence[int],
+        groups: int,
+    ) -> Tensor:
+        """All windows times all filters, group by group."""
+        ctx.save_for_backward(x, weight)
+        ctx.options = stride, padding, dilation, groups  # type: ignore[attr-defined]
+        filters, depth, *size = weight.shape
+        n = len(size)
+        columns, places = _columns(padded(x, padding), size, stride, dilation, groups)
+        rows = P.reshape(weight, shape=(groups, filters // groups, depth * math.prod(size)))
+        product = P.dot(rows, columns, dtype=x.dtype)
+        product = P.reshape(product, shape=(groups, filters // groups, x.shape[0], *places))
+        product = P.permute(product, dims=(2, 0, 1, *range(3, 3 + n)))
+        return P.reshape(product, shape=(x.shape[0], filters, *places))
+
+    @staticmethod
+    def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+        """Two convolutions."""
+        x, weight = ctx.saved_tensors
+        options = ctx.options  # type: ignore[attr-defined]
+        by_input, by_weight = ctx.needs_input_grad[:2]
+        return (
+            _input_gradient(cotangents[0], x, weight, *options) if by_input else None,
+            _weight_gradient(cotangents[0], x, weight, *options) if by_weight else None,
+            *[None] * 4,
+        )
+
+
+def _columns(
+    x: Tensor, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], groups: int
+) -> tuple[Tensor, Shape]:
+    """[groups, what a filter sees, batch * places]: a column for every window; and how many places there are."""
+    n = len(size)
+    view = windows(x, size, stride, dilation)
+    batch, channels, *places = view.shape[: 2 + n]
+    depth = channels // groups
+    view = P.reshape(view, shape=(batch, groups, depth, *places, *size))
+    at, inside = range(3, 3 + n), range(3 + n, 3 + 2 * n)
+    seen, count = depth * math.prod(size), batch * math.prod(places)
+    # Two orders of the same copy. Memory is copied fastest along the dimensions that are longer.
+    if math.prod(places) >= math.prod(size):
+        columns = P.reshape(P.permute(view, dims=(1, 2, *inside, 0, *at)), shape=(groups, seen, count))
+    else:
+        rows = P.reshape(P.permute(view, dims=(1, 0, *at, 2, *inside)), shape=(groups, count, seen))
+        columns = P.permute(rows, dims=(0, 2, 1))
+    return columns, tuple(places)
+
+
+def _input_gradient(
+    g: Tensor, x: Tensor, weight: Tensor, stride: Sequence[int], padding: Pairs, dilation: Sequence[int], groups: int
+) -> Tensor:
+    filters, depth, *size = weight.shape
+    n = len(size)
+    # Filters and channels exchanged within each group, and every filter turned around.
+    turned = P.reshape(weight, shape=(groups, filters // groups, depth, *size))
+    turned = P.permute(turned, dims=(0, 2, 1, *range(3, 3 + n)))
+    turned = P.reshape(turned, shape=(groups * depth, filters // groups, *size))
+    turned = P.flip(turned, dims=tuple(range(2, 2 + n)))
+    ends = []
+    for axis, (before, _) in enumerate(padding):
+        reach = (size[axis] - 1) * dilation[axis]
+        spread = (g.shape[2 + axis] - 1) * stride[axis] + 1
+        ends.append((reach - before, x.shape[2 + axis] - spread + before))
+    g = padded(g, [(0, 0)] * n, between=[by - 1 for by in stride])
+    result: Tensor = Convolution.apply(g, turned, (1,) * n, ends, dilation, groups)
+    return result
+
+
+def _weight_gradient(
+    g: Tensor, x: Tensor, weight: Tensor, stride: Sequence[int], padding: Pairs, dilation: Sequence[int], groups: int
+) -> Tensor:
+    _, depth, *size = weight.shape
+    n = len(size)
+    batch, _, *lengths = x.shape
+    rest = tuple(range(2, 2 + n))
+    # The channels of a group become the batch, the batch becomes the channels to sum over.
+    x = P.reshape(x, shape=(batch, groups, depth, *lengths))
+    x = P.permute(x, dims=(2, 1, 0, *range(3, 3 + n)))
+    x = P.reshape(x, shape=(depth, groups * batch, *lengths))
+    ends = []
+    for axis, (before, _) in enumerate(padding):
+        used = (size[axis] - 1) * dilation[axis] + (g.shape[2 + axis] - 1) * stride[axis] + 1
+        ends.append((before, used - before - lengths[axis]))
+    g = P.permute(g, dims=(1, 0, *rest))
+    result: Tensor = Convolution.apply(x, g, dilation, ends, stride, groups)
+    return P.permute(result, dims=(1, 0, *rest))
+
+
+def _amounts(
+    padding: str | Ints, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], name: str
+) -> Pairs:
+    """The padding before and after each dimension, from ints or from PyTorch's words for it."""
+    if padding == "valid":
+        return [(0, 0)] * len(size)
+    if padding == "same":
+        if any(by != 1 for by in stride):
+            raise ValueError(f'{name}: padding="same" needs a stride of 1')
+        reaches = [(length - 1) * apart for length, apart in zip(size, dilation, strict=True)]
+        return [(reach // 2, reach - reach // 2) for reach in reaches]
+    if isinstance(padding, str):
+        raise ValueError(f'{name}: padding is "same", "valid" or a number, not {padding!r}')
+    return [(amount, amount) for amount in per_dim(padding, len(size), "padding")]
+
+
+def _check(x: Tensor, weight: Tensor, amounts: Pairs, dilation: Sequence[int], groups: int, name: str) -> None:
+    filters, depth, *size = weight.shape
+    if x.dtype is not weight.dtype:
+        raise DTypeError(
+            "MT202",
+            f"{name}: the input is {x.spec}, the weight {weight.spec}",
+            fix=f"convert the input first: x.to(minitorch.{weight.dtype.name})",
+        )
+    if filters % groups or x.shape[1] != depth * groups:
+        raise ShapeError(
+            "MT201",
+            f"{name}: an input {x.spec} and a weight {weight.spec} do not fit with groups={groups}",
+            why=f"the input has {x.shape[1]} channels; the filters, of which there must be a multiple of groups, look "
+            f"at {depth} x {groups}",
+            fix="the input is [batch, channels, ...], the weight [filters, channels / groups, ...]",
+        )
+    for length, pair, places, apart in zip(x.shape[2:], amounts, size, dilation, strict=True):
+        if length + sum(pair) < (places - 1) * apart + 1:
+            raise ShapeError(
+                "MT201",
+                f"{name}: a filter of {places} elements, {apart} apart, is longer than {length} with padding {pair}",
+                fix="use more padding, or a smaller filter",
+            )
+
+
+def _conv(ndim: int) -> Callable[..., Tensor]:
+    def conv(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Ints = 1,
+        padding: str | Ints = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        if weight.ndim != ndim + 2:
+            raise ShapeError("MT201", f"{name}: the weight is {weight.spec}, not of {ndim + 2} dimensions")
+        step, apart = per_dim(stride, ndim, "stride"), per_dim(dilation, ndim, "dilation")
+        amounts = _amounts(padding, weight.shape[2:], step, apart, name)
+
+        def convolve(x: Tensor) -> Tensor:
+            _check(x, weight, amounts, apart, groups, name)
+            result: Tensor = Convolution.apply(x, weight, step, amounts, apart, groups)
+            return result if bias is None else result + P.reshape(bias, shape=(1, bias.numel()) + (1,) * ndim)
+
+        return with_batch(convolve, input, ndim, name)
+
+    name = f"conv{ndim}d"
+    lengths = ", ".join("5" * ndim)
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"""Filters that slide over the last {ndim} dimensions (not turned around: a cross-correlation).
+
+    Args:
+        input: [batch, channels, ...] or [channels, ...].
+        weight: [filters, channels / groups, *size].
+        bias: [filters], added to the result.
+        stride: how far the filters move.
+        padding: how many zeros are put at both ends; or ``"valid"``: none, or ``"same"``: as many as keep the length.
+        dilation: the distance of the elements under a filter.
+        groups: the channels and the filters are divided into so many groups that do not see each other.
+
+    Raises:
+        ShapeError: if the shapes do not fit (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.{name}(mt.ones(1, 2, {lengths}), mt.ones(4, 2, {", ".join("3" * ndim)})).shape
+        {(1, 4, *(3,) * ndim)}
+    """
+    return conv
+
+
+conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)

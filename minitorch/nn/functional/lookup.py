@@ -1,0 +1,87 @@
+"""Numbers that stand for things: `embedding` looks up a vector for each, `one_hot` makes one."""
+
+from __future__ import annotations
+
+from ... import primitives as P
+from ...dtypes import int64
+from ...errors import DTypeError
+from ...functional.operands import to_dtype
+from ...interpreters import concrete
+from ...primitives.elementwise import scalar
+from ...tensor import Tensor, share
+
+__all__ = ["embedding", "one_hot"]
+
+
+def class_numbers(x: Tensor, name: str) -> Tensor:
+    """Integers of any type as int64.
+
+    Raises:
+        DTypeError: for anything else (``MT202``).
+    """
+    if x.dtype.category != "int":
+        raise DTypeError(
+            "MT202",
+            f"{name}: class numbers of {x.dtype.name}",
+            why="they are positions in a table",
+            fix="convert them: x.long()",
+        )
+    return to_dtype(x, int64)
+
+
+def existing(index: Tensor, count: int) -> Tensor:
+    """An index for `gather` that raises an `IndexError` where a negative number would count from the end."""
+    return P.where(P.less(index, scalar(0, index)), scalar(count, index), index)
+
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """A row of the weight for each index.
+
+    Args:
+        input: indices of an integer type and any shape.
+        weight: [rows, features].
+        padding_idx: a row that gets no gradient.
+
+    Returns:
+        [*input.shape, features].
+
+    Raises:
+        IndexError: if there is no such row.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.embedding(mt.tensor([2, 0]), mt.tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]))
+        tensor([[4., 5.],
+                [0., 1.]])
+    """
+    index = class_numbers(input, "embedding")
+    rows = P.gather(weight, existing(index, weight.shape[0]))
+    if padding_idx is None:
+        return rows
+    position = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
+    is_padding = P.reshape(P.equal(index, scalar(position, index)), shape=(*index.shape, 1))
+    return P.where(is_padding, share(rows), rows)
+
+
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """For each class number a row of zeros with a 1 in its place, as int64; all zeros if there is no such place.
+
+    Args:
+        input: class numbers, of an integer type and any shape.
+        num_classes: the length of the rows; by default the largest number plus 1, which only eager can know.
+
+    Raises:
+        TracedValueError: while recording, if `num_classes` is left out (``MT103``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.one_hot(mt.tensor([2, 0]), num_classes=3)
+        tensor([[0, 0, 1],
+                [1, 0, 0]])
+    """
+    index = class_numbers(input, "one_hot")
+    if num_classes < 0:
+        fix = "say how many classes there are: one_hot(x, num_classes=10)"
+        num_classes = int(concrete(index, "one_hot without num_classes", "MT103", fix).max()) + 1
+    places = P.iota(size=num_classes, dtype=int64)
+    return P.cast(P.equal(P.reshape(index, shape=(*index.shape, 1)), places), dtype=int64)

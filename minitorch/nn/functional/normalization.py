@@ -1,0 +1,283 @@
+"""What keeps the numbers of a network in range: normalizations; and dropout, which keeps it from learning by heart.
+
+16-bit inputs are normalized in float32 and rounded once, as PyTorch does: a mean of squares overflows float16 early.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ... import primitives as P
+from ...autograd import no_grad
+from ...dtypes import float32
+from ...errors import ShapeError
+from ...functional.inplace import assign
+from ...functional.operands import promote, to_dtype, widened
+from ...functional.random import rand
+from ...functional.reductions import norm
+from ...functional.reductions import sum as sum_
+from ...functional.selection import clamp
+from ...primitives.elementwise import scalar
+from ...tensor import Tensor
+
+__all__ = ["batch_norm", "cosine_similarity", "dropout", "group_norm", "layer_norm", "normalize", "rms_norm"]
+
+
+def _mean(x: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """The mean over dims, which are kept with length 1."""
+    kept = tuple([1 if axis in dims else length for axis, length in enumerate(x.shape)])
+    count = math.prod([x.shape[dim] for dim in dims])
+    return P.reshape(P.div(P.reduce_sum(x, dims=dims), scalar(count, x)), shape=kept)
+
+
+def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
+    centered = x - _mean(x, dims)
+    return centered / P.sqrt(_mean(centered * centered, dims) + eps)
+
+
+def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    x = x if weight is None else x * weight
+    return x if bias is None else x + bias
+
+
+def _last_dims(input: Tensor, normalized_shape: int | Sequence[int], name: str) -> tuple[int, ...]:
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape or input.shape[-len(shape) :] != shape:
+        raise ShapeError(
+            "MT201",
+            f"{name}: {input.spec} does not end in the normalized shape {list(shape)}",
+            why="the last dimensions are normalized together, and the weight has their shape",
+            fix="normalize over input.shape[-1:], or move the dimension that you mean to the end",
+        )
+    return tuple(range(input.ndim - len(shape), input.ndim))
+
+
+@widened
+def _layer_norm(x: Tensor, *, dims: tuple[int, ...], eps: float) -> Tensor:
+    return _standardized(x, dims, eps)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: int | Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 over the last dimensions, then ``* weight + bias`` (Ba et al., arXiv:1607.06450).
+
+    Args:
+        input: a float tensor whose shape ends in `normalized_shape`.
+        normalized_shape: the dimensions to normalize over.
+        weight: of that shape.
+        bias: of that shape.
+        eps: added to the variance.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.layer_norm(mt.tensor([[1.0, 2.0, 3.0]]), (3,))
+        tensor([[-1.2247,  0.0000,  1.2247]])
+    """
+    dims = _last_dims(input, normalized_shape, "layer_norm")
+    return _scaled(_layer_norm(input, dims=dims, eps=eps), weight, bias)
+
+
+@widened
+def _rms_norm(x: Tensor, *, dims: tuple[int, ...], eps: float) -> Tensor:
+    return x / P.sqrt(_mean(x * x, dims) + eps)
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: int | Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Mean square 1 over the last dimensions, then ``* weight`` (Zhang and Sennrich, arXiv:1910.07467).
+
+    Args:
+        input: a float tensor whose shape ends in `normalized_shape`.
+        normalized_shape: the dimensions to normalize over.
+        weight: of that shape.
+        eps: added to the mean square; by default the distance from 1 to the next float of the type.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.rms_norm(mt.tensor([3.0, 4.0]), (2,))
+        tensor([0.8485, 1.1314])
+    """
+    dims = _last_dims(input, normalized_shape, "rms_norm")
+    if eps is None:
+        eps = _EPSILON[input.dtype.name]
+    return _scaled(_rms_norm(input, dims=dims, eps=eps), weight, None)
+
+
+# The distance from 1 to the next number. PyTorch computes 16-bit types in float32, whose eps it then takes.
+_EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-23, "bfloat16": 2.0**-23}
+
+
+def _per_channel(x: Tensor, ndim: int) -> Tensor:
+    """One number per channel, shaped to go with [batch, channels, ...]."""
+    return P.reshape(x, shape=(1, x.numel()) + (1,) * (ndim - 2))
+
+
+def _channel_parameters(ndim: int, *parameters: Tensor | None) -> tuple[Tensor | None, ...]:
+    return tuple([None if each is None else _per_channel(each, ndim) for each in parameters])
+
+
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """`layer_norm` over groups of channels, with one weight and bias per channel (Wu and He, arXiv:1803.08494).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.group_norm(mt.tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
+        tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
+    """
+    batch, channels = input.shape[:2]
+    if channels % num_groups:
+        raise ShapeError("MT201", f"group_norm: {channels} channels do not divide into {num_groups} groups")
+    grouped = P.reshape(input, shape=(batch, num_groups, input.numel() // (batch * num_groups)))
+    normal = P.reshape(_layer_norm(grouped, dims=(2,), eps=eps), shape=input.shape)
+    return _scaled(normal, *_channel_parameters(input.ndim, weight, bias))
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float | Tensor = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 for every channel, then ``* weight + bias`` (Ioffe and Szegedy, arXiv:1502.03167).
+
+    Args:
+        input: [batch, channels, ...].
+        running_mean: [channels]; used as the mean if not training, and written in place if training.
+        running_var: [channels]; likewise, the variance.
+        weight: [channels].
+        bias: [channels].
+        training: whether the statistics are the batch's own.
+        momentum: the share of the batch in the new running statistics.
+        eps: added to the variance.
+
+    As in PyTorch, the batch is divided by its own (biased) variance, and the unbiased one goes into `running_var`.
+
+    Raises:
+        ValueError: in training, if there is only one value per channel.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mean, var = mt.zeros(1), mt.ones(1)
+        >>> mt.nn.functional.batch_norm(mt.tensor([[1.0], [3.0]]), mean, var, training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
+        >>> mean, var
+        (tensor([0.2000]), tensor([1.1000]))
+    """
+    x = _wide(input)
+    if training:
+        count = _values_per_channel(input)
+        dims = (0, *range(2, input.ndim))
+        mean = _mean(x, dims)
+        centered = x - mean
+        var = _mean(centered * centered, dims)
+        _update(running_mean, mean, momentum)
+        _update(running_var, var, momentum, count / (count - 1))
+    elif running_mean is None or running_var is None:
+        raise ValueError("batch_norm without running_mean and running_var needs training=True")
+    else:
+        centered = x - _per_channel(running_mean, input.ndim)
+        var = _per_channel(running_var, input.ndim)
+    normal = to_dtype(centered / P.sqrt(var + eps), input.dtype)
+    return _scaled(normal, *_channel_parameters(input.ndim, weight, bias))
+
+
+def _wide(x: Tensor) -> Tensor:
+    return to_dtype(x, float32) if x.dtype.itemsize < 4 else x
+
+
+def _values_per_channel(input: Tensor) -> int:
+    count = input.numel() // max(1, input.shape[1]) if input.ndim > 1 else 1
+    if count <= 1:
+        raise ValueError(
+            f"batch_norm: {input.spec} has not more than one value per channel (dimension 1), and so no variance to "
+            "divide by; use a larger batch, or evaluation mode (module.eval())"
+        )
+    return count
+
+
+def _update(running: Tensor | None, batch: Tensor, momentum: float | Tensor, factor: float = 1.0) -> None:
+    """Move a running statistic towards that of the batch, in place."""
+    if running is not None:
+        with no_grad():
+            new = P.reshape(batch, shape=running.shape) * factor
+            assign(running, running + (new - running) * momentum, "the update of a running statistic")
+
+
+def _length(x: Tensor, dim: int, eps: float) -> Tensor:
+    """The Euclidean length along a dimension, at least eps; limited inside the root, whose slope at 0 is infinite."""
+    squares = sum_(x * x, dim=dim, keepdim=True)
+    return P.sqrt(P.maximum(squares, scalar(eps * eps, squares)))
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Length 1 along a dimension, in the p-norm; what is shorter than `eps` is divided by `eps`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.normalize(mt.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
+    if p == 2:
+        return _normalize(input, dim=dim, eps=eps)
+    return input / clamp(norm(input, p, dim, keepdim=True), min=eps)
+
+
+@widened
+def _normalize(x: Tensor, *, dim: int, eps: float) -> Tensor:
+    return x / _length(x, dim, eps)
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along a dimension, each taken to be at least `eps` long.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.cosine_similarity(mt.tensor([[1.0, 0.0]]), mt.tensor([[1.0, 1.0]]))
+        tensor([0.7071])
+    """
+    return _cosine(*promote(x1, x2), dim=dim, eps=eps)
+
+
+@widened
+def _cosine(a: Tensor, b: Tensor, *, dim: int, eps: float) -> Tensor:
+    return sum_(a / _length(a, dim, eps) * (b / _length(b, dim, eps)), dim=dim)
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Each element set to 0 with probability `p`, the others divided by ``1 - p`` (Srivastava et al., JMLR 15, 2014).
+
+    Args:
+        input: a float tensor.
+        p: the probability, from 0 to 1.
+        training: if False, the input is returned as it is.
+
+    The draws come from the default generator (`minitorch.manual_seed`), also in a graph.
+
+    Example:
+        >>> import minitorch as mt
+        >>> _ = mt.manual_seed(0)
+        >>> sorted(set(mt.nn.functional.dropout(mt.ones(100), 0.75).tolist()))
+        [0.0, 4.0]
+    """
+    if not 0 <= p <= 1:
+        raise ValueError(f"dropout: p is a probability, from 0 to 1, not {p}")
+    if not training or p == 0:
+        return input
+    if p == 1:
+        return input * 0
+    kept = P.less_equal(scalar(p, draws := rand(input.shape)), draws)  # a draw is below p with probability p
+    return P.where(kept, input * (1 / (1 - p)), scalar(0, input))

@@ -1,0 +1,231 @@
+"""Windows that slide over the last dimensions of [batch, channels, ...], and what is pooled from them.
+
+A window is a view (the primitive `unfold`, once per dimension): pooling is padding, windows and a reduction. A
+convolution is padding, windows and a product (`minitorch.nn.functional.convolution`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import primitives as P
+from ...autograd import Context, Function
+from ...errors import ShapeError
+from ...functional.parts import part
+from ...primitives.elementwise import scalar
+from ...primitives.reductions import lowest
+from ...tensor import Tensor
+
+__all__ = ["adaptive_avg_pool1d", "adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]
+
+Ints = int | Sequence[int]
+Pairs = Sequence[tuple[int, int]]
+
+
+# Windows --------------------------------------------------------------------------------------------------
+
+
+def per_dim(value: Ints, count: int, name: str) -> tuple[int, ...]:
+    """One int per dimension, from one for all or one for each."""
+    values = (value,) * count if isinstance(value, int) else tuple(value)
+    if len(values) != count:
+        raise ValueError(f"{name} is one int, or one for each of {count} dimensions, not {value!r}")
+    return values
+
+
+def with_batch(function: Callable[[Tensor], Tensor], input: Tensor, ndim: int, name: str) -> Tensor:
+    """A function of [batch, channels, ...], applied to that or to [channels, ...], as PyTorch allows."""
+    if input.ndim == ndim + 2:
+        return function(input)
+    if input.ndim != ndim + 1:
+        raise ShapeError(
+            "MT201",
+            f"{name}: {input.spec} has {input.ndim} dimensions",
+            why=f"it takes [batch, channels, ...] or [channels, ...] with {ndim} dimensions to slide over",
+            fix="add the missing ones with unsqueeze, e.g. a channel: images.unsqueeze(1)",
+        )
+    result = function(P.reshape(input, shape=(1, *input.shape)))
+    return P.reshape(result, shape=result.shape[1:])
+
+
+def padded(x: Tensor, amounts: Pairs, value: Any = 0, between: Sequence[int] | None = None) -> Tensor:
+    """The last dimensions padded before, after and between the elements; a negative amount cuts off."""
+    lead = x.ndim - len(amounts)
+    between = between or (0,) * len(amounts)
+    if any(between) or any(max(pair) > 0 for pair in amounts):
+        ends = [(max(before, 0), max(after, 0), gap) for (before, after), gap in zip(amounts, between, strict=True)]
+        x = P.pad(x, padding=((0, 0, 0),) * lead + tuple(ends), value=value)
+    for dim, (before, after) in enumerate(amounts, lead):
+        if min(before, after) < 0:
+            x = part(x, dim, max(-before, 0), x.shape[dim] - max(-after, 0))
+    return x
+
+
+def windows(x: Tensor, size: Sequence[int], step: Sequence[int], dilation: Sequence[int]) -> Tensor:
+    """[batch, channels, *places, *size]: for every place of the window, the elements in it. A view.
+
+    Windows that touch and do not overlap are a reshape, whose gradient is a reshape too.
+    """
+    count = len(size)
+    if all(by == length and apart == 1 for by, length, apart in zip(step, size, dilation, strict=True)):
+        shape, whole = list(x.shape[:2]), x
+        for dim, length in enumerate(size, 2):
+            places = x.shape[dim] // length
+            whole = whole if places * length == x.shape[dim] else part(whole, dim, 0, places * length)
+            shape += [places, length]
+        order = (0, 1, *range(2, 2 + 2 * count, 2), *range(3, 3 + 2 * count, 2))
+        return P.permute(P.reshape(whole, shape=tuple(shape)), dims=order)
+    for dim in range(count):
+        x = P.unfold(x, dim=dim + 2, size=size[dim], step=step[dim], dilation=dilation[dim])
+    return x
+
+
+# Pooling --------------------------------------------------------------------------------------------------
+
+
+class FirstLargest(Function):
+    """The largest over the last dimensions; of equal ones, the first alone gets the gradient."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, count: int) -> Tensor:
+        """The maximum over `count` dimensions."""
+        y = P.reduce_max(x, dims=tuple(range(x.ndim - count, x.ndim)))
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor, None]:
+        """The cotangent, at the first place where the maximum was found."""
+        x, y = ctx.saved_tensors
+        (g,) = cotangents
+        flat = (*y.shape, x.numel() // max(1, y.numel()))
+        hits = P.equal(P.reshape(x, shape=flat), P.reshape(y, shape=(*y.shape, 1)))
+        # The running count of hits is 1 from the first hit to before the second.
+        first = P.equal(P.cumsum(P.cast(hits, dtype=x.dtype), dim=y.ndim), scalar(1, x))
+        chosen = P.bitwise_and(hits, first)
+        gradient = P.where(chosen, P.reshape(g, shape=(*y.shape, 1)), scalar(0, g))
+        return P.reshape(gradient, shape=x.shape), None
+
+
+def _sliding(
+    input: Tensor, kernel_size: Ints, stride: Ints | None, padding: Ints, dilation: Ints, ndim: int, name: str
+) -> tuple[tuple[int, ...], tuple[int, ...], Pairs, tuple[int, ...]]:
+    """Size, step, padding and dilation of the windows, checked and one per dimension."""
+    size = per_dim(kernel_size, ndim, "kernel_size")
+    step = size if stride is None else per_dim(stride, ndim, "stride")
+    amounts = per_dim(padding, ndim, "padding")
+    if any(2 * amount > length for amount, length in zip(amounts, size, strict=True)):
+        raise ValueError(f"{name}: the padding, {padding}, is more than half of the window, {kernel_size}")
+    return size, step, [(amount, amount) for amount in amounts], per_dim(dilation, ndim, "dilation")
+
+
+def _max_pool(ndim: int) -> Callable[..., Tensor]:
+    def max_pool(
+        input: Tensor, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0, dilation: Ints = 1
+    ) -> Tensor:
+        size, step, amounts, apart = _sliding(input, kernel_size, stride, padding, dilation, ndim, name)
+
+        def pool(x: Tensor) -> Tensor:
+            x = padded(x, amounts, lowest(x.dtype))
+            result: Tensor = FirstLargest.apply(windows(x, size, step, apart), ndim)
+            return result
+
+        return with_batch(pool, input, ndim, name)
+
+    name = f"max_pool{ndim}d"
+    max_pool.__name__ = max_pool.__qualname__ = name
+    max_pool.__doc__ = f"""The largest element of each window over the last {ndim} dimensions.
+
+    Args:
+        input: [batch, channels, ...] or [channels, ...].
+        kernel_size: the size of the window.
+        stride: how far it moves, by default its size.
+        padding: how much -inf is put at both ends, up to half of the window.
+        dilation: the distance of the elements in the window.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.arange({4**ndim}.0).reshape(1, {", ".join("4" * ndim)})
+        >>> mt.nn.functional.{name}(x, 2).flatten()
+        tensor({"[1., 3.]" if ndim == 1 else "[ 5.,  7., 13., 15.]"})
+    """
+    return max_pool
+
+
+def _avg_pool(ndim: int) -> Callable[..., Tensor]:
+    def avg_pool(
+        input: Tensor,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> Tensor:
+        if ceil_mode:
+            raise NotImplementedError(f"{name}: ceil_mode=True is not available; pad the input instead")
+        size, step, amounts, apart = _sliding(input, kernel_size, stride, padding, 1, ndim, name)
+        dims = tuple(range(2 + ndim, 2 + 2 * ndim))
+
+        def sums(x: Tensor) -> Tensor:
+            return P.reduce_sum(windows(padded(x, amounts), size, step, apart), dims=dims)
+
+        def pool(x: Tensor) -> Tensor:
+            if count_include_pad or not any(before for before, _ in amounts):
+                return P.div(sums(x), scalar(math.prod(size), x))
+            ones = P.constant(value=1, shape=(1, 1, *x.shape[2:]), dtype=x.dtype)
+            return P.div(sums(x), sums(ones))
+
+        return with_batch(pool, input, ndim, name)
+
+    name = f"avg_pool{ndim}d"
+    avg_pool.__name__ = avg_pool.__qualname__ = name
+    avg_pool.__doc__ = f"""The mean of each window over the last {ndim} dimensions.
+
+    Args:
+        input: [batch, channels, ...] or [channels, ...].
+        kernel_size: the size of the window.
+        stride: how far it moves, by default its size.
+        padding: how many zeros are put at both ends, up to half of the window.
+        ceil_mode: only False.
+        count_include_pad: whether the mean counts the padding.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.arange({4**ndim}.0).reshape(1, {", ".join("4" * ndim)})
+        >>> mt.nn.functional.{name}(x, 2).flatten()
+        tensor({"[0.5000, 2.5000]" if ndim == 1 else "[ 2.5000,  4.5000, 10.5000, 12.5000]"})
+    """
+    return avg_pool
+
+
+def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
+    def adaptive_avg_pool(input: Tensor, output_size: Ints) -> Tensor:
+        wanted = per_dim(output_size, ndim, "output_size")
+        lengths = input.shape[-ndim:]
+        if any(length % places for length, places in zip(lengths, wanted, strict=True)):
+            raise ShapeError(
+                "MT201",
+                f"{name}: lengths {list(lengths)} do not divide into {list(wanted)} windows",
+                why="the windows touch and are of one size here",
+                fix="choose an output_size that divides the lengths (1 always does), or avg_pool with a stride",
+            )
+        size = [length // places for length, places in zip(lengths, wanted, strict=True)]
+        return _avg_pool(ndim)(input, size)
+
+    name = f"adaptive_avg_pool{ndim}d"
+    adaptive_avg_pool.__name__ = adaptive_avg_pool.__qualname__ = name
+    adaptive_avg_pool.__doc__ = f"""The means of so many windows of one size; the numbers must divide the lengths.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.{name}(mt.ones(2, {", ".join("6" * ndim)}), 1).shape
+        {(2, *(1,) * ndim)}
+    """
+    return adaptive_avg_pool
+
+
+max_pool1d, max_pool2d = _max_pool(1), _max_pool(2)
+avg_pool1d, avg_pool2d = _avg_pool(1), _avg_pool(2)
+adaptive_avg_pool1d, adaptive_avg_pool2d = _adaptive_avg_pool(1), _adaptive_avg_pool(2)

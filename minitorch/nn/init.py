@@ -1,0 +1,148 @@
+"""Initial values, written in place, under the names of `torch.nn.init`.
+
+A layer sums `fan_in` products. With weights of variance ``gain**2 / fan_in`` the sums keep the variance of the
+inputs, so that signals neither die out nor blow up on their way through many layers; that is all the schemes here do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..errors import ShapeError
+from ..functional.creation import full
+from ..functional.inplace import assign
+from ..functional.random import Generator, rand, randn
+from ..tensor import Tensor
+from .parameter import concretely
+
+GAINS: dict[str, float] = {
+    **dict.fromkeys(("linear", "conv1d", "conv2d", "conv3d", "sigmoid"), 1.0),
+    "tanh": 5 / 3,
+    "relu": math.sqrt(2),
+    "selu": 3 / 4,
+}
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """What to multiply standard deviations by, so that the variance survives an activation function.
+
+    Example:
+        >>> round(calculate_gain("leaky_relu", 1.0), 6)
+        1.0
+    """
+    if nonlinearity == "leaky_relu":
+        return math.sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
+    if nonlinearity not in GAINS:
+        raise ValueError(f"no gain is known for {nonlinearity!r}, only for leaky_relu, {', '.join(GAINS)}")
+    return GAINS[nonlinearity]
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """How many products a weight's output sums up, and how many outputs an input goes into.
+
+    Example:
+        >>> import minitorch as mt
+        >>> fans(mt.zeros(8, 3, 5, 5))
+        (75, 200)
+    """
+    if tensor.ndim < 2:
+        raise ShapeError(
+            "MT201",
+            f"fan in and fan out of {tensor.spec}",
+            why="they are counted for weights [outputs, inputs, *window]",
+            fix="initialize a bias with zeros_, constant_ or uniform_",
+        )
+    window = math.prod(tensor.shape[2:])
+    return tensor.shape[1] * window, tensor.shape[0] * window
+
+
+def _fan(tensor: Tensor, mode: str) -> int:
+    if mode not in ("fan_in", "fan_out"):
+        raise ValueError(f'mode is "fan_in" or "fan_out", not {mode!r}')
+    return fans(tensor)[mode == "fan_out"]
+
+
+def _write(tensor: Tensor, value: Callable[[], Tensor]) -> Tensor:
+    with concretely():
+        return assign(tensor, value(), "the initialization")
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """The same number everywhere."""
+    return _write(tensor, lambda: full((), val, dtype=tensor.dtype))
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Numbers between `a` and `b`, all equally likely.
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.nn.init.uniform_(mt.empty(100), -2, -1)
+        >>> bool((w >= -2).all()), bool((w < -1).all())
+        (True, True)
+    """
+    return _write(tensor, lambda: rand(tensor.shape, generator=generator, dtype=tensor.dtype) * (b - a) + a)
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Numbers of a normal distribution."""
+    return _write(tensor, lambda: randn(tensor.shape, generator=generator, dtype=tensor.dtype) * std + mean)
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Uniform with variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
+    bound = gain * math.sqrt(6 / sum(fans(tensor)))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
+    """Normal with variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))), generator)
+
+
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Uniform with variance ``gain**2 / fan`` (He et al., arXiv:1502.01852).
+
+    Args:
+        tensor: the weight.
+        a: the slope of a leaky_relu where it is negative.
+        mode: ``"fan_in"`` keeps the variance of signals, ``"fan_out"`` that of gradients.
+        nonlinearity: what follows the layer.
+        generator: where the random numbers come from.
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.nn.init.kaiming_uniform_(mt.empty(4, 6))
+        >>> bool((w.abs() <= 1).all())
+        True
+    """
+    bound = calculate_gain(nonlinearity, a) * math.sqrt(3 / _fan(tensor, mode))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
+) -> Tensor:
+    """Normal with variance ``gain**2 / fan`` (He et al., arXiv:1502.01852)."""
+    return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)

@@ -1,0 +1,162 @@
+"""Modules with parameters: the layers that are trained.
+
+Each keeps its parameters, and calls its function in `minitorch.nn.functional`. The initial values are
+PyTorch's: weights and biases uniform between plus and minus ``1 / sqrt(fan_in)``.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..dtypes import DEFAULT_FLOAT, DType
+from ..functional.creation import empty
+from ..tensor import Tensor
+from . import functional as F
+from . import init
+from .functional.pooling import Ints, per_dim
+from .module import Module
+from .parameter import Parameter, concretely
+
+
+def parameter(*shape: int, dtype: DType | None = None) -> Parameter:
+    """A parameter whose values are still to be written; concrete, also while a graph is being recorded."""
+    with concretely():
+        return Parameter(empty(shape, dtype=dtype or DEFAULT_FLOAT))
+
+
+class _Affine(Module):
+    """What `Linear` and the convolutions share: a weight, perhaps a bias, and how they start."""
+
+    weight: Parameter
+    bias: Parameter | None
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))  # the bound is 1 / sqrt(fan_in)
+        if self.bias is not None:
+            bound = 1 / math.sqrt(max(1, init.fans(self.weight)[0]))
+            init.uniform_(self.bias, -bound, bound)
+
+
+class Linear(_Affine):
+    """``x @ weight.T + bias`` over the last dimension.
+
+    Example:
+        >>> import minitorch as mt
+        >>> layer = mt.nn.Linear(3, 2)
+        >>> layer(mt.zeros(5, 3)).shape, layer.weight.shape
+        ((5, 2), (2, 3))
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: DType | None = None) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        self.weight = parameter(out_features, in_features, dtype=dtype)
+        self.bias = parameter(out_features, dtype=dtype) if bias else None
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[..., in_features] to [..., out_features]."""
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class _Conv(_Affine):
+    """A convolution over `dims` dimensions; the subclasses are its rows."""
+
+    dims: int
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Ints,
+        stride: Ints = 1,
+        padding: str | Ints = 0,
+        dilation: Ints = 1,
+        groups: int = 1,
+        bias: bool = True,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        if in_channels % groups or out_channels % groups:
+            raise ValueError(f"{in_channels} and {out_channels} channels do not divide into {groups} groups")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = per_dim(kernel_size, self.dims, "kernel_size")
+        self.stride = per_dim(stride, self.dims, "stride")
+        self.padding = padding if isinstance(padding, str) else per_dim(padding, self.dims, "padding")
+        self.dilation = per_dim(dilation, self.dims, "dilation")
+        self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype)
+        self.bias = parameter(out_channels, dtype=dtype) if bias else None
+        self.reset_parameters()
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[batch, in_channels, ...] to [batch, out_channels, ...]."""
+        function = (F.conv1d, F.conv2d, F.conv3d)[self.dims - 1]
+        return function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def extra_repr(self) -> str:
+        """The options; those that usually keep their defaults only if they have not."""
+        usual = {"padding": (0,) * self.dims, "dilation": (1,) * self.dims, "groups": 1}
+        shown = [f"{name}={getattr(self, name)}" for name in ("kernel_size", "stride")]
+        shown += [f"{name}={value}" for name in usual if (value := getattr(self, name)) != usual[name]]
+        shown += ["bias=False"] if self.bias is None else []
+        return f"{self.in_channels}, {self.out_channels}, {', '.join(shown)}"
+
+
+class Conv1d(_Conv):
+    """`minitorch.nn.functional.conv1d` with a trained weight and bias."""
+
+    dims = 1
+
+
+class Conv2d(_Conv):
+    """`minitorch.nn.functional.conv2d` with a trained weight and bias.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.Conv2d(3, 8, kernel_size=3, padding="same")(mt.zeros(1, 3, 10, 10)).shape
+        (1, 8, 10, 10)
+    """
+
+    dims = 2
+
+
+class Embedding(Module):
+    """A table of vectors that are looked up by number; the row `padding_idx` stays zero.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.Embedding(10, 4)(mt.tensor([[1, 2, 3]])).shape
+        (1, 3, 4)
+    """
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: DType | None = None
+    ) -> None:
+        super().__init__()
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
+            raise ValueError(f"padding_idx={padding_idx} is not a row of {num_embeddings}")
+        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values: normal, of standard deviation 1."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with concretely():
+                init.zeros_(self.weight[self.padding_idx])
+
+    def forward(self, input: Tensor) -> Tensor:
+        """[...] to [..., embedding_dim]."""
+        return F.embedding(input, self.weight, self.padding_idx)
+
+    def extra_repr(self) -> str:
+        """The options."""
+        padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{padding}"

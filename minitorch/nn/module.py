@@ -1,0 +1,354 @@
+"""`Module`: a tree of parameters, buffers and other modules, with a `forward`.
+
+A module keeps everything in ordinary attributes. Its parameters are those attributes that are a `Parameter`, its
+children those that are a `Module`; the lists below look when they are asked. Only buffers, which are plain tensors,
+have to be named (`register_buffer`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Self, TypeVar
+
+from ..autograd import no_grad
+from ..autograd.gradients import HookHandle, set_grad
+from ..dtypes import DType, as_dtype, bfloat16, float16, float32, float64
+from ..functional.inplace import assign
+from ..functional.operands import from_array
+from ..interpreters import concrete
+from ..tensor import Tensor
+from .parameter import Parameter
+
+T = TypeVar("T")
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` with ``strict=False`` found to differ."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+def _no_forward(self: Any, *args: Any, **kwargs: Any) -> Any:
+    raise NotImplementedError(f"{type(self).__name__} has no forward: define `def forward(self, x): ...`")
+
+
+class Module:
+    """The base class of layers and networks, as `torch.nn.Module`.
+
+    Assign parameters and modules as attributes in `__init__`, and define `forward`; calling the module calls it.
+
+    Attributes:
+        training: whether layers such as `Dropout` and `BatchNorm2d` behave as in training.
+
+    Example:
+        >>> import minitorch as mt
+        >>> class Twice(mt.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = mt.nn.Linear(2, 2)
+        ...     def forward(self, x):
+        ...         return self.layer(self.layer(x))
+        >>> net = Twice()
+        >>> net
+        Twice(
+          (layer): Linear(in_features=2, out_features=2, bias=True)
+        )
+        >>> [name for name, parameter in net.named_parameters()]
+        ['layer.weight', 'layer.bias']
+        >>> net(mt.zeros(1, 2)).shape
+        (1, 2)
+    """
+
+    training: bool
+    forward: Callable[..., Any] = _no_forward
+
+    _buffer_names: dict[str, bool]  # name -> whether it is part of the state_dict
+    _hooks: dict[str, list[Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # not __init__, which subclasses forget to call
+        self = super().__new__(cls)
+        self.training = True
+        self._buffer_names = {}
+        self._hooks = {"before": [], "after": []}
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for hook in self._hooks["before"]:
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        result = self.forward(*args, **kwargs)
+        for hook in self._hooks["after"]:
+            changed = hook(self, args, result)
+            result = result if changed is None else changed
+        return result
+
+    # Children ----------------------------------------------------------------------------------------------
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules that are attributes of this one, each once."""
+        return _once((name, value) for name, value in vars(self).items() if isinstance(value, Module))
+
+    def children(self) -> Iterator[Module]:
+        """The modules that are attributes of this one."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module, and all below it, with names as in ``"layers.0"``."""
+        every = self._tree(prefix)
+        return _once(every) if remove_duplicate else every
+
+    def _tree(self, prefix: str) -> Iterator[tuple[str, Module]]:
+        yield prefix, self
+        for name, value in vars(self).items():
+            if isinstance(value, Module):
+                yield from value._tree(_joined(prefix, name))
+
+    def modules(self) -> Iterator[Module]:
+        """This module, and all below it."""
+        return (module for _, module in self.named_modules())
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Assign a module to an attribute whose name is computed."""
+        if not name or "." in name:
+            raise KeyError(f"the name of a module is not empty and has no dot: {name!r}")
+        setattr(self, name, module)
+
+    def get_submodule(self, target: str) -> Module:
+        """The module of a name as in `named_modules`."""
+        for name, module in self.named_modules(remove_duplicate=False):
+            if name == target:
+                return module
+        raise AttributeError(f"{type(self).__name__} has no module {target!r}")
+
+    # Parameters and buffers --------------------------------------------------------------------------------
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Assign a parameter (or None) to an attribute whose name is computed."""
+        if param is not None and not isinstance(param, Parameter):
+            raise TypeError(f"a parameter is a Parameter or None, not {type(param).__name__}")
+        setattr(self, name, param)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Assign a tensor that belongs to the module's state, and is not trained.
+
+        Args:
+            name: of the attribute.
+            tensor: its value; None for a buffer that is not used.
+            persistent: whether it is part of the state_dict.
+        """
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise TypeError(f"a buffer is a tensor or None, not {type(tensor).__name__}")
+        self._buffer_names[name] = persistent
+        setattr(self, name, tensor)
+
+    def _own_parameters(self) -> dict[str, Parameter]:
+        return {name: value for name, value in vars(self).items() if isinstance(value, Parameter)}
+
+    def _own_buffers(self, persistent: bool = False) -> dict[str, Tensor]:
+        names = [name for name, kept in self._buffer_names.items() if kept or not persistent]
+        return {name: value for name in names if (value := getattr(self, name, None)) is not None}
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """The parameters of this module and, unless told otherwise, of all below it."""
+        found = self._named(Module._own_parameters, prefix, recurse)
+        return _once(found) if remove_duplicate else found
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """The parameters, as an optimiser takes them."""
+        return (parameter for _, parameter in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """The buffers of this module and, unless told otherwise, of all below it."""
+        found = self._named(Module._own_buffers, prefix, recurse)
+        return _once(found) if remove_duplicate else found
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """The buffers."""
+        return (buffer for _, buffer in self.named_buffers(recurse=recurse))
+
+    def _named(self, own: Callable[[Module], dict[str, T]], prefix: str, recurse: bool) -> Iterator[tuple[str, T]]:
+        for place, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name, value in own(module).items():
+                yield _joined(place, name), value
+
+    # State -------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """All parameters and persistent buffers by name, sharing their memory with the module.
+
+        Example:
+            >>> import minitorch as mt
+            >>> list(mt.nn.Linear(2, 3).state_dict())
+            ['weight', 'bias']
+        """
+        return {name: tensor.detach() for name, tensor in self._state().items()}
+
+    def _state(self) -> dict[str, Tensor]:
+        return {
+            _joined(place, name): tensor
+            for place, module in self.named_modules(remove_duplicate=False)
+            for name, tensor in {**module._own_parameters(), **module._own_buffers(persistent=True)}.items()
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> IncompatibleKeys:
+        """Write values into parameters and buffers; nothing is written if something does not fit.
+
+        Args:
+            state_dict: tensors or NumPy arrays by name.
+            strict: whether the names must be the same.
+
+        Raises:
+            RuntimeError: listing all names that are missing, unexpected or have another shape.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.nn.Linear(2, 1).load_state_dict({"weight": mt.zeros(1, 3), "offset": mt.zeros(1)})
+            Traceback (most recent call last):
+            RuntimeError: the state does not fit Linear, and nothing was loaded:
+              missing: bias
+              unexpected: offset
+              weight has the shape [1, 2] in the module and [1, 3] in the state
+        """
+        own = self._state()
+        given = {name: value if isinstance(value, Tensor) else from_array(value) for name, value in state_dict.items()}
+        keys = IncompatibleKeys(
+            [name for name in own if name not in given], [name for name in given if name not in own]
+        )
+        problems = []
+        if strict:
+            problems += [f"missing: {name}" for name in keys.missing_keys]
+            problems += [f"unexpected: {name}" for name in keys.unexpected_keys]
+        problems += [
+            f"{name} has the shape {list(tensor.shape)} in the module and {list(given[name].shape)} in the state"
+            for name, tensor in own.items()
+            if name in given and given[name].shape != tensor.shape
+        ]
+        if problems:
+            head = f"the state does not fit {type(self).__name__}, and nothing was loaded:"
+            raise RuntimeError("\n  ".join([head, *problems]))
+        with no_grad():
+            for name, tensor in own.items():
+                if name in given:
+                    assign(tensor, given[name], "load_state_dict")
+        return keys
+
+    # For the whole tree ------------------------------------------------------------------------------------
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call a function with every module below this one and with this one itself, children first."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch every module to training (or evaluation), which `Dropout` and batch normalization look at."""
+        for module in self.modules():
+            module.training = mode
+        return self
+
+    def eval(self) -> Self:
+        """Switch every module to evaluation."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Say whether the parameters are trained."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or set them to zero."""
+        zero_gradients(self.parameters(), set_to_none)
+
+    def to(self, dtype: DType | str) -> Self:
+        """Convert parameters and buffers of float types to another one, in place.
+
+        Example:
+            >>> import minitorch as mt
+            >>> mt.nn.Linear(2, 2).to(mt.float64).weight.dtype
+            minitorch.float64
+        """
+        wanted = as_dtype(dtype)
+        if not wanted.is_floating_point:
+            raise TypeError(f"a module's parameters can be of a float type only, not {wanted.name}")
+        for tensor in (*self.parameters(), *self.buffers()):
+            if not tensor.dtype.is_floating_point:
+                continue
+            for each in (tensor, tensor.grad):
+                if each is not None:
+                    array = concrete(each, "the conversion of a module")
+                    each._value, each._view = array.astype(wanted.numpy), None
+                    each._version += 1
+        return self
+
+    def float(self) -> Self:
+        """Convert to float32."""
+        return self.to(float32)
+
+    def double(self) -> Self:
+        """Convert to float64."""
+        return self.to(float64)
+
+    def half(self) -> Self:
+        """Convert to float16."""
+        return self.to(float16)
+
+    def bfloat16(self) -> Self:
+        """Convert to bfloat16."""
+        return self.to(bfloat16)
+
+    def register_forward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> HookHandle:
+        """Call ``hook(module, args, result)`` after `forward`; what it returns, if not None, replaces the result."""
+        self._hooks["after"].append(hook)
+        return HookHandle(self._hooks["after"], hook)
+
+    def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> HookHandle:
+        """Call ``hook(module, args)`` before `forward`; what it returns, if not None, replaces the arguments."""
+        self._hooks["before"].append(hook)
+        return HookHandle(self._hooks["before"], hook)
+
+    # Text --------------------------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What stands in the brackets of the `repr`: the options of this kind of module."""
+        return ""
+
+    def __repr__(self) -> str:
+        options = self.extra_repr()
+        lines = [options] if options else []
+        for name, value in vars(self).items():
+            if isinstance(value, Module):
+                lines.append(f"({name}): " + repr(value).replace("\n", "\n  "))
+        if not lines or (len(lines) == 1 and options):
+            return f"{type(self).__name__}({options})"
+        return f"{type(self).__name__}(\n  " + "\n  ".join(lines) + "\n)"
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}.{name}" if prefix else name
+
+
+def _once(named: Iterator[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+    """Without those that came before under another name."""
+    seen: set[int] = set()
+    for name, value in named:
+        if id(value) not in seen:
+            seen.add(id(value))
+            yield name, value
+
+
+def zero_gradients(parameters: Iterator[Tensor], set_to_none: bool) -> None:
+    """Forget gradients, or set them to zero (which keeps their memory, and makes optimisers count them)."""
+    for parameter in parameters:
+        if set_to_none:
+            set_grad(parameter, None)
+        elif parameter.grad is not None:
+            with no_grad():
+                parameter.grad.zero_()

@@ -1,0 +1,136 @@
+"""Adam and AdamW: steps of a size that does not depend on the size of the gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .. import primitives as P
+from ..dtypes import DType, float32, float64
+from ..functional.inplace import assign
+from ..functional.operands import to_dtype
+from ..tensor import Tensor
+from .group import ParamGroup
+from .optimizer import Optimizer
+
+
+class Adam(Optimizer):
+    """Running means of the gradient and its square: ``p -= lr * mean / (sqrt(mean_of_squares) + eps)``.
+
+    From Kingma and Ba, arXiv:1412.6980. Both means start at zero, and are divided by what that costs them at first.
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate: about how far a parameter moves in a step.
+        betas: how much of the two running means is kept at each step.
+        eps: added to the denominator.
+        weight_decay: added to the gradient, times the parameter; in `AdamW` taken off the parameter, times `lr`.
+        amsgrad: divide by the largest mean of squares so far (Reddi et al., arXiv:1904.09237).
+        maximize: go uphill.
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.tensor([4.0, -1000.0], requires_grad=True)
+        >>> optimizer = mt.optim.Adam([w], lr=0.5)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([   3.5000, -999.5000], requires_grad=True)
+    """
+
+    decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        if not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(f"betas are from 0 up to, not including, 1; they are {betas}")
+        super().__init__(
+            params,
+            {
+                "lr": float(lr),
+                "betas": (float(betas[0]), float(betas[1])),
+                "eps": float(eps),
+                "weight_decay": float(weight_decay),
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+            },
+        )
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        """The count of steps, for the corrections, and the two means."""
+        return ("step", "exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group.uses("amsgrad") else ()))
+
+    def update(self, group: ParamGroup, parameters: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
+        """One step."""
+        numbers: dict[DType, list[Tensor]] = {}
+        updated = []
+        for p, g in zip(parameters, gradients, strict=True):
+            if p.dtype not in numbers:
+                numbers[p.dtype] = self._numbers(group, p)
+            beta1, beta2, rest1, rest2, rate, eps, decay = numbers[p.dtype]
+            if group.uses("weight_decay") and not self.decoupled:
+                g = g + decay * p
+            state = self.state[p]
+            mean = beta1 * state["exp_avg"] + rest1 * g
+            squares = beta2 * state["exp_avg_sq"] + rest2 * (g * g)
+            assign(state["exp_avg"], mean)
+            assign(state["exp_avg_sq"], squares)
+            if group.uses("amsgrad"):
+                squares = P.maximum(state["max_exp_avg_sq"], squares)
+                assign(state["max_exp_avg_sq"], squares)
+            kept = p * decay if group.uses("weight_decay") and self.decoupled else p
+            updated.append(assign(p, kept - rate * mean / (P.sqrt(squares) + eps)))
+        return updated
+
+    def _numbers(self, group: ParamGroup, p: Tensor) -> list[Tensor]:
+        """What is the same for all parameters of a group, computed once: in float64, rounded to the parameters' type.
+
+        The corrections of both means are put into the rate and eps (section 2 of the paper): with
+        ``c = sqrt(1 - beta2**t)``, the step is ``lr * c / (1 - beta1**t) * mean / (sqrt(squares) + eps * c)``.
+        """
+        lr, beta1, beta2, eps, decay = group.tensors("lr", "betas", "eps", "weight_decay", dtype=float64)
+        step = to_dtype(self.state[p]["step"], float64)
+        correction = P.sqrt(1 - P.power(beta2, step))
+        rate = lr * correction / (1 - P.power(beta1, step))
+        if self.decoupled:
+            decay = 1 - lr * decay
+        dtype = float32 if p.dtype.itemsize < 4 else p.dtype
+        return [to_dtype(x, dtype) for x in (beta1, beta2, 1 - beta1, 1 - beta2, rate, eps * correction, decay)]
+
+
+class AdamW(Adam):
+    """`Adam` whose weight decay shrinks the parameters themselves (Loshchilov and Hutter, arXiv:1711.05101).
+
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        betas: how much of the two running means is kept at each step.
+        eps: added to the denominator.
+        weight_decay: the share of a parameter that is taken off at each step, times `lr`.
+        amsgrad: divide by the largest mean of squares so far.
+        maximize: go uphill.
+    """
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)

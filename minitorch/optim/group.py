@@ -1,0 +1,154 @@
+"""`ParamGroup`: parameters that are updated alike, and the numbers that say how.
+
+A training step that was recorded once runs many times, while a schedule changes the learning rate. So every float
+among the hyperparameters is kept in a 0-dimensional tensor: a graph has it as an input, and ``group["lr"] = 0.01``
+writes to it. What decides *which* operations an update has (flags, and whether a number is zero) is baked into a graph
+instead; changing it later, under a recorded step, is an error and not a silent no-op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+from ..dtypes import DType, float64
+from ..errors import TracingError
+from ..functional.creation import full
+from ..functional.inplace import assign
+from ..functional.operands import operand, to_dtype
+from ..interpreters import current_staging
+from ..nn.parameter import concretely
+from ..tensor import Tensor
+
+
+class ParamGroup(MutableMapping[str, Any]):
+    """A dict of ``"params"`` and hyperparameters, as PyTorch's; reading a float gives a Python float.
+
+    Args:
+        values: the entries.
+
+    Example:
+        >>> import minitorch as mt
+        >>> group = ParamGroup({"params": [], "lr": 0.1, "betas": (0.9, 0.999)})
+        >>> group["lr"] = 0.05
+        >>> group["lr"], group["betas"], group.tensors("lr", dtype=mt.float32)
+        (0.05, (0.9, 0.999), [tensor(0.0500)])
+    """
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self._values: dict[str, Any] = {}  # a float as a Tensor, a tuple of floats as a tuple of Tensors
+        self._zero: dict[str, bool] = {}
+        self._baked: set[str] = set()
+        self.slots: tuple[str, ...] = ()  # the state that the optimiser has made
+        for name, value in values.items():
+            self[name] = value
+
+    # For users ---------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Any:
+        value = self._values[name]
+        if isinstance(value, Tensor):
+            return value.item()
+        if _is_tuple_of(value, Tensor):
+            return tuple([tensor.item() for tensor in value])
+        return value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        old = self._values.get(name)
+        if isinstance(old, Tensor):
+            self._check_baked(name, zero := _is_zero(value), self._zero[name])
+            self._zero[name] = zero
+            _write(old, value)
+        elif old is not None and _is_tuple_of(old, Tensor):
+            for tensor, number in zip(old, value, strict=True):
+                _write(tensor, number)
+        elif name not in self._values:
+            self._zero[name] = _is_zero(value)
+            self._values[name] = _kept(value)
+        else:
+            self._check_baked(name, value, old)
+            self._values[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {self[name]}" for name in sorted(self) if name != "params")
+
+    # For optimisers ----------------------------------------------------------------------------------------
+
+    def tensors(self, *names: str, dtype: DType) -> list[Tensor]:
+        """Hyperparameters as 0-dimensional tensors of a type, to compute with."""
+        found: list[Tensor] = []
+        for name in names:
+            value = self._values[name]
+            found += value if isinstance(value, tuple) else [value]
+        return [to_dtype(tensor, dtype) for tensor in found]
+
+    def uses(self, name: str) -> bool:
+        """Whether a flag is set, or a number not zero: a question whose answer shapes the update."""
+        staging = current_staging()
+        if staging is not None and not staging.defers:
+            self._baked.add(name)
+        value = self._values[name]
+        return not self._zero[name] if isinstance(value, Tensor) else bool(value)
+
+    def _check_baked(self, name: str, new: Any, old: Any) -> None:
+        if name in self._baked and new != old:
+            raise TracingError(
+                "MT106",
+                f"{name} was {_was(self._values[name], old)} when the optimiser's step was recorded into a graph",
+                why="a number is an input of the graph; a flag, or whether a term is there at all, is its structure",
+                fix=f"set {name} before the step is first traced, or make a new optimiser and trace a new step",
+            )
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """The tensors that hold hyperparameters, with names for graph listings."""
+        for name, value in self._values.items():
+            if isinstance(value, Tensor):
+                yield name, value
+            elif _is_tuple_of(value, Tensor):
+                for position, tensor in enumerate(value, 1):
+                    yield f"{name.removesuffix('s')}{position}", tensor
+
+
+def _is_tuple_of(value: Any, kind: type) -> bool:
+    return isinstance(value, tuple) and bool(value) and all(isinstance(item, kind) for item in value)
+
+
+def _was(value: Any, old: Any) -> str:
+    if isinstance(value, Tensor):
+        return "zero" if old else "not zero"
+    return repr(old)
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, (int, float)) and value == 0
+
+
+def _number(value: float | Tensor) -> Tensor:
+    with concretely():
+        return full((), value.item() if isinstance(value, Tensor) else float(value), dtype=float64)
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, (float, Tensor)):
+        return _number(value)
+    if _is_tuple_of(value, float):
+        return tuple([_number(item) for item in value])
+    return value
+
+
+def _write(tensor: Tensor, value: float | Tensor) -> None:
+    staging = current_staging()
+    if staging is not None and staging.is_definition:  # the graph is not running: this is said once, and holds now
+        with concretely():
+            assign(tensor, operand(value, float64), "setting a hyperparameter")
+    else:
+        assign(tensor, operand(value, float64), "setting a hyperparameter")

@@ -1,0 +1,225 @@
+"""`Optimizer`: what all have in common. A subclass says what state a parameter has, and how a group is updated."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ..autograd import enable_grad, grad, no_grad
+from ..dtypes import float32
+from ..functional.creation import zeros
+from ..functional.inplace import assign
+from ..interpreters import one_operation
+from ..nn.module import zero_gradients
+from ..nn.parameter import concretely
+from ..primitives.elementwise import scalar
+from ..tensor import Tensor
+from .group import ParamGroup
+
+State = dict[str, Tensor]
+
+
+class Optimizer:
+    """The base class, as `torch.optim.Optimizer`.
+
+    A subclass defines `slots`, the names of the tensors that a parameter's state has, and `update`. State is made when
+    a parameter is added, not at its first step: then it exists before any graph of a step does. Steps are counted per
+    group, in PyTorch per parameter; a parameter that gets its first gradient later than its group sees the difference.
+
+    Args:
+        params: parameters, named parameters, or dicts of ``"params"`` and hyperparameters for groups of them.
+        defaults: hyperparameters for the groups that do not give their own.
+
+    Attributes:
+        param_groups: the groups. ``optimizer.param_groups[0]["lr"] = 0.01`` is seen by recorded steps, too.
+        state: for every parameter, its tensors by name.
+    """
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise TypeError("an optimiser takes several parameters: [tensor], or module.parameters()")
+        self.defaults = defaults
+        self.param_groups: list[ParamGroup] = []
+        self.state: dict[Tensor, State] = defaultdict(dict)
+        given = list(params)
+        if not given:
+            raise ValueError(
+                "the optimiser got no parameters (an iterator, such as module.parameters(), runs out once used)"
+            )
+        for group in given if isinstance(given[0], Mapping) else [{"params": given}]:
+            self.add_param_group(group)
+
+    def slots(self, group: ParamGroup) -> tuple[str, ...]:
+        """The names of the tensors in the state of a group's parameters, which are zeros at first.
+
+        ``"step"`` is one count for all parameters of the group, the others have the parameter's shape.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no slots")
+
+    def update(self, group: ParamGroup, parameters: list[Tensor], gradients: list[Tensor]) -> list[Tensor]:
+        """Write new values to parameters and state; return what the writes to the parameters returned."""
+        raise NotImplementedError(f"{type(self).__name__} has no update")
+
+    def add_param_group(self, param_group: Mapping[str, Any]) -> None:
+        """Add parameters that are updated with hyperparameters of their own."""
+        given = param_group["params"]
+        parameters = [given] if isinstance(given, Tensor) else [_parameter(item) for item in given]
+        known = {id(each) for group in self.param_groups for each in group["params"]}
+        for parameter in parameters:
+            if id(parameter) in known:
+                raise ValueError(f"a parameter {parameter.spec} was given twice")
+            known.add(id(parameter))
+        for name in param_group:
+            if name != "params" and name not in self.defaults:
+                raise ValueError(
+                    f"{type(self).__name__} has no hyperparameter {name!r}, only {', '.join(self.defaults)}"
+                )
+        group = ParamGroup({**self.defaults, **param_group, "params": parameters})
+        self.param_groups.append(group)
+        self._prepare(group)
+
+    def _prepare(self, group: ParamGroup) -> None:
+        """Make the state that is not there yet."""
+        slots = self.slots(group)
+        if slots == group.slots:
+            return
+        group.slots = slots
+        with concretely():
+            step = zeros((), dtype=float32)
+            for parameter in group["params"]:
+                state = self.state[parameter]
+                for name in slots:
+                    if name not in state:
+                        state[name] = step if name == "step" else zeros(parameter.shape, dtype=parameter.dtype)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the parameters' gradients, or set them to zero."""
+        zero_gradients((each for group in self.param_groups for each in group["params"]), set_to_none)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient, in place.
+
+        Args:
+            closure: computes the loss and its gradients; called first.
+
+        Returns:
+            What `closure` returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        self._apply(lambda parameter: parameter.grad)
+        return loss
+
+    def minimize(self, loss: Tensor) -> Any:
+        """Compute the gradients of a loss and update the parameters: one operation, for a `Session` to run.
+
+        No parameter's ``grad`` is read or changed.
+
+        Returns:
+            The updated parameters; while a graph is defined, the operation that updates them and the optimiser's state.
+
+        Example:
+            >>> import minitorch as mt
+            >>> w = mt.tensor([1.0], requires_grad=True)
+            >>> _ = mt.optim.SGD([w], lr=0.25).minimize((w * w).sum())
+            >>> w
+            tensor([0.5000], requires_grad=True)
+        """
+        trained = [each for group in self.param_groups for each in group["params"] if each.requires_grad]
+        gradients = grad(loss, trained, allow_unused=True)
+        found = {id(each): gradient for each, gradient in zip(trained, gradients, strict=True)}
+        return one_operation(lambda: self._apply(lambda parameter: found.get(id(parameter))))
+
+    def _apply(self, gradient_of: Callable[[Tensor], Tensor | None]) -> tuple[Tensor, ...]:
+        with no_grad():
+            return tuple(self._updates(gradient_of))
+
+    def _updates(self, gradient_of: Callable[[Tensor], Tensor | None]) -> Iterator[Tensor]:
+        for group in self.param_groups:
+            pairs = [(each, gradient) for each in group["params"] if (gradient := gradient_of(each)) is not None]
+            if not pairs:
+                continue
+            parameters, gradients = map(list, zip(*pairs, strict=True))
+            if group.uses("maximize"):
+                gradients = [-gradient for gradient in gradients]
+            self._prepare(group)
+            if "step" in group.slots:
+                step = self.state[parameters[0]]["step"]
+                assign(step, step + 1)
+            yield from self.update(group, parameters, gradients)
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """All tensors of hyperparameters and state, with names for graph listings."""
+        for number, group in enumerate(self.param_groups):
+            prefix = f"group{number}." if len(self.param_groups) > 1 else ""
+            for name, tensor in group.named_tensors():
+                yield prefix + name, tensor
+        for position, state in enumerate(self.state.values()):
+            for name, tensor in state.items():
+                yield f"{name}.{position}", tensor
+
+    # State -------------------------------------------------------------------------------------------------
+
+    def _positions(self) -> list[Tensor]:
+        return [each for group in self.param_groups for each in group["params"]]
+
+    def state_dict(self) -> dict[str, Any]:
+        """State and hyperparameters as PyTorch lays them out: parameters are numbered in the order of the groups."""
+        positions = {id(each): number for number, each in enumerate(self._positions())}
+        return {
+            "state": {positions[id(each)]: dict(state) for each, state in self.state.items() if state},
+            "param_groups": [
+                {**group, "params": [positions[id(each)] for each in group["params"]]} for group in self.param_groups
+            ],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave, in place: recorded steps go on with it.
+
+        Raises:
+            ValueError: if groups, parameters or shapes differ; nothing is loaded then.
+        """
+        groups, states = state_dict["param_groups"], state_dict["state"]
+        sizes = [len(group["params"]) for group in self.param_groups], [len(group["params"]) for group in groups]
+        if sizes[0] != sizes[1]:
+            raise ValueError(f"the optimiser has groups of {sizes[0]} parameters, the state of {sizes[1]}")
+        numbers = [number for group in groups for number in group["params"]]
+        writes: list[tuple[Tensor, Tensor]] = []
+        for number, parameter in zip(numbers, self._positions(), strict=True):
+            own, given = self.state.get(parameter, {}), states.get(number, {})
+            for name, tensor in own.items():
+                if name in given and given[name].shape != tensor.shape:
+                    raise ValueError(
+                        f"{name} of parameter {number} has the shape {list(given[name].shape)} in the state, "
+                        f"{list(tensor.shape)} in the optimiser"
+                    )
+                writes.append((tensor, given.get(name, scalar(0, tensor))))
+        steps = {id(tensor): value for tensor, value in writes if tensor.ndim == 0}
+        for tensor, value in writes:
+            if id(tensor) in steps and steps[id(tensor)].item() != value.item():
+                raise ValueError("the parameters of a group were not updated equally often; here a group has one count")
+        with no_grad():
+            for tensor, value in writes:
+                assign(tensor, value, "load_state_dict")
+        for group, given in zip(self.param_groups, groups, strict=True):
+            group.update({name: value for name, value in given.items() if name != "params" and name in group})
+
+    def __repr__(self) -> str:
+        parts = []
+        for number, group in enumerate(self.param_groups):
+            rows = "\n".join("    " + row for row in repr(group).splitlines())
+            parts.append(f"Parameter Group {number}\n{rows}\n")
+        return f"{type(self).__name__} (\n" + "".join(parts) + ")"
+
+
+def _parameter(item: Any) -> Tensor:
+    """A parameter, from itself or from a pair of its name and itself."""
+    parameter = item[1] if isinstance(item, tuple) else item
+    if not isinstance(parameter, Tensor):
+        raise TypeError(f"an optimiser takes tensors, not {type(parameter).__name__}")
+    if parameter._entry is not None:
+        raise ValueError(f"an optimiser takes leaves; {parameter.spec} is the result of a recorded operation")
+    return parameter

@@ -1,0 +1,152 @@
+"""What a pass is, and running a list of them with a snapshot before and after each one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ..errors import GraphError
+from ..graph.graph import Graph
+from ..graph.rewrite import Rules, rewrite
+from ..graph.verify import verify
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A named function from graph to graph.
+
+    A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs
+    and outputs: their number, order, shapes and types. What it computes is the same bits, NaN counting as
+    NaN.
+
+    Attributes:
+        name: how listings and pictures call it.
+        function: what it does.
+        doc: what it is for, in a sentence.
+        rules: the table, if the pass is one.
+    """
+
+    name: str
+    function: Callable[[Graph], Graph]
+    doc: str
+    rules: Rules | None = None
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Run the pass, and check what came out.
+
+        Raises:
+            GraphError: if the result breaks a rule, or has other inputs or outputs (``MT601``).
+        """
+        result = self.function(graph)
+        if result is graph:
+            return graph
+        verify(result, trusted=graph)
+        if result.inputs != graph.inputs or _specs(result) != _specs(graph):
+            raise GraphError(
+                "MT601",
+                f"the pass '{self.name}' changed the inputs or outputs of {graph.name}",
+                why="whoever runs the graph gives and takes values by their place",
+                fix="keep their number, order, shapes and types",
+            )
+        return result
+
+    def __repr__(self) -> str:
+        return f"<pass {self.name}: {self.doc}>"
+
+
+def _specs(graph: Graph) -> list[object]:
+    return [node.spec for node in graph.outputs]
+
+
+def table_pass(name: str, rules: Rules, doc: str) -> Pass:
+    """A pass that applies a table of rules."""
+    return Pass(name, lambda graph: rewrite(graph, rules), doc, rules)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One pass of a run.
+
+    Attributes:
+        applied: the pass.
+        before: the graph it was given.
+        after: what it made of it; the same object if it changed nothing.
+        milliseconds: how long it took, checks included.
+    """
+
+    applied: Pass
+    before: Graph
+    after: Graph
+    milliseconds: float
+
+    @property
+    def name(self) -> str:
+        """The name of the pass."""
+        return self.applied.name
+
+    @property
+    def removed(self) -> Counter[str]:
+        """How many nodes of each primitive there are less than before."""
+        return self.before.count() - self.after.count()
+
+    @property
+    def added(self) -> Counter[str]:
+        """How many nodes of each primitive there are more than before."""
+        return self.after.count() - self.before.count()
+
+    def __str__(self) -> str:
+        changes = [f"-{count} {name}" for name, count in sorted(self.removed.items())]
+        changes += [f"+{count} {name}" for name, count in sorted(self.added.items())]
+        size = f"{self.before.count().total():>5} -> {self.after.count().total():<5}"
+        return f"{self.name:<24}{size}{self.milliseconds:>8.2f} ms  {', '.join(changes)}".rstrip()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a pipeline did with a graph.
+
+    Attributes:
+        initial: the graph it was given.
+        stages: one for each pass, in order.
+    """
+
+    initial: Graph
+    stages: tuple[Stage, ...] = field(default=())
+
+    @property
+    def graph(self) -> Graph:
+        """The graph after the last pass."""
+        return self.stages[-1].after if self.stages else self.initial
+
+    @property
+    def milliseconds(self) -> float:
+        """The time of all passes."""
+        return sum(stage.milliseconds for stage in self.stages)
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(self.stages)
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.stages))
+
+
+def run_pipeline(graph: Graph, passes: Iterable[Pass]) -> Run:
+    """Apply passes one after another; the graph that is given stays as it is.
+
+    Raises:
+        GraphError: naming the pass after which the graph breaks a rule (``MT601``).
+    """
+    initial = graph
+    stages = []
+    for each in passes:
+        start = time.perf_counter()
+        try:
+            after = each(graph)
+        except GraphError as error:
+            error.add_note(f"  in the pass '{each.name}'")
+            raise
+        stages.append(Stage(each, graph, after, (time.perf_counter() - start) * 1e3))
+        graph = after
+    return Run(initial, tuple(stages))

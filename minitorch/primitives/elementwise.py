@@ -1,0 +1,313 @@
+"""Elementwise primitives: one number in from each operand, one number out.
+
+A unary row is ``name, NumPy function, gradient``, a binary row the same with two operands. In the rules `g` is the
+cotangent (the derivative of the loss by the output), `y` the output, `x` (or `a`, `b`) the inputs. They are written
+with the primitives above them, so that eager executes them, a trace records them, and second derivatives come for
+nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, bool_
+from ..errors import DTypeError, ShapeError
+from ..interpreters import number
+from ..ir import Primitive, Spec
+from ..tensor import Tensor
+from .declare import declare
+from .erf import erf as _erf
+
+Array = np.ndarray[Any, Any]
+
+FLOATS = ("float",)
+NUMBERS = ("int", "float")
+BITS = ("bool", "int")
+ANY = ("bool", "int", "float")
+
+
+def scalar(value: float, like: Tensor) -> Tensor:
+    """A 0-dimensional constant of the same type as another tensor; operands broadcast against it."""
+    return number(value, like.dtype)
+
+
+# How a result's type follows from the operands'. -----------------------------------------------------------
+
+
+def _check(name: str, accepts: tuple[str, ...], specs: tuple[Spec, ...]) -> Spec:
+    """Operands of an elementwise primitive have one shape and one type, of an accepted category."""
+    first = specs[0]
+    for spec in specs[1:]:
+        if spec.shape != first.shape:
+            raise ShapeError(
+                "MT201",
+                f"{name}: {' and '.join(map(str, specs))} have different shapes",
+                why="operands of an elementwise primitive have one shape; broadcasting is an explicit expand",
+                fix="expand them to a common shape first",
+            )
+        if spec.dtype is not first.dtype:
+            raise DTypeError(
+                "MT202",
+                f"{name}: {' and '.join(map(str, specs))} have different types",
+                fix="convert one of them first, e.g. with x.to(y.dtype)",
+            )
+    if first.dtype.category not in accepts:
+        raise DTypeError(
+            "MT202",
+            f"{name} is not defined for {first.dtype.name}",
+            why=f"it takes {' or '.join(accepts)} types",
+            fix="convert the operand first, e.g. with x.float()",
+        )
+    return first
+
+
+def _unary(name: str, evaluate: Any, accepts: tuple[str, ...], rule: Any = None, **fields: Any) -> Primitive:
+    return declare(
+        name,
+        "unary",
+        lambda x: _check(name, accepts, (x,)),
+        evaluate,
+        gradient=rule and (rule,),
+        **fields,
+    )
+
+
+def _binary(
+    name: str,
+    evaluate: Any,
+    accepts: tuple[str, ...],
+    rules: tuple[Any, ...] | None = None,
+    result: DType | None = None,
+    **fields: Any,
+) -> Primitive:
+    def infer(a: Spec, b: Spec) -> Spec:
+        spec = _check(name, accepts, (a, b))
+        return Spec(spec.shape, result) if result else spec
+
+    return declare(name, "binary", infer, evaluate, gradient=rules, **fields)
+
+
+# NumPy functions that need a word more than their name. ----------------------------------------------------
+
+
+def _pow(a: Array, b: Array) -> Any:
+    if np.result_type(a).kind not in "iu" or not np.any(np.less(b, 0)):
+        return np.power(a, b)
+    # An integer to a negative power is 0, but for 1 and -1 (NumPy refuses the whole array).
+    odd_sign = np.where(np.bitwise_and(b, 1), a, 1)
+    inverse = np.where(np.abs(a) == 1, odd_sign, 0)
+    return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0))).astype(a.dtype)
+
+
+# The table. -------------------------------------------------------------------------------------------------
+
+add = _binary("add", np.add, ANY, (lambda g, y, a, b: g, lambda g, y, a, b: g), doc="a + b; of bools, or")
+neg: Primitive = _unary("neg", np.negative, NUMBERS, lambda g, y, x: neg(g), doc="-x")
+sub = _binary("sub", np.subtract, NUMBERS, (lambda g, y, a, b: g, lambda g, y, a, b: neg(g)), doc="a - b")
+mul: Primitive = _binary(
+    "mul",
+    np.multiply,
+    ANY,
+    (lambda g, y, a, b: mul(g, b), lambda g, y, a, b: mul(g, a)),
+    saves=(0, 1),
+    doc="a * b; of bools, and",
+)
+div: Primitive = _binary(
+    "div",
+    np.true_divide,
+    FLOATS,
+    (lambda g, y, a, b: div(g, b), lambda g, y, a, b: neg(mul(g, div(y, b)))),
+    saves=(1,),
+    saves_output=True,
+    doc="a / b",
+)
+
+less = _binary("less", np.less, ANY, result=bool_, doc="a < b")
+less_equal = _binary("less_equal", np.less_equal, ANY, result=bool_, doc="a <= b")
+equal = _binary("equal", np.equal, ANY, result=bool_, doc="a == b")
+
+
+def _infer_where(condition: Spec, a: Spec, b: Spec) -> Spec:
+    if condition.dtype is not bool_:
+        raise DTypeError("MT202", f"where: the condition is {condition}, not bool", fix="compare: x != 0")
+    _check("where", ANY, (Spec(condition.shape, a.dtype), a, b))
+    return a
+
+
+where: Primitive = declare(
+    "where",
+    "ternary",
+    _infer_where,
+    np.where,
+    gradient=(
+        None,
+        lambda g, y, condition, a, b: where(condition, g, scalar(0, g)),
+        lambda g, y, condition, a, b: where(condition, scalar(0, g), g),
+    ),
+    saves=(0,),
+    doc="a where the condition holds, b elsewhere",
+)
+
+
+def _cast_evaluate(x: Array, *, dtype: DType) -> Array:
+    return x.astype(dtype.numpy)
+
+
+cast: Primitive = declare(
+    "cast",
+    "unary",
+    lambda x, *, dtype: Spec(x.shape, dtype),
+    _cast_evaluate,
+    gradient=(lambda g, y, x, dtype: cast(g, dtype=x.dtype),),
+    doc="the same number in another type; from float to int towards zero",
+)
+
+
+def _infer_bitcast(x: Spec, *, dtype: DType) -> Spec:
+    if x.dtype.itemsize != dtype.itemsize or (dtype is bool_ and x.dtype is not bool_):
+        raise DTypeError("MT202", f"bitcast: the bits of {x.dtype.name} are not always a {dtype.name}")
+    return Spec(x.shape, dtype)
+
+
+bitcast = declare(
+    "bitcast",
+    "unary",
+    _infer_bitcast,
+    lambda x, *, dtype: x.view(dtype.numpy),
+    doc="the same bits read as another type of the same size",
+)
+
+
+def _sign(x: Tensor) -> Tensor:
+    zero = scalar(0, x)
+    return sub(cast(less(zero, x), dtype=x.dtype), cast(less(x, zero), dtype=x.dtype))
+
+
+def _zero(g: Tensor, y: Tensor, *inputs: Tensor) -> Tensor:
+    return mul(g, scalar(0, g))
+
+
+absolute = _unary("abs", np.abs, NUMBERS, lambda g, y, x: mul(g, _sign(x)), saves=(0,), doc="|x|")
+sqrt = _unary(
+    "sqrt",
+    np.sqrt,
+    FLOATS,
+    lambda g, y, x: div(g, add(y, y)),
+    saves_output=True,
+    doc="the square root",
+)
+exp = _unary("exp", np.exp, FLOATS, lambda g, y, x: mul(g, y), saves_output=True, doc="e**x")
+expm1 = _unary(
+    "expm1",
+    np.expm1,
+    FLOATS,
+    lambda g, y, x: mul(g, add(y, scalar(1, y))),
+    saves_output=True,
+    doc="e**x - 1, exact near 0",
+)
+log = _unary("log", np.log, FLOATS, lambda g, y, x: div(g, x), saves=(0,), doc="the natural logarithm")
+log1p = _unary(
+    "log1p",
+    np.log1p,
+    FLOATS,
+    lambda g, y, x: div(g, add(x, scalar(1, x))),
+    saves=(0,),
+    doc="log(1 + x), exact near 0",
+)
+sin = _unary("sin", np.sin, FLOATS, lambda g, y, x: mul(g, cos(x)), saves=(0,), doc="the sine of x radians")
+cos: Primitive = _unary(
+    "cos", np.cos, FLOATS, lambda g, y, x: neg(mul(g, sin(x))), saves=(0,), doc="the cosine of x radians"
+)
+tanh = _unary(
+    "tanh",
+    np.tanh,
+    FLOATS,
+    lambda g, y, x: mul(g, sub(scalar(1, y), mul(y, y))),
+    saves_output=True,
+    doc="the hyperbolic tangent",
+)
+erf = _unary(
+    "erf",
+    _erf,
+    FLOATS,
+    lambda g, y, x: mul(g, mul(scalar(2 / math.sqrt(math.pi), x), exp(neg(mul(x, x))))),
+    saves=(0,),
+    doc="the error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x",
+)
+floor = _unary("floor", np.floor, FLOATS, _zero, doc="the largest integer not above x")
+trunc = _unary("trunc", np.trunc, FLOATS, _zero, doc="x without its fraction")
+
+bitwise_not = _unary("bitwise_not", np.invert, BITS, doc="all bits turned; of bools, not")
+bitwise_and = _binary("bitwise_and", np.bitwise_and, BITS, doc="a & b")
+bitwise_or = _binary("bitwise_or", np.bitwise_or, BITS, doc="a | b")
+bitwise_xor = _binary("bitwise_xor", np.bitwise_xor, BITS, doc="a ^ b")
+shift_left = _binary("shift_left", np.left_shift, ("int",), doc="a << b; 0 if b is the number of bits or more")
+shift_right = _binary("shift_right", np.right_shift, ("int",), doc="a >> b, keeping the sign")
+
+
+def _half_of_tie(g: Tensor, mine: Tensor, other: Tensor) -> Tensor:
+    """The cotangent of the larger operand; two equal ones share it, as in PyTorch."""
+    lost = where(equal(mine, other), mul(g, scalar(0.5, g)), scalar(0, g))
+    return where(less(other, mine), g, lost)
+
+
+maximum = _binary(
+    "maximum",
+    np.maximum,
+    ANY,
+    (lambda g, y, a, b: _half_of_tie(g, a, b), lambda g, y, a, b: _half_of_tie(g, b, a)),
+    saves=(0, 1),
+    doc="the larger operand; NaN if either is NaN",
+)
+floor_divide = _binary(
+    "floor_divide",
+    np.floor_divide,
+    NUMBERS,
+    (_zero, _zero),
+    doc="a / b rounded down; of integers divided by 0, 0",
+)
+remainder = _binary(
+    "remainder",
+    np.remainder,
+    NUMBERS,
+    (lambda g, y, a, b: g, lambda g, y, a, b: neg(mul(g, floor(div(a, b))))),
+    saves=(0, 1),
+    doc="a - b * floor(a / b), with the sign of b; of integers divided by 0, 0",
+)
+power: Primitive = _binary(
+    "pow",
+    _pow,
+    NUMBERS,
+    (
+        # 0 where b is 0, where a**(b-1) may be infinite; likewise 0 for the exponent where a is 0.
+        lambda g, y, a, b: where(equal(b, scalar(0, b)), scalar(0, g), mul(g, mul(b, power(a, sub(b, scalar(1, b)))))),
+        lambda g, y, a, b: where(
+            bitwise_and(equal(a, scalar(0, a)), less_equal(scalar(0, b), b)),
+            scalar(0, g),
+            mul(g, mul(y, log(a))),
+        ),
+    ),
+    saves=(0, 1),
+    saves_output=True,
+    doc="a to the power b",
+)
+
+
+def _squared_length(a: Tensor, b: Tensor) -> Tensor:
+    return add(mul(a, a), mul(b, b))
+
+
+atan2 = _binary(
+    "atan2",
+    np.arctan2,
+    FLOATS,
+    (
+        lambda g, y, a, b: div(mul(g, b), _squared_length(a, b)),
+        lambda g, y, a, b: neg(div(mul(g, a), _squared_length(a, b))),
+    ),
+    saves=(0, 1),
+    doc="the angle of the point (b, a) in radians",
+)

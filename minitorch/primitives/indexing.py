@@ -1,0 +1,106 @@
+"""Primitives whose indices are data: `gather` reads at them, `scatter` writes, `scatter_add` adds.
+
+All three index the leading dimensions: with `k` index tensors of one shape `S`, ``gather(x, i1, ..., ik)`` is NumPy's
+``x[i1, ..., ik]``, of shape ``S + x.shape[k:]``. Negative indices count from the end; an index out of range is an
+`IndexError` when the value is computed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import DTypeError, ShapeError
+from ..ir import Primitive, Spec
+from ..tensor import Tensor
+from .declare import axis_error, declare
+from .elementwise import scalar
+from .movement import expand
+
+Array = np.ndarray[Any, Any]
+
+
+def _indexed(name: str, x: Spec, indices: tuple[Spec, ...]) -> Spec:
+    if not indices or len(indices) > x.ndim:
+        raise axis_error(name, f"for each of {len(indices)} indices", x)
+    for index in indices:
+        if index.dtype.category != "int":
+            raise DTypeError("MT202", f"{name}: an index of type {index.dtype.name}", fix="use integers, e.g. i.long()")
+        if index.shape != indices[0].shape:
+            raise ShapeError("MT201", f"{name}: indices {indices[0]} and {index} have different shapes")
+    return Spec(indices[0].shape + x.shape[len(indices) :], x.dtype)
+
+
+def _infer_gather(x: Spec, *indices: Spec) -> Spec:
+    return _indexed("gather", x, indices)
+
+
+def _zeros_like(x: Tensor) -> Tensor:
+    return expand(scalar(0, x), shape=x.shape)
+
+
+def _gather_rule(g: Tensor, y: Tensor, x: Tensor, *indices: Tensor) -> Tensor:
+    return scatter_add(_zeros_like(x), g, *indices)
+
+
+gather: Primitive = declare(
+    "gather",
+    "indexing",
+    _infer_gather,
+    lambda x, *indices: x[indices],
+    gradient=(_gather_rule, None),
+    saves=tuple(range(1, 64)),
+    variadic=True,
+    doc="x[i1, ..., ik]",
+)
+
+
+def _infer_scatter(name: str, x: Spec, updates: Spec, indices: tuple[Spec, ...]) -> Spec:
+    place = _indexed(name, x, indices)
+    if updates != place:
+        raise ShapeError("MT201", f"{name}: the updates are {updates}, the indices select {place}")
+    return x
+
+
+def _evaluate_scatter(x: Array, updates: Array, *indices: Array) -> Array:
+    result = x.copy()
+    result[indices] = updates
+    return result
+
+
+def _evaluate_scatter_add(x: Array, updates: Array, *indices: Array) -> Array:
+    result = x.copy()
+    np.add.at(result, indices, updates)
+    return result
+
+
+scatter_add: Primitive = declare(
+    "scatter_add",
+    "indexing",
+    lambda x, updates, *indices: _infer_scatter("scatter_add", x, updates, indices),
+    _evaluate_scatter_add,
+    gradient=(
+        lambda g, y, x, updates, *indices: g,
+        lambda g, y, x, updates, *indices: gather(g, *indices),
+        None,
+    ),
+    saves=tuple(range(2, 64)),
+    variadic=True,
+    doc="x with updates added at [i1, ..., ik]; equal indices add up",
+)
+
+scatter: Primitive = declare(
+    "scatter",
+    "indexing",
+    lambda x, updates, *indices: _infer_scatter("scatter", x, updates, indices),
+    _evaluate_scatter,
+    gradient=(
+        lambda g, y, x, updates, *indices: scatter(g, _zeros_like(updates), *indices),
+        lambda g, y, x, updates, *indices: gather(g, *indices),
+        None,
+    ),
+    saves=tuple(range(2, 64)),
+    variadic=True,
+    doc="x with updates written at [i1, ..., ik]; of equal indices the last wins",
+)

@@ -1,0 +1,116 @@
+"""Primitives that make values from nothing: `constant`, `iota`, `random_bits`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import dtypes
+from ..dtypes import DType
+from ..errors import DTypeError
+from ..ir import Shape, Spec
+from .declare import declare
+
+_MASK = (1 << 64) - 1
+
+
+class Literal:
+    """An array inside a graph: immutable, and equal to another one with the same bits.
+
+    Args:
+        array: copied, so that later writes to it do not reach the graph.
+    """
+
+    __slots__ = ("array", "key")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = np.array(array, order="C")
+        self.array.flags.writeable = False
+        self.key = (self.array.shape, self.array.dtype, self.array.tobytes())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Literal({self.array!r})"
+
+
+Number = bool | int | float
+
+
+def _infer_constant(*, value: Number | Literal, shape: Shape, dtype: DType) -> Spec:
+    if isinstance(value, Literal) and value.array.shape != shape:
+        raise DTypeError("MT202", f"a literal of shape {value.array.shape} declared as {shape}")
+    return Spec(shape, dtype)
+
+
+def _evaluate_constant(*, value: Number | Literal, shape: Shape, dtype: DType) -> np.ndarray[Any, Any]:
+    if isinstance(value, Literal):
+        return value.array
+    return np.full(shape, value, dtype.numpy) if shape else np.array(value, dtype.numpy)
+
+
+constant = declare(
+    "constant",
+    "source",
+    _infer_constant,
+    _evaluate_constant,
+    doc="one number in every element, or a literal array",
+)
+
+iota = declare(
+    "iota",
+    "source",
+    lambda *, size, dtype: Spec((size,), dtype),
+    lambda *, size, dtype: np.arange(size, dtype=dtype.numpy),
+    doc="0, 1, 2, ... size-1",
+)
+
+
+def mix_key(seed: int, draw: int) -> int:
+    """The 64-bit key of one draw: SplitMix64 (Steele, Lea and Flood, 2014) of the seed and the number of the draw."""
+    z = (seed + (draw + 1) * 0x9E3779B97F4A7C15) & _MASK
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    return (z ^ (z >> 31)) | 1
+
+
+def squares(counter: np.ndarray[Any, Any], key: int) -> np.ndarray[Any, Any]:
+    """32 random bits per counter: the generator "Squares" (Widynski, arXiv:2004.06278), four rounds.
+
+    It is counter-based: element `i` depends on the key and on `i` alone, so that any backend can compute any
+    element in any order, and get the same bits.
+    """
+    y = counter * np.uint64(key)
+    z = y + np.uint64(key)
+    x = y
+    half = np.uint64(32)
+    for added in (y, z, y):
+        x = x * x + added
+        x = (x >> half) | (x << half)
+    return ((x * x + z) >> half).astype(np.uint32)
+
+
+def _infer_random_bits(state: Spec, *, shape: Shape) -> Spec:
+    if state != Spec((2,), dtypes.int64):
+        raise DTypeError("MT202", f"random_bits takes a state i64[2] (seed, number of the draw), not {state}")
+    return Spec(shape, dtypes.uint32)
+
+
+def _evaluate_random_bits(state: np.ndarray[Any, Any], *, shape: Shape) -> np.ndarray[Any, Any]:
+    key = mix_key(int(state[0]), int(state[1]))
+    return squares(np.arange(math.prod(shape), dtype=np.uint64), key).reshape(shape)
+
+
+random_bits = declare(
+    "random_bits",
+    "random",
+    _infer_random_bits,
+    _evaluate_random_bits,
+    doc="32 random bits per element, a function of (seed, number of the draw) and the element's position",
+)

@@ -1,0 +1,287 @@
+"""`Tensor`, the one object that users hold, and what it remembers: its value, its view, its place on the tape.
+
+A tensor's value is an `ndarray` (eager) or a graph `Node` (while a program is being recorded); nothing else differs.
+Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in
+`minitorch.functional`, which installs them here; this file computes nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .dtypes import BY_NUMPY, DType
+from .errors import AutogradError
+from .ir import Node, Primitive, Shape, Spec
+
+Value = np.ndarray[Any, Any] | Node | Spec
+
+
+class Tensor:
+    """An n-dimensional array with PyTorch's names and semantics. Make one with `minitorch.tensor`.
+
+    Attributes:
+        shape: a tuple of ints, known without computing anything.
+        dtype: the element type.
+        requires_grad: whether `backward` reaches this tensor.
+        grad: the gradient that `backward` accumulated here (leaves only), or None.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x.shape, x.dtype, (x + 1).sum().item()
+        ((2, 2), minitorch.float32, 14.0)
+    """
+
+    __slots__ = ("__weakref__", "_entry", "_grad", "_hooks", "_requires_grad", "_value", "_version", "_view")
+
+    # NumPy must leave `array + tensor` to us.
+    __array_priority__ = 1000
+
+    _value: Any  # np.ndarray | Node; a Spec where only shape and type were kept (see TapeEntry)
+    _requires_grad: bool
+    _grad: Tensor | None
+    _entry: TapeEntry | None
+    _view: View | None
+    _version: int
+    _hooks: list[Any]  # unset until `register_hook` is called on a leaf
+
+    def __init__(self, value: Value, requires_grad: bool = False) -> None:
+        self._value = value
+        self._requires_grad = requires_grad
+        self._grad = None
+        self._entry = None
+        self._view = None
+        self._version = 0
+
+    # What is known without computing ------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """The length of each dimension."""
+        shape: Shape = self._value.shape
+        return shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        dtype = self._value.dtype
+        return dtype if type(dtype) is DType else BY_NUMPY[dtype]
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._value.shape)
+
+    @property
+    def spec(self) -> Spec:
+        """Shape and element type together."""
+        return Spec(self.shape, self.dtype)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._value.shape)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.spec.size
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.spec.nbytes
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one dimension."""
+        return self.shape if dim is None else self.shape[dim]
+
+    def is_floating_point(self) -> bool:
+        """Whether the element type is one of the floats."""
+        return self.dtype.is_floating_point
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-dimensional tensor")
+        return self.shape[0]
+
+    # The tape -------------------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `backward` reaches this tensor; can be set on leaves of a float type."""
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Ask for a gradient (or stop asking), and return the tensor itself.
+
+        Raises:
+            AutogradError: on a tensor of integers, or on the result of recorded operations (``MT405``).
+        """
+        if requires_grad and not self.dtype.is_floating_point:
+            raise AutogradError(
+                "MT405",
+                f"a tensor of {self.dtype.name} cannot require a gradient",
+                why="derivatives exist for float types only",
+                fix="convert it first: x.float()",
+            )
+        if not requires_grad and self._entry is not None:
+            raise AutogradError(
+                "MT405",
+                "requires_grad can be switched off on leaves only",
+                why="this tensor is the result of recorded operations",
+                fix="use x.detach() for a tensor that shares the value and has no history",
+            )
+        self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the tensor is not the result of a recorded operation."""
+        return self._entry is None
+
+    @property
+    def grad_fn(self) -> TapeEntry | None:
+        """The tape's entry that produced the tensor, or None."""
+        return self._entry
+
+    @property
+    def _root(self) -> Tensor:
+        """The tensor that owns the memory: itself, or what it is a view of."""
+        return self if self._view is None else self._view.root
+
+    # Only while type checking: operators and methods are installed by `minitorch.functional`.
+    if TYPE_CHECKING:
+
+        @property
+        def grad(self) -> Tensor | None: ...
+        @grad.setter
+        def grad(self, value: Tensor | None) -> None: ...
+
+        def _binary(self, other: Any) -> Tensor: ...
+
+        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
+        __pow__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __matmul__ = _binary
+        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
+        __rand__ = __ror__ = __rxor__ = __rmatmul__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _binary
+
+        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+    __hash__ = object.__hash__
+
+
+class View:
+    """How a tensor views another one's memory: `primitive` (a movement) applied to `base`.
+
+    Eager needs `root` alone, whose version counts the writes: NumPy's views share memory by themselves. A trace has
+    no memory to share, so it keeps the recipe: `stamp` is the root's node when the view was made, and a view whose
+    root was written since is made again (see `Staging.node_of`).
+    """
+
+    __slots__ = ("base", "params", "primitive", "root", "stamp")
+
+    def __init__(self, base: Tensor, primitive: Primitive, params: Mapping[str, Any], stamp: object) -> None:
+        self.base = base
+        self.root = base._root
+        self.primitive = primitive
+        self.params = params
+        self.stamp = stamp
+
+
+_serial = itertools.count()
+
+
+class TapeEntry:
+    """One recorded operation: what was applied to what, and the values that its gradient reads.
+
+    Inputs and output that the gradient does not read are kept as *ghosts*: tensors whose value is only a `Spec`, so
+    that the tape holds no memory that it does not need. Entries point to the entries they depend on and never back,
+    so dropping the last tensor frees the whole tape at once, without the garbage collector.
+
+    Attributes:
+        primitive: the operation.
+        inputs: its inputs (values, or ghosts).
+        output: its output (a value, or a ghost).
+        serial: position in the program; an entry's inputs always have smaller ones.
+        versions: the saved inputs' versions when they were saved, to notice a later overwrite.
+        output_version: likewise for the output, if it is saved.
+        hooks: functions called with the gradient of the output, if any were registered.
+        retain: called with it after them, to keep it.
+    """
+
+    __slots__ = ("hooks", "inputs", "output", "output_version", "params", "primitive", "retain", "serial", "versions")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        inputs: tuple[Tensor, ...],
+        params: Mapping[str, Any],
+        saved_output: Tensor,
+    ) -> None:
+        self.primitive = primitive
+        self.params = params
+        self.serial = next(_serial)
+        self.hooks: list[Callable[[Tensor], Tensor | None]] | None = None
+        self.retain: Callable[[Tensor], None] | None = None
+        self.inputs: tuple[Tensor, ...] | None = tuple(
+            tensor if index in primitive.saves else ghost(tensor) for index, tensor in enumerate(inputs)
+        )
+        self.versions = tuple(tensor._root._version for tensor in inputs)
+        self.output = saved_output
+        self.output_version = saved_output._root._version
+
+    def __repr__(self) -> str:
+        return f"<gradient of {self.primitive.name}>"
+
+
+def note_write(tensor: Tensor) -> None:
+    """Count an in-place write, so that `backward` notices that a value it needs is gone."""
+    root = tensor._root
+    root._version += 1
+    if root._entry is not None and root._entry.inputs is not None:
+        root._entry.output._version += 1  # the tape's own twin of it
+
+
+def forget_writes(tensor: Tensor, version: int) -> None:
+    """Go back to an earlier version: the writes since were written down, and nothing was carried out."""
+    if tensor._entry is not None and tensor._entry.inputs is not None:
+        tensor._entry.output._version -= tensor._version - version
+    tensor._version = version
+
+
+def share(tensor: Tensor) -> Tensor:
+    """Another tensor with the same value and no history."""
+    twin = Tensor(tensor._value)
+    twin._view = tensor._view
+    return twin
+
+
+def ghost(tensor: Tensor) -> Tensor:
+    """A tensor that keeps the history, shape and type of another one, but not its value.
+
+    A leaf that needs a gradient is its own ghost: `backward` has to find it.
+    """
+    if tensor._entry is None and tensor._requires_grad:
+        return tensor
+    shade = Tensor(Spec(tensor.shape, tensor.dtype))
+    shade._requires_grad = tensor._requires_grad
+    shade._entry = tensor._entry
+    return shade

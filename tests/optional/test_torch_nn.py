@@ -1,0 +1,552 @@
+"""Functions, modules and optimisers against PyTorch's: values, gradients, steps, names; where torch is installed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+from minitorch import nn, optim
+from minitorch.nn import functional as F
+
+torch = pytest.importorskip("torch")
+TF = torch.nn.functional
+Generator = np.random.Generator
+
+
+def ours(value, grad=False):
+    """Arrays, in tuples or alone, as tensors of minitorch; anything else as it is."""
+    if isinstance(value, np.ndarray):
+        return mt.tensor(value, requires_grad=grad and value.dtype.kind == "f")
+    return value
+
+
+def theirs(value, grad=False):
+    if isinstance(value, np.ndarray):
+        return torch.tensor(value, requires_grad=grad and value.dtype.kind == "f")
+    return value
+
+
+def check(mine, yours, *args, rtol=1e-6, atol=1e-9, **kwargs):
+    """Equal values, shapes and types; and equal gradients of all float arguments, for a random cotangent."""
+    a = [ours(arg, True) for arg in args], {key: ours(arg, True) for key, arg in kwargs.items()}
+    b = [theirs(arg, True) for arg in args], {key: theirs(arg, True) for key, arg in kwargs.items()}
+    x, y = mine(*a[0], **a[1]), yours(*b[0], **b[1])
+    assert x.shape == tuple(y.shape)
+    assert str(x.dtype).removeprefix("minitorch.") == str(y.dtype).removeprefix("torch.")
+    np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=rtol, atol=atol)
+    if not y.requires_grad:
+        return
+    g = np.random.default_rng(1).normal(size=x.shape).astype(x.detach().numpy().dtype)
+    x.backward(mt.tensor(g))
+    y.backward(torch.tensor(g))
+    for left, right in zip((*a[0], *a[1].values()), (*b[0], *b[1].values()), strict=True):
+        if isinstance(right, torch.Tensor) and right.grad is not None:
+            assert left.grad is not None
+            np.testing.assert_allclose(left.grad.numpy(), right.grad.numpy(), rtol=rtol, atol=atol)
+
+
+# Activations ----------------------------------------------------------------------------------------------
+
+ACTIVATIONS = [
+    ("relu", {}),
+    ("relu6", {}),
+    ("hardtanh", {"min_val": -0.5, "max_val": 2.0}),
+    ("leaky_relu", {"negative_slope": 0.2}),
+    ("elu", {"alpha": 0.7}),
+    ("selu", {}),
+    ("gelu", {}),
+    ("gelu", {"approximate": "tanh"}),
+    ("silu", {}),
+    ("mish", {}),
+    ("sigmoid", {}),
+    ("tanh", {}),
+    ("softplus", {}),
+    ("softplus", {"beta": 3.0, "threshold": 5.0}),
+    ("softsign", {}),
+    ("logsigmoid", {}),
+    ("softmax", {"dim": -1}),
+    ("softmax", {"dim": 0}),
+    ("softmin", {"dim": 1}),
+    ("log_softmax", {"dim": 1}),
+]
+POINTS = np.array([0.0, -0.0, 1e-8, 0.5, -0.5, 2, -2, 3, 6, -1, 1, 19.5, 21, -21, 100, -100, 800, -800])
+
+
+@pytest.mark.parametrize("name, options", ACTIVATIONS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_activations(name, options, dtype):
+    x = POINTS.reshape(3, 6).astype(dtype)
+    check(getattr(F, name), getattr(TF, name), x, **options, rtol=1e-5 if dtype == "float32" else 1e-9, atol=1e-7)
+
+
+@pytest.mark.parametrize("name, options", ACTIVATIONS)
+def test_activations_of_nan_and_infinity(name, options):
+    x = np.array([[np.nan, 1.0], [-np.inf, -np.inf], [np.inf, 0.0]])
+    mine, yours = getattr(F, name)(mt.tensor(x), **options), getattr(TF, name)(torch.tensor(x), **options)
+    np.testing.assert_allclose(mine.numpy(), yours.numpy())
+
+
+@pytest.mark.parametrize("name, options", ACTIVATIONS)
+def test_activations_of_half_types(name, options):
+    x = np.linspace(-15, 15, 64).reshape(8, 8)
+    for ours_type, theirs_type, rtol in [(mt.float16, torch.float16, 2e-3), (mt.bfloat16, torch.bfloat16, 1e-2)]:
+        mine = getattr(F, name)(mt.tensor(x, dtype=ours_type), **options)
+        yours = getattr(TF, name)(torch.tensor(x, dtype=theirs_type), **options)
+        assert mine.dtype is ours_type
+        np.testing.assert_allclose(mine.double().numpy(), yours.double().numpy(), rtol=rtol, atol=1e-4)
+
+
+# Normalization --------------------------------------------------------------------------------------------
+
+
+def numbers(*shape, seed=0, dtype="float64"):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def test_layer_norm():
+    x = numbers(3, 4, 5)
+    check(F.layer_norm, TF.layer_norm, x, (5,))
+    check(F.layer_norm, TF.layer_norm, x, (4, 5), numbers(4, 5, seed=1), numbers(4, 5, seed=2), 1e-2)
+
+
+def test_rms_norm():
+    x = numbers(3, 4, 5)
+    check(F.rms_norm, TF.rms_norm, x, (5,))
+    check(F.rms_norm, TF.rms_norm, x, (4, 5), numbers(4, 5, seed=1), 1e-2)
+    check(F.rms_norm, TF.rms_norm, x.astype("float32"), (5,), rtol=1e-5, atol=1e-6)
+
+
+def test_group_norm():
+    check(F.group_norm, TF.group_norm, numbers(3, 4, 5, 2), 2, numbers(4, seed=1), numbers(4, seed=2))
+
+
+def test_batch_norm():
+    for shape in [(6, 3), (4, 3, 5), (2, 3, 4, 5)]:
+        x, weight, bias = numbers(*shape), numbers(3, seed=1), numbers(3, seed=2)
+        mean, var = numbers(3, seed=3), np.abs(numbers(3, seed=4))
+        for training in (True, False):
+            kept = [mt.tensor(mean), mt.tensor(var)], [torch.tensor(mean), torch.tensor(var)]
+            check(
+                lambda x, w, b, kept=kept, t=training: F.batch_norm(x, *kept[0], w, b, t, 0.3),
+                lambda x, w, b, kept=kept, t=training: TF.batch_norm(x, *kept[1], w, b, t, 0.3),
+                *(x, weight, bias),
+            )
+            for a, b in zip(*kept, strict=True):
+                np.testing.assert_allclose(a.numpy(), b.numpy())
+
+
+def test_normalize_and_cosine_similarity():
+    x, y = numbers(4, 5), numbers(4, 5, seed=1)
+    for p in (1.0, 2.0, 3.0):
+        check(F.normalize, TF.normalize, x, p=p, dim=0)
+    check(F.cosine_similarity, TF.cosine_similarity, x, y)
+    check(F.cosine_similarity, TF.cosine_similarity, x, y, dim=0)
+
+
+# Linear, convolution, pooling -----------------------------------------------------------------------------
+
+
+def test_linear():
+    for shape in [(5,), (3, 5), (2, 3, 5)]:
+        check(F.linear, TF.linear, numbers(*shape), numbers(4, 5, seed=1), numbers(4, seed=2))
+    check(F.linear, TF.linear, numbers(3, 5), numbers(4, 5, seed=1))
+
+
+CONVOLUTIONS = [
+    {},
+    {"stride": 2},
+    {"stride": (2, 3), "padding": (1, 2)},
+    {"padding": 3},
+    {"padding": "same"},
+    {"padding": "same", "dilation": (2, 3)},
+    {"padding": "valid"},
+    {"dilation": 2, "stride": 2, "padding": 2},
+    {"stride": 3, "padding": 1, "dilation": (1, 2)},
+    {"groups": 2, "stride": 2},
+    {"groups": 4, "padding": 1},
+]
+
+
+@pytest.mark.parametrize("options", CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize("size", [(3, 2), (1, 1), (2, 3)])
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+def test_conv2d(options, size):
+    weight = numbers(8, 4 // options.get("groups", 1), *size, seed=1)
+    check(F.conv2d, TF.conv2d, numbers(2, 4, 9, 11), weight, numbers(8, seed=2), **options)
+    check(F.conv2d, TF.conv2d, numbers(4, 9, 11), weight, **options)
+
+
+def test_conv_with_stride_of_its_size():
+    check(F.conv2d, TF.conv2d, numbers(2, 3, 9, 8), numbers(4, 3, 2, 3, seed=1), stride=(2, 3), padding=1)
+
+
+def test_conv1d_and_conv3d():
+    check(F.conv1d, TF.conv1d, numbers(2, 4, 9), numbers(6, 2, 3, seed=1), stride=2, padding=1, groups=2)
+    check(F.conv3d, TF.conv3d, numbers(2, 2, 5, 6, 4), numbers(3, 2, 2, 3, 1, seed=1), stride=(1, 2, 1), padding=1)
+
+
+def test_second_derivative_of_conv2d():
+    x, w = numbers(2, 4, 6, 5), numbers(4, 2, 3, 2, seed=1)
+    found = []
+    for lib, conv in ((mt, F.conv2d), (torch, TF.conv2d)):
+        a, b = lib.tensor(x, requires_grad=True), lib.tensor(w, requires_grad=True)
+        y = conv(a, b, stride=2, padding=1, groups=2)
+        first = lib.autograd.grad((y**3).sum(), [a, b], create_graph=True)
+        (sum((each**2).sum() for each in first)).backward()
+        found.append([a.grad.numpy(), b.grad.numpy()])
+    for mine, yours in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, yours, rtol=1e-9)
+
+
+POOLS = [
+    {"kernel_size": 2},
+    {"kernel_size": (2, 3), "stride": (1, 2)},
+    {"kernel_size": 3, "stride": 2, "padding": 1},
+    {"kernel_size": (3, 2), "padding": (1, 0)},
+]
+
+
+@pytest.mark.parametrize("options", POOLS, ids=str)
+def test_pooling(options):
+    for x in (numbers(2, 3, 7, 8), np.round(numbers(3, 7, 8)), np.ones((1, 1, 6, 6))):  # the last two have ties
+        check(F.max_pool2d, TF.max_pool2d, x, **options)
+        check(F.avg_pool2d, TF.avg_pool2d, x, **options)
+        check(F.avg_pool2d, TF.avg_pool2d, x, count_include_pad=False, **options)
+
+
+def test_other_pooling():
+    check(F.max_pool2d, TF.max_pool2d, numbers(2, 3, 7, 8), 2, 1, 1, 2)
+    check(F.max_pool1d, TF.max_pool1d, numbers(2, 3, 7), 3, 2, 1)
+    check(F.avg_pool1d, TF.avg_pool1d, numbers(2, 3, 7), 3, 2, 1)
+    check(F.adaptive_avg_pool2d, TF.adaptive_avg_pool2d, numbers(2, 3, 6, 8), (2, 4))
+    check(F.adaptive_avg_pool2d, TF.adaptive_avg_pool2d, numbers(2, 3, 6, 8), 1)
+
+
+def test_pad():
+    check(F.pad, TF.pad, numbers(2, 3, 4), (1, 2, 0, 3), value=2.0)
+    check(F.pad, TF.pad, numbers(2, 3, 4), (-1, 2))
+
+
+# Lookup, attention ----------------------------------------------------------------------------------------
+
+
+def test_embedding_and_one_hot():
+    index = np.array([[1, 0], [2, 2]])
+    check(F.embedding, TF.embedding, index, numbers(3, 4))
+    check(F.embedding, TF.embedding, index, numbers(3, 4), padding_idx=-1)
+    check(F.one_hot, TF.one_hot, index)
+    check(F.one_hot, TF.one_hot, index, num_classes=5)
+
+
+def test_attention():
+    q, k, v = numbers(2, 3, 4, 5), numbers(2, 3, 6, 5, seed=1), numbers(2, 3, 6, 7, seed=2)
+    mask = np.random.default_rng(0).random((4, 6)) < 0.6
+    mask[1] = False  # a query that may look nowhere
+    attend = F.scaled_dot_product_attention, TF.scaled_dot_product_attention
+    check(*attend, q, k, v)
+    check(*attend, q, k, v, scale=0.3)
+    check(*attend, q, k, v, is_causal=True)
+    check(*attend, q, k, v, attn_mask=mask)
+    check(*attend, q, k, v, attn_mask=numbers(2, 1, 4, 6, seed=3))
+
+
+# Losses ---------------------------------------------------------------------------------------------------
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_losses_of_numbers(reduction):
+    x, y = numbers(3, 4), numbers(3, 4, seed=1)
+    for name, options in [
+        ("mse_loss", {}),
+        ("l1_loss", {}),
+        ("smooth_l1_loss", {"beta": 0.5}),
+        ("smooth_l1_loss", {"beta": 0.0}),
+        ("huber_loss", {"delta": 0.5}),
+    ]:
+        check(getattr(F, name), getattr(TF, name), x, y, reduction=reduction, **options)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.filterwarnings("ignore:reduction")
+def test_losses_of_probabilities(reduction):
+    random = np.random.default_rng(0)
+    p, target, weight = random.random((3, 4)), random.random((3, 4)), random.random((3, 4))
+    p[0, :2], target[0, :2] = (0, 1), (1, 0)  # the limits of the logarithm
+    ours_weight, theirs_weight = mt.tensor(weight), torch.tensor(weight)
+    check(
+        lambda p, t: F.binary_cross_entropy(p, t, ours_weight, reduction=reduction),
+        lambda p, t: TF.binary_cross_entropy(p, t, theirs_weight, reduction=reduction),
+        *(p, target),
+    )
+    logits = numbers(3, 4) * 30
+    logits[1] = 0
+    bce = F.binary_cross_entropy_with_logits, TF.binary_cross_entropy_with_logits
+    check(*bce, logits, target, reduction=reduction)
+    check(
+        lambda x, t: F.binary_cross_entropy_with_logits(x, t, ours_weight, reduction, ours_weight[0]),
+        lambda x, t: TF.binary_cross_entropy_with_logits(
+            x, t, theirs_weight, reduction=reduction, pos_weight=theirs_weight[0]
+        ),
+        *(logits, target),
+    )
+    for kl in (reduction, "batchmean"):
+        check(F.kl_div, TF.kl_div, numbers(3, 4), random.random((3, 4)), reduction=kl)
+        check(
+            lambda x, kl=kl: F.kl_div(x, mt.tensor(target), kl),
+            lambda x, kl=kl: TF.kl_div(x, torch.tensor(target), reduction=kl),
+            numbers(3, 4),
+        )
+        check(F.kl_div, TF.kl_div, numbers(3, 4), numbers(3, 4, seed=1), reduction=kl, log_target=True)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cross_entropy(reduction, smoothing, weighted):
+    random = np.random.default_rng(0)
+    weight = mt.tensor(random.random(5)) if weighted else None
+    options = {"reduction": reduction, "label_smoothing": smoothing}
+
+    def mine(x, y, **more):
+        return F.cross_entropy(x, y, weight, **options, **more)
+
+    def yours(x, y, **more):
+        return TF.cross_entropy(x, y, None if weight is None else torch.tensor(weight.numpy()), **options, **more)
+
+    for shape in [(6, 5), (2, 5, 3), (2, 5, 3, 2)]:
+        x = numbers(*shape) * 10
+        target = random.integers(0, 5, (shape[0], *shape[2:]))
+        check(mine, yours, x, target)
+        check(mine, yours, x, target, ignore_index=2)
+        target.flat[1] = -100
+        check(mine, yours, x, target)
+        check(mine, yours, x, random.random(shape))
+    check(mine, yours, numbers(5), np.array(3))
+    check(mine, yours, numbers(5), random.random(5))
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_nll_loss(reduction):
+    weight = np.random.default_rng(0).random(5)
+    check(F.nll_loss, TF.nll_loss, numbers(3, 5), np.array([0, 4, 2]), reduction=reduction)
+    mine = lambda x, y: F.nll_loss(x, y, mt.tensor(weight), 4, reduction)  # noqa: E731
+    yours = lambda x, y: TF.nll_loss(x, y, torch.tensor(weight), ignore_index=4, reduction=reduction)  # noqa: E731
+    check(mine, yours, numbers(3, 5, 2), np.array([[0, 4], [2, 1], [4, 4]]))
+
+
+# Modules --------------------------------------------------------------------------------------------------
+
+MODULES = [
+    ("Linear", (3, 4), {}, (2, 3)),
+    ("Linear", (3, 4), {"bias": False}, (2, 3)),
+    ("Conv1d", (4, 6, 3), {"stride": 2, "groups": 2}, (2, 4, 9)),
+    ("Conv2d", (4, 6, 3), {"padding": 1, "dilation": 2}, (2, 4, 9, 8)),
+    ("Conv2d", (4, 6, (3, 1)), {"padding": "same", "groups": 2, "bias": False}, (2, 4, 9, 8)),
+    ("BatchNorm1d", (3,), {}, (5, 3)),
+    ("BatchNorm1d", (3,), {"momentum": None}, (5, 3, 4)),
+    ("BatchNorm2d", (3,), {"affine": False}, (5, 3, 2, 2)),
+    ("BatchNorm2d", (3,), {"track_running_stats": False}, (5, 3, 2, 2)),
+    ("LayerNorm", (3,), {}, (5, 3)),
+    ("LayerNorm", ((2, 3),), {"bias": False}, (5, 2, 3)),
+    ("RMSNorm", (3,), {}, (5, 3)),
+    ("GroupNorm", (2, 4), {}, (5, 4, 3)),
+    ("MaxPool2d", (2,), {}, (2, 3, 4, 4)),
+    ("AvgPool2d", (2,), {"stride": 1}, (2, 3, 4, 4)),
+    ("AdaptiveAvgPool2d", (1,), {}, (2, 3, 4, 4)),
+    ("Flatten", (), {}, (2, 3, 4)),
+    ("Unflatten", (1, (3, 2)), {}, (2, 6)),
+    ("Identity", (), {}, (2, 3)),
+    *[
+        (name, (), {}, (2, 3))
+        for name in ["ReLU", "ReLU6", "ELU", "SELU", "GELU", "SiLU", "Mish", "Sigmoid", "Tanh", "Softplus"]
+    ],
+    *[(name, (), {}, (2, 3)) for name in ["Softsign", "LogSigmoid", "Hardtanh", "LeakyReLU"]],
+    *[(name, (), {"dim": 1}, (2, 3)) for name in ["Softmax", "Softmin", "LogSoftmax"]],
+]
+
+
+def same_state(mine, yours):
+    mine.load_state_dict({name: tensor.detach().numpy().copy() for name, tensor in yours.state_dict().items()})
+
+
+@pytest.mark.parametrize("name, args, options, shape", MODULES, ids=str)
+def test_modules(name, args, options, shape):
+    mine, yours = getattr(nn, name)(*args, **options), getattr(torch.nn, name)(*args, **options)
+    assert list(mine.state_dict()) == list(yours.state_dict())
+    assert [n for n, _ in mine.named_parameters()] == [n for n, _ in yours.named_parameters()]
+    assert [str(t.dtype).split(".")[1] for t in mine.state_dict().values()] == [
+        str(t.dtype).split(".")[1] for t in yours.state_dict().values()
+    ]
+    if name not in ("MaxPool2d", "Unflatten", "AvgPool2d"):  # those have an option less, or show shapes otherwise
+        assert repr(mine) == repr(yours)
+    same_state(mine, yours)
+    x = np.random.default_rng(0).normal(size=shape).astype("float32")
+    for _ in range(2):
+        check(mine, yours, x, rtol=1e-4, atol=1e-6)
+    for (n, a), b in zip(mine.named_parameters(), yours.parameters(), strict=True):
+        np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), rtol=1e-4, atol=1e-5, err_msg=n)
+    for (n, a), b in zip(mine.state_dict().items(), yours.state_dict().values(), strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, err_msg=n)
+    check(mine.eval(), yours.eval(), x, rtol=1e-4, atol=1e-6)
+
+
+def test_embedding_module():
+    mine, yours = nn.Embedding(5, 3, padding_idx=0), torch.nn.Embedding(5, 3, padding_idx=0)
+    assert repr(mine) == repr(yours) and list(mine.state_dict()) == list(yours.state_dict())
+    assert mine.weight[0].tolist() == [0, 0, 0]
+    same_state(mine, yours)
+    check(mine, yours, np.array([[1, 0], [4, 1]]))
+    np.testing.assert_array_equal(mine.weight.grad.numpy(), yours.weight.grad.numpy())
+
+
+def test_losses_as_modules():
+    x, classes = numbers(6, 5), np.arange(6) % 5
+    weight = np.random.default_rng(0).random(5)
+    mine = nn.CrossEntropyLoss(mt.tensor(weight), label_smoothing=0.1)
+    yours = torch.nn.CrossEntropyLoss(torch.tensor(weight), label_smoothing=0.1)
+    assert list(mine.state_dict()) == list(yours.state_dict()) == ["weight"] and repr(mine) == repr(yours)
+    check(mine, yours, x, classes)
+    for name in ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCEWithLogitsLoss"):
+        check(getattr(nn, name)(reduction="sum"), getattr(torch.nn, name)(reduction="sum"), x, np.abs(x))
+
+
+def test_nested_names_and_text():
+    def build(lib):
+        return lib.nn.Sequential(
+            lib.nn.Conv2d(1, 2, 3, padding=1),
+            lib.nn.BatchNorm2d(2),
+            lib.nn.ReLU(),
+            lib.nn.Sequential(lib.nn.Flatten(), lib.nn.Linear(32, 4)),
+            lib.nn.ModuleDict({"a": lib.nn.Linear(1, 1)}),
+            lib.nn.ModuleList([lib.nn.Dropout(0.1)]),
+        )
+
+    mine, yours = build(mt), build(torch)
+    yours_text = repr(yours).replace("(p=0.1, inplace=False)", "(p=0.1)")
+    assert repr(mine) == yours_text
+    assert list(mine.state_dict()) == list(yours.state_dict())
+    assert [n for n, _ in mine.named_modules()] == [n for n, _ in yours.named_modules()]
+    assert [n for n, _ in mine.named_buffers()] == [n for n, _ in yours.named_buffers()]
+
+
+def test_initial_values_have_pytorchs_range():
+    mt.manual_seed(0)
+    torch.manual_seed(0)
+    for mine, yours in [
+        (nn.Linear(50, 200), torch.nn.Linear(50, 200)),
+        (nn.Conv2d(8, 40, 3, groups=2), torch.nn.Conv2d(8, 40, 3, groups=2)),
+        (nn.Embedding(100, 50), torch.nn.Embedding(100, 50)),
+    ]:
+        for a, b in zip(mine.parameters(), yours.parameters(), strict=True):
+            assert a.std().item() == pytest.approx(b.std().item(), rel=0.15)
+            assert a.abs().max().item() == pytest.approx(b.abs().max().item(), rel=0.5)
+    for name, args in [
+        ("xavier_uniform_", {"gain": 2.0}),
+        ("xavier_normal_", {}),
+        ("kaiming_uniform_", {"nonlinearity": "relu"}),
+        ("kaiming_normal_", {"mode": "fan_out", "a": 0.3}),
+        ("normal_", {"mean": 1.0, "std": 2.0}),
+        ("uniform_", {"a": 1.0, "b": 3.0}),
+    ]:
+        a = getattr(nn.init, name)(mt.empty(80, 50), **args)
+        b = getattr(torch.nn.init, name)(torch.empty(80, 50), **args)
+        assert a.std().item() == pytest.approx(b.std().item(), rel=0.1)
+        assert a.mean().item() == pytest.approx(b.mean().item(), abs=0.1)
+
+
+def test_clip_grad():
+    for norm_type in (2.0, 1.0, float("inf")):
+        x, y = mt.tensor(numbers(3, 4), requires_grad=True), torch.tensor(numbers(3, 4), requires_grad=True)
+        for t in (x, y):
+            (t * t).sum().backward()
+        a = nn.utils.clip_grad_norm_([x], 1.5, norm_type)
+        b = torch.nn.utils.clip_grad_norm_([y], 1.5, norm_type)
+        assert a.item() == pytest.approx(b.item())
+        np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy())
+    nn.utils.clip_grad_value_([x], 0.1)
+    torch.nn.utils.clip_grad_value_([y], 0.1)
+    np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy())
+
+
+# Optimisers -----------------------------------------------------------------------------------------------
+
+OPTIMISERS = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "weight_decay": 0.3, "maximize": True}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.4, "weight_decay": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    ("Adam", {"lr": 0.1}),
+    ("Adam", {"lr": 0.1, "betas": (0.5, 0.9), "eps": 0.1, "weight_decay": 0.2, "amsgrad": True}),
+    ("Adam", {"lr": 0.1, "maximize": True}),
+    ("AdamW", {"lr": 0.1}),
+    ("AdamW", {"lr": 0.1, "weight_decay": 0.5, "amsgrad": True}),
+]
+
+
+@pytest.mark.parametrize("name, options", OPTIMISERS, ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_optimisers(name, options, dtype):
+    rtol = 1e-9 if dtype == "float64" else 1e-4
+    start = [numbers(3, 4, dtype=dtype), numbers(5, seed=1, dtype=dtype)]
+    runs = []
+    for lib, optimisers in ((mt, optim), (torch, torch.optim)):
+        ps = [lib.tensor(each, requires_grad=True) for each in start]
+        optimizer = getattr(optimisers, name)([{"params": ps[:1], "lr": 0.02}, {"params": ps[1:]}], **options)
+        scheduler = optimisers.lr_scheduler.StepLR(optimizer, 2, 0.5)
+        seen = []
+        for step in range(6):
+            optimizer.zero_grad()
+            loss = (ps[0].sin() * ps[0]).sum() + (ps[1] ** 3).sum() * (step - 2)
+            loss.backward()
+            optimizer.step()
+            scheduler.step()
+            seen += [each.detach().numpy().copy() for each in ps]
+        runs.append((seen, optimizer.state_dict()))
+    for a, b in zip(runs[0][0], runs[1][0], strict=True):
+        np.testing.assert_allclose(a, b, rtol=rtol, atol=1e-6 if dtype == "float32" else 1e-12)
+    mine, yours = runs[0][1], runs[1][1]
+    assert mine["state"].keys() == yours["state"].keys()
+    for number, state in yours["state"].items():
+        names = {key for key, value in state.items() if value is not None}
+        assert names <= mine["state"][number].keys()
+        for key in names:
+            np.testing.assert_allclose(mine["state"][number][key].numpy(), state[key].numpy(), rtol=rtol, atol=1e-7)
+    for a, b in zip(mine["param_groups"], yours["param_groups"], strict=True):
+        for key in a.keys() & b.keys():
+            np.testing.assert_allclose(a[key], b[key], err_msg=key)
+
+
+SCHEDULERS = [
+    ("StepLR", {"step_size": 3, "gamma": 0.3}),
+    ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
+    ("LambdaLR", {"lr_lambda": lambda epoch: 1 / (1 + epoch)}),
+]
+
+
+@pytest.mark.parametrize("name, options", SCHEDULERS, ids=lambda value: str(value)[:20])
+def test_schedulers(name, options):
+    rates = []
+    for lib, optimisers in ((mt, optim), (torch, torch.optim)):
+        optimizer = optimisers.SGD([lib.zeros(1, requires_grad=True)], lr=0.5)
+        scheduler = getattr(optimisers.lr_scheduler, name)(optimizer, **options)
+        rates.append([])
+        for _ in range(12):
+            rates[-1] += scheduler.get_last_lr()
+            optimizer.step()
+            scheduler.step()
+    assert rates[0] == pytest.approx(rates[1])
+
+
+def test_data_loader_makes_the_same_batches():
+    pairs = [(float(number), {"n": number, "array": np.full(2, number)}) for number in range(5)]
+    mine = list(mt.data.DataLoader(pairs, batch_size=2))
+    yours = list(torch.utils.data.DataLoader(pairs, batch_size=2))
+    assert len(mine) == len(yours)
+    for (a, b), (c, d) in zip(mine, yours, strict=True):
+        np.testing.assert_array_equal(a.numpy(), c.numpy())
+        for key in d:
+            np.testing.assert_array_equal(b[key].numpy(), d[key].numpy())

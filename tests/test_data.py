@@ -1,0 +1,131 @@
+"""Laws of datasets and loaders: every sample once, in an order that a seed decides."""
+
+from __future__ import annotations
+
+import builtins
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+from minitorch.data import DataLoader, Dataset, Subset, TensorDataset, default_collate, load_digits, random_split
+
+
+def rows(count):
+    return TensorDataset(mt.arange(count), mt.arange(count) * 10)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 10])
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_every_sample_comes_once_and_in_order(batch_size, drop_last):
+    loader = DataLoader(rows(7), batch_size, drop_last=drop_last)
+    batches = [(x.tolist(), y.tolist()) for x, y in loader]
+    assert len(batches) == len(loader)
+    count = 7 // batch_size * batch_size if drop_last else 7
+    assert [number for x, _ in batches for number in x] == list(range(count))
+    assert all([10 * number for number in x] == y for x, y in batches)
+
+
+def test_every_epoch_is_shuffled_anew_and_a_seed_repeats_it():
+    loader = DataLoader(rows(20), batch_size=6, shuffle=True, generator=mt.Generator().manual_seed(3))
+    first, second = (mt.cat([x for x, _ in loader]).tolist() for _ in range(2))
+    assert first != second and sorted(first) == sorted(second) == list(range(20))
+    again = DataLoader(rows(20), batch_size=6, shuffle=True, generator=mt.Generator().manual_seed(3))
+    assert mt.cat([x for x, _ in again]).tolist() == first
+    mt.manual_seed(1)
+    a = mt.cat([x for x, _ in DataLoader(rows(20), 6, True)]).tolist()
+    mt.manual_seed(1)
+    assert mt.cat([x for x, _ in DataLoader(rows(20), 6, True)]).tolist() == a
+
+
+def test_a_batch_of_rows_is_the_collated_rows():
+    data = Subset(rows(9), [8, 0, 3, 3])
+    fast = list(DataLoader(data, 3))
+    slow = list(DataLoader(data, 3, collate_fn=default_collate))
+    assert [[t.tolist() for t in batch] for batch in fast] == [[t.tolist() for t in batch] for batch in slow]
+    assert fast[0][0].tolist() == [8, 0, 3]
+
+
+def test_collate_keeps_the_structure():
+    Point = namedtuple("Point", "x name")
+    samples = [{"a": [1, 2.5], "p": Point(np.ones(2), "u")}, {"a": [3, 4.5], "p": Point(np.zeros(2), "v")}]
+    batch = default_collate(samples)
+    assert batch["a"][0].tolist() == [1, 3] and batch["a"][1].dtype is mt.float32
+    assert batch["p"].x.dtype is mt.float64 and batch["p"].x.shape == (2, 2) and batch["p"].name == ["u", "v"]
+    assert default_collate([mt.ones(2), mt.zeros(2)]).shape == (2, 2)
+    assert default_collate([True, False]).dtype is mt.bool
+    assert default_collate([np.float32(1), np.float32(2)]).dtype is mt.float32
+    with pytest.raises(ValueError, match="different lengths"):
+        default_collate([[1], [1, 2]])
+    with pytest.raises(TypeError, match="object"):
+        default_collate([object()])
+
+
+def test_a_list_is_a_dataset_and_a_dataset_of_ones_own_works():
+    class Squares(Dataset):
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, index):
+            return float(index**2), index
+
+    assert [x.tolist() for x, _ in DataLoader(Squares(), 2)] == [[0, 1], [4, 9]]
+    assert [batch.tolist() for batch in DataLoader([5, 6, 7], 2)] == [[5, 6], [7]]
+    assert list(DataLoader([5, 6, 7], 2, collate_fn=list)) == [[5, 6], [7]]
+    with pytest.raises(NotImplementedError, match="Dataset"):
+        len(Dataset())
+
+
+def test_random_split_divides():
+    parts = random_split(rows(10), [3, 7], generator=mt.Generator().manual_seed(0))
+    assert [len(part) for part in parts] == [3, 7]
+    assert sorted(int(x) for part in parts for x, _ in part_samples(part)) == list(range(10))
+    assert [len(part) for part in random_split(rows(10), [1 / 3, 1 / 3, 1 / 3])] == [4, 3, 3]
+    for wrong in ([3, 3], [0.5, 0.2]):
+        with pytest.raises(ValueError, match="add up"):
+            random_split(rows(10), wrong)
+
+
+def part_samples(part):
+    return (part[index] for index in range(len(part)))
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="one length"):
+        TensorDataset(mt.ones(2), mt.ones(3))
+    with pytest.raises(ValueError, match="batch_size"):
+        DataLoader(rows(3), 0)
+
+
+def test_digits_are_the_same_every_time_and_no_image_is_in_both_parts():
+    pytest.importorskip("sklearn")
+    (x, y), (x_test, y_test) = load_digits()
+    again = load_digits()[0][0]
+    assert mt.equal(x, again)
+    assert x.shape == (1437, 64) and x_test.shape == (360, 64) and y.dtype is mt.int64 and x.dtype is mt.float32
+    assert 0 <= x.min().item() <= x.max().item() == 1
+    assert np.bincount(y_test.numpy(), minlength=10).min() > 20
+    sums = np.concatenate([x.numpy(), x_test.numpy()])
+    assert len(sums) == 1797 and len(np.unique(sums, axis=0)) == 1797
+
+
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith(("tqdm", "sklearn")):
+            raise ModuleNotFoundError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ModuleNotFoundError, match=r"minitorch\[course\]"):
+        load_digits()
+    with pytest.raises(ModuleNotFoundError, match=r"minitorch\[course\]"):
+        list(DataLoader(rows(2), progress=True))
+
+
+def test_progress_counts_batches(capsys):
+    pytest.importorskip("tqdm")
+    assert len(list(DataLoader(rows(5), 2, progress=True))) == 3
+    assert "3/3" in capsys.readouterr().err

@@ -1,0 +1,358 @@
+"""Laws of the optimisers: what a step does, eager and recorded, and what is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+from minitorch import nn, optim
+from minitorch.errors import TracingError
+
+OPTIMISERS = {
+    "SGD": lambda ps, **o: optim.SGD(ps, **{"lr": 0.1, **o}),
+    "momentum": lambda ps, **o: optim.SGD(ps, **{"lr": 0.05, "momentum": 0.9, "dampening": 0.5, **o}),
+    "nesterov": lambda ps, **o: optim.SGD(ps, **{"lr": 0.05, "momentum": 0.9, "nesterov": True, **o}),
+    "Adam": lambda ps, **o: optim.Adam(ps, **{"lr": 0.1, **o}),
+    "amsgrad": lambda ps, **o: optim.Adam(ps, **{"lr": 0.1, "amsgrad": True, "weight_decay": 0.01, **o}),
+    "AdamW": lambda ps, **o: optim.AdamW(ps, **{"lr": 0.1, **o}),
+}
+each_optimiser = pytest.mark.parametrize("name", OPTIMISERS)
+
+
+def start(dtype=mt.float32):
+    return [mt.tensor([[3.0, -2.0], [0.5, 1.0]], dtype=dtype, requires_grad=True), mt.tensor(4.0, requires_grad=True)]
+
+
+def loss_of(ps):
+    return (ps[0] * ps[0] * 0.5).sum() + (ps[1] - 1) ** 2
+
+
+def eager_step(ps, optimizer):
+    optimizer.zero_grad()
+    loss = loss_of(ps)
+    loss.backward()
+    optimizer.step()
+    return loss
+
+
+def values(ps):
+    return [each.detach().numpy().copy() for each in ps]
+
+
+def same(a, b, **tolerance):
+    for x, y in zip(a, b, strict=True):
+        np.testing.assert_allclose(x, y, **{"rtol": 1e-5, "atol": 1e-6, **tolerance})
+
+
+@each_optimiser
+def test_a_quadratic_is_minimized(name):
+    ps = start()
+    optimizer = OPTIMISERS[name](ps)
+    losses = [eager_step(ps, optimizer).item() for _ in range(150)]
+    assert losses[-1] < 0.02 * losses[0]
+
+
+@each_optimiser
+def test_maximize_is_minimizing_the_negative(name):
+    a, b = start(), start()
+    up, down = OPTIMISERS[name](a, maximize=True), OPTIMISERS[name](b)
+    for _ in range(3):
+        eager_step(a, up)
+        down.zero_grad()
+        (-loss_of(b)).backward()
+        down.step()
+    same(values(a), values(b))
+
+
+@each_optimiser
+@pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float64])
+def test_parameters_and_state_keep_their_type(name, dtype):
+    ps = start(dtype)[:1]
+    optimizer = OPTIMISERS[name](ps)
+    (ps[0] * ps[0]).sum().backward()
+    optimizer.step()
+    assert ps[0].dtype is dtype and ps[0].isfinite().all()
+    assert all(tensor.dtype is dtype for key, tensor in optimizer.state[ps[0]].items() if key != "step")
+
+
+@each_optimiser
+def test_minimize_is_backward_and_step_without_touching_grad(name):
+    a, b = start(), start()
+    first, second = OPTIMISERS[name](a), OPTIMISERS[name](b)
+    for _ in range(3):
+        eager_step(a, first)
+        assert len(second.minimize(loss_of(b))) == 2
+    same(values(a), values(b))
+    assert b[0].grad is None
+
+
+# Recorded -------------------------------------------------------------------------------------------------
+
+
+@each_optimiser
+def test_a_jitted_step_is_the_eager_step_from_the_first_on(name):
+    a, b = start(), start()
+    eager, traced = OPTIMISERS[name](a), OPTIMISERS[name](b)
+    step = mt.jit(lambda: eager_step(b, traced))
+    for number in range(6):
+        if number == 3:  # a schedule
+            for optimizer in (eager, traced):
+                optimizer.param_groups[0]["lr"] = 0.01
+        same([eager_step(a, eager).item()], [step().item()])
+        same(values(a), values(b))
+    for p, q in zip(a, b, strict=True):
+        for key, tensor in eager.state[p].items():
+            np.testing.assert_allclose(tensor.numpy(), traced.state[q][key].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_schedule_does_not_trace_again():
+    ps = start()
+    optimizer = optim.AdamW(ps, lr=0.1)
+    scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=5)
+    step = mt.jit(lambda: eager_step(ps, optimizer))
+
+    for _ in range(5):
+        step()
+        scheduler.step()
+        optimizer.param_groups[0]["betas"] = (0.8, 0.99)
+    assert len(step.explain().signatures) == 1
+    assert optimizer.state[ps[0]]["step"].item() == 5
+
+
+def test_hyperparameters_that_shape_the_graph_cannot_change_under_it():
+    ps = start()
+    optimizer = optim.SGD(ps, lr=0.1)
+    optimizer.param_groups[0]["weight_decay"] = 0.1  # nothing recorded yet
+    step = mt.jit(lambda: eager_step(ps, optimizer))
+    step()
+    optimizer.param_groups[0]["weight_decay"] = 0.2  # another value is an input
+    with pytest.raises(TracingError, match=r"MT106: weight_decay was not zero"):
+        optimizer.param_groups[0]["weight_decay"] = 0.0
+    with pytest.raises(TracingError, match="MT106: maximize was False"):
+        optimizer.param_groups[0]["maximize"] = True
+    assert optimizer.param_groups[0]["weight_decay"] == 0.2
+
+
+def test_a_scheduler_inside_of_a_recorded_step_is_an_error():
+    ps = start()
+    optimizer = optim.SGD(ps, lr=0.1)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, 1)
+
+    @mt.jit
+    def step():
+        eager_step(ps, optimizer)
+        scheduler.step()
+
+    with pytest.raises(TracingError, match="MT105"):
+        step()
+
+
+def test_every_mode_trains_alike():
+    x, y = mt.randn(16, 4), mt.randint(0, 3, (16,))
+
+    def made():
+        mt.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Dropout(0.3), nn.Linear(8, 3))
+        return net, optim.AdamW(net.parameters(), lr=0.05), lambda x, y: nn.functional.cross_entropy(net(x), y)
+
+    def backward_and_step(optimizer, loss):
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    runs = {}
+    _, optimizer, loss = made()
+    runs["eager"] = [backward_and_step(optimizer, loss(x, y)).item() for _ in range(4)]
+    _, optimizer, loss = made()
+    with mt.lazy():
+        runs["lazy"] = [backward_and_step(optimizer, loss(x, y)).item() for _ in range(4)]
+    _, optimizer, loss = made()
+    step = mt.jit(lambda x, y: backward_and_step(optimizer, loss(x, y)))
+    runs["jit"] = [step(x, y).item() for _ in range(4)]
+    _, optimizer, loss = made()
+    with mt.Graph() as graph:
+        images, labels = mt.placeholder((16, 4), name="x"), mt.placeholder((16,), mt.int64, name="y")
+        value = loss(images, labels)
+        train = optimizer.minimize(value)
+    session = mt.Session(graph)
+    runs["session"] = [float(session.run([value, train], {"x": x, "y": y})[0]) for _ in range(4)]
+    for losses in runs.values():
+        assert losses == pytest.approx(runs["eager"], rel=1e-6)
+
+
+# State ----------------------------------------------------------------------------------------------------
+
+
+@each_optimiser
+def test_training_goes_on_from_a_state_dict(name):
+    a = start()
+    first = OPTIMISERS[name](a)
+    for _ in range(3):
+        eager_step(a, first)
+    b = [each.detach().clone().requires_grad_() for each in a]
+    second = OPTIMISERS[name](b, lr=0.5)
+    second.load_state_dict(first.state_dict())
+    for _ in range(3):
+        eager_step(a, first)
+        eager_step(b, second)
+    same(values(a), values(b), rtol=1e-7)
+
+
+def test_a_jitted_step_goes_on_with_a_loaded_state():
+    a, b = start(), start()
+    first, second = optim.Adam(a, lr=0.1), optim.Adam(b, lr=0.3)
+    step = mt.jit(lambda: eager_step(b, second))
+    for _ in range(3):
+        eager_step(a, first)
+        step()
+    with mt.no_grad():
+        for p, q in zip(a, b, strict=True):
+            q.copy_(p)
+    second.load_state_dict(first.state_dict())
+    eager_step(a, first)
+    step()
+    same(values(a), values(b))
+
+
+def test_a_state_that_does_not_fit_is_refused():
+    optimizer = optim.Adam(start())
+    for other, text in [
+        (optim.Adam(start()[:1]), "groups"),
+        (optim.Adam([mt.zeros(3, requires_grad=True), mt.zeros(1, requires_grad=True)]), "shape"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            optimizer.load_state_dict(other.state_dict())
+
+
+# Groups ---------------------------------------------------------------------------------------------------
+
+
+def test_groups_have_hyperparameters_of_their_own():
+    ps = start()
+    optimizer = optim.SGD([{"params": ps[:1], "lr": 0.5}, {"params": ps[1]}], lr=0.25)
+    eager_step(ps, optimizer)
+    same(values(ps), [[[1.5, -1], [0.25, 0.5]], 2.5])
+    optimizer.add_param_group({"params": [mt.zeros(1, requires_grad=True)], "momentum": 0.9})
+    assert [group["momentum"] for group in optimizer.param_groups] == [0, 0, 0.9]
+
+
+def test_a_group_is_a_dict_of_python_numbers():
+    group = optim.Adam(start(), lr=1e-3).param_groups[0]
+    assert group["lr"] == 1e-3 and group["betas"] == (0.9, 0.999) and group["amsgrad"] is False
+    group["lr"] *= 10
+    group.update(eps=1e-6)
+    assert group.get("lr") == pytest.approx(1e-2) and group.get("none") is None and group["eps"] == 1e-6
+    assert set(group) == {"params", "lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"}
+
+
+def test_momentum_can_be_switched_on_later():
+    ps, whole = start(), start()
+    optimizer, other = optim.SGD(ps, lr=0.1), optim.SGD(whole, lr=0.1, momentum=0.9, dampening=0.5)
+    optimizer.param_groups[0].update(momentum=0.9, dampening=0.5)
+    for _ in range(3):
+        eager_step(ps, optimizer)
+        eager_step(whole, other)
+    same(values(ps), values(whole))
+
+
+def test_hyperparameters_can_be_set_while_a_graph_is_defined():
+    w = mt.tensor([4.0], requires_grad=True)
+    with mt.Graph() as graph:
+        optimizer = optim.SGD([w], lr=1.0)
+        optimizer.param_groups[0]["lr"] = 0.25
+        train = optimizer.minimize((w * w).sum())
+    mt.Session(graph).run(train)
+    assert w.tolist() == [2] and optimizer.param_groups[0]["lr"] == 0.25
+
+
+def test_parameters_without_gradient_are_left_alone():
+    ps = start()
+    optimizer = optim.AdamW(ps, lr=0.1)
+    (ps[0] * 2).sum().backward()
+    optimizer.step()
+    assert ps[1].item() == 4
+
+
+def test_a_closure_is_called_with_gradients_on():
+    ps = start()
+    optimizer = optim.SGD(ps, lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        loss = loss_of(ps)
+        loss.backward()
+        return loss
+
+    with mt.no_grad():
+        assert optimizer.step(closure).item() == pytest.approx(16.125)
+
+
+def test_wrong_parameters_are_errors():
+    w = mt.ones(2, requires_grad=True)
+    for wrong, error, text in [
+        (lambda: optim.SGD([]), ValueError, "runs out"),
+        (lambda: optim.SGD(w), TypeError, "several"),
+        (lambda: optim.SGD([w, w]), ValueError, "twice"),
+        (lambda: optim.SGD([w * 2]), ValueError, "leaves"),
+        (lambda: optim.SGD([3.0]), TypeError, "tensors"),
+        (lambda: optim.SGD([{"params": [w], "rate": 1}]), ValueError, "rate"),
+        (lambda: optim.SGD([w], nesterov=True), ValueError, "momentum"),
+        (lambda: optim.Adam([w], betas=(0.9, 1.0)), ValueError, "betas"),
+    ]:
+        with pytest.raises(error, match=text):
+            wrong()
+
+
+# Training -------------------------------------------------------------------------------------------------
+
+
+def test_an_mlp_learns_handwritten_digits():
+    pytest.importorskip("sklearn")
+    mt.manual_seed(0)
+    (x, y), (x_test, y_test) = mt.data.load_digits()
+    net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    optimizer = optim.AdamW(net.parameters(), lr=5e-3)
+    loader = mt.data.DataLoader(mt.data.TensorDataset(x, y), batch_size=64, shuffle=True)
+    for _ in range(6):
+        for images, labels in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(net(images), labels).backward()
+            optimizer.step()
+    with mt.no_grad():
+        accuracy = (net(x_test).argmax(1) == y_test).float().mean().item()
+    assert accuracy > 0.9
+
+
+def test_a_convolutional_network_learns_handwritten_digits():
+    pytest.importorskip("sklearn")
+    mt.manual_seed(0)
+    (x, y), (x_test, y_test) = mt.data.load_digits()
+    net = nn.Sequential(
+        nn.Unflatten(1, (1, 8, 8)),
+        nn.Conv2d(1, 12, 3, padding=1, bias=False),
+        nn.BatchNorm2d(12),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.1),
+        nn.Linear(192, 10),
+    )
+    optimizer = optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+
+    @mt.jit
+    def step(images, labels):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(net(images), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    loader = mt.data.DataLoader(mt.data.TensorDataset(x, y), batch_size=64, shuffle=True, drop_last=True)
+    for _ in range(3):
+        for images, labels in loader:
+            step(images, labels)
+    with mt.no_grad():
+        accuracy = (net.eval()(x_test).argmax(1) == y_test).float().mean().item()
+    assert accuracy > 0.9
