@@ -13,9 +13,16 @@ def _primitives(options: argparse.Namespace) -> None:
     print(inspect.primitives_table())
 
 
-# One row per command: what it does, and the function that does it.
-COMMANDS: dict[str, tuple[str, Callable[[argparse.Namespace], None]]] = {
-    "primitives": ("list the primitives, and count the public functions built on them", _primitives),
+def _cache(options: argparse.Namespace) -> None:
+    from .compiler import cache  # loads LLVM
+
+    cache.cache_command(options)
+
+
+# One row per command: what it does, its positional arguments with their choices, and the function that does it.
+COMMANDS: dict[str, tuple[str, dict[str, tuple[str, ...]], Callable[[argparse.Namespace], None]]] = {
+    "primitives": ("list the primitives, and count the public functions built on them", {}, _primitives),
+    "cache": ("show or clear the compiled code kept on disk", {"action": ("info", "clear")}, _cache),
 }
 
 
@@ -23,10 +30,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the process's exit status."""
     parser = argparse.ArgumentParser(prog="python -m minitorch", description="A small tensor engine.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, (text, _) in COMMANDS.items():
-        commands.add_parser(name, help=text, description=text)
+    for name, (text, arguments_of, _) in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        for argument, choices in arguments_of.items():
+            command.add_argument(argument, choices=choices)
     options = parser.parse_args(arguments)
-    COMMANDS[options.command][1](options)
+    COMMANDS[options.command][2](options)
     return 0
 
 

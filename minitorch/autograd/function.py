@@ -32,9 +32,7 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """What was kept, in the same order."""
-        return tuple(
-            self._outputs.get(item.position) if isinstance(item, _Output) else item for item in self._saved
-        )
+        return tuple(self._outputs.get(item.position) if isinstance(item, _Output) else item for item in self._saved)
 
 
 @dataclass(frozen=True)
@@ -104,14 +102,10 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
     tensor_positions = [index for index, arg in enumerate(args) if isinstance(arg, Tensor)]
     specs = [output.spec for output in outputs]
     positions = {id(output): position for position, output in enumerate(outputs)}
-    context._saved = tuple(
-        _Output(positions[id(item)]) if id(item) in positions else item for item in context._saved
-    )
+    context._saved = tuple(_Output(positions[id(item)]) if id(item) in positions else item for item in context._saved)
     saved_outputs = {item.position for item in context._saved if isinstance(item, _Output)}
 
-    def backward(
-        cotangents: dict[int, Tensor], outputs: dict[int, Tensor], asked: list[bool]
-    ) -> list[Tensor | None]:
+    def backward(cotangents: dict[int, Tensor], outputs: dict[int, Tensor], asked: list[bool]) -> list[Tensor | None]:
         context._outputs = outputs
         try:
             gradients = function.backward(context, *_filled(cotangents, specs))
@@ -130,10 +124,7 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
                     f"{function.__name__}.backward returned a gradient of shape {gradient.shape} "
                     f"for argument {index}, which has shape {shapes[index]}"
                 )
-        return [
-            gradients[index] if wanted else None
-            for index, wanted in zip(tensor_positions, asked, strict=True)
-        ]
+        return [gradients[index] if wanted else None for index, wanted in zip(tensor_positions, asked, strict=True)]
 
     shapes = {index: args[index].shape for index in tensor_positions}
     inputs = tuple(args[index] for index in tensor_positions)
@@ -143,8 +134,6 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
 def _filled(cotangents: dict[int, Tensor], specs: list[Spec]) -> list[Tensor]:
     """One cotangent per output: zeros for those that the loss does not depend on."""
     return [
-        cotangents[position]
-        if position in cotangents
-        else constant(value=0, shape=spec.shape, dtype=spec.dtype)
+        cotangents[position] if position in cotangents else constant(value=0, shape=spec.shape, dtype=spec.dtype)
         for position, spec in enumerate(specs)
     ]

@@ -95,9 +95,7 @@ def _compare(
         seed[...] = 0
         seed.reshape(-1)[row] = 1
         if output._requires_grad:
-            (gradient,) = grad(
-                output, tensors[number], _from_numbers(seed), retain_graph=True, allow_unused=True
-            )
+            (gradient,) = grad(output, tensors[number], _from_numbers(seed), retain_graph=True, allow_unused=True)
         else:
             gradient = None
         analytic.append((base * 0 if gradient is None else _numbers(gradient)).reshape(-1))
@@ -106,9 +104,7 @@ def _compare(
         for sign in (1, -1):
             moved = base.copy()
             moved.reshape(-1)[column] += sign * eps
-            args = [
-                _from_numbers(moved) if index == number else tensor for index, tensor in enumerate(tensors)
-            ]
+            args = [_from_numbers(moved) if index == number else tensor for index, tensor in enumerate(tensors)]
             with no_grad():
                 sides.append(_numbers(outputs(*args)[position]).reshape(-1))
         numeric = (sides[0] - sides[1]) / (2 * eps)

@@ -238,8 +238,7 @@ def propagate(
             _check_versions(entry)
             assert entry.inputs is not None
             asked = [
-                tensor._requires_grad and (useful is None or _leads(tensor, useful, wanted))
-                for tensor in entry.inputs
+                tensor._requires_grad and (useful is None or _leads(tensor, useful, wanted)) for tensor in entry.inputs
             ]
             for tensor, gradient in zip(entry.inputs, _input_gradients(entry, cotangent, asked), strict=True):
                 if gradient is not None:
@@ -273,5 +272,3 @@ def _on_the_way(order: Sequence[TapeEntry], wanted: set[int]) -> set[int]:
         if any(_leads(tensor, useful, wanted) for tensor in entry.inputs):
             useful.add(entry.serial)
     return useful
-
-

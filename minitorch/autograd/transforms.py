@@ -85,9 +85,7 @@ class _Run:
         finally:
             _depth.value -= 1
 
-    def gradients(
-        self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool = False
-    ) -> list[Any]:
+    def gradients(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool = False) -> list[Any]:
         """The derivatives by the variables, in the structure of each argument; zeros where there is no way to one."""
         pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y._requires_grad]
         found: Sequence[Tensor | None] = [None] * len(self.variables)
@@ -111,9 +109,7 @@ class _Run:
         leaves, structure = flatten(value)
         if self.create_graph:
             return value
-        return unflatten(
-            structure, [detach(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        )
+        return unflatten(structure, [detach(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves])
 
 
 def _as_tuple(argnums: int | Sequence[int]) -> tuple[int, ...]:
@@ -170,9 +166,7 @@ def value_and_grad(
     return _named_like(function, "value_and_grad", run)
 
 
-def grad(
-    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+def grad(function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that returns the gradient of `function`; see `value_and_grad` for the arguments.
 
     Example:

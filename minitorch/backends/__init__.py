@@ -7,20 +7,31 @@ returns one per output. The arrays that come back are the caller's own: they sha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..graph import Graph
-from . import interpret
 
 Array = np.ndarray[Any, Any]
 Executable = Callable[[Sequence[Array]], list[Array]]
 Compile = Callable[[Graph], Executable]
 
-BACKENDS: dict[str, Compile] = {"interpret": interpret.compile}
+# The module of each backend; it is loaded when it is first used, and with it whatever it needs (LLVM, for one).
+BACKENDS = {"interpret": "interpret", "llvm": "llvm"}
 
 DEFAULT = "interpret"
+
+
+def check(name: str) -> None:
+    """Refuse the name of a backend that there is not.
+
+    Raises:
+        ValueError: naming those that there are.
+    """
+    if name not in BACKENDS:
+        raise ValueError(f"there is no backend {name!r}; there is {', '.join(map(repr, BACKENDS))}")
 
 
 def get(name: str) -> Compile:
@@ -29,6 +40,30 @@ def get(name: str) -> Compile:
     Raises:
         ValueError: naming those that there are.
     """
-    if name not in BACKENDS:
-        raise ValueError(f"there is no backend {name!r}; there is {', '.join(map(repr, BACKENDS))}")
-    return BACKENDS[name]
+    check(name)
+    compiler: Compile = import_module(f"{__name__}.{BACKENDS[name]}").compile
+    return compiler
+
+
+def set_num_threads(number: int) -> None:
+    """Let compiled kernels run on up to so many threads, the caller's own among them. Results do not depend on it.
+
+    Raises:
+        ValueError: for less than one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.set_num_threads(1)
+        >>> mt.get_num_threads()
+        1
+    """
+    from ..compiler import threads
+
+    threads.set_num_threads(number)
+
+
+def get_num_threads() -> int:
+    """On how many threads compiled kernels may run: by default one for each core that this process may use."""
+    from ..compiler import threads
+
+    return threads.get_num_threads()

@@ -220,9 +220,12 @@ def _joined(factors: Mapping[Atom, int]) -> Index | None:
     """``d * (x // d) + x % d`` is x."""
     for atom, factor in factors.items():
         if isinstance(atom, Remainder):
-            quotient = Quotient(atom.index, atom.divisor)
-            if factor and factors.get(quotient) == factor * atom.divisor:
-                others = {known: by for known, by in factors.items() if known not in (atom, quotient)}
+            quotient = atom.index // atom.divisor
+            if len(quotient.terms) != 1 or quotient.constant or quotient.terms[0][1] != 1:
+                continue
+            whole = quotient.terms[0][0]
+            if factor and factors.get(whole) == factor * atom.divisor:
+                others = {known: by for known, by in factors.items() if known not in (atom, whole)}
                 return _made(others, 0) + atom.index * factor
     return None
 

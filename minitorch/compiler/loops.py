@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any
 
 from ..dtypes import DType
-from .index import Index, Shape, Variable
+from .index import Atom, Index, Looked, Quotient, Remainder, Shape, Variable
 
 Places = Mapping[Variable, Index]
 
@@ -273,6 +273,17 @@ class LoopKernel:
     buffers: tuple[Buffer, ...]
     nests: tuple[Nest, ...]
 
+    @property
+    def looks_up(self) -> bool:
+        """Whether memory is read at indices that are data, which may turn out to be out of range."""
+        return any(
+            isinstance(atom, Looked)
+            for nest in self.nests
+            for _, statement in nest.statements
+            for part in walk(statement.value)
+            for atom in _atoms(part)
+        )
+
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """The expression and all that it is computed from, each once."""
@@ -287,9 +298,8 @@ def walk(expression: Expression) -> Iterator[Expression]:
             pending += _index_values(at)
 
 
-def _index_values(expression: Expression) -> list[Expression]:
-    """The values that an expression reads memory at."""
-    found: list[Expression] = []
+def _atoms(expression: Expression) -> Iterator[Atom]:
+    """The atoms of all indices of an expression, those inside others too."""
     indices: list[Index] = []
     if isinstance(expression, (Load, Scratch, Position)):
         indices.append(expression.index)
@@ -297,8 +307,11 @@ def _index_values(expression: Expression) -> list[Expression]:
     indices += [index for _, index, _ in inside.bounds]
     while indices:
         for atom, _ in indices.pop().terms:
-            if hasattr(atom, "value"):
-                found.append(atom.value)
-            elif hasattr(atom, "index"):
+            yield atom
+            if isinstance(atom, (Quotient, Remainder)):
                 indices.append(atom.index)
-    return found
+
+
+def _index_values(expression: Expression) -> list[Expression]:
+    """The values that an expression reads memory at."""
+    return [atom.value for atom in _atoms(expression) if isinstance(atom, Looked)]

@@ -116,13 +116,15 @@ def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expr
     dim, begin = node.params["dim"], 0
     parts = []
     for x in node.inputs:
+        if not x.shape[dim] and node.shape[dim]:
+            continue
         place = at[dim] - begin
         here = ALWAYS.and_(0, place, x.shape[dim])
         parts.append((here, lowering.element(x, (*at[:dim], place, *at[dim + 1 :]), _both(inside, here))))
         begin += x.shape[dim]
     result = parts[-1][1]
     for here, part in reversed(parts[:-1]):
-        result = Choose(node.dtype, here, part, result)
+        result = part if here == ALWAYS else Choose(node.dtype, here, part, result)
     return result
 
 

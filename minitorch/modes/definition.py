@@ -209,8 +209,6 @@ def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | No
                 why="every length has to be known when the graph is defined: shapes are checked before anything runs",
                 fix="make one graph per shape, e.g. one for each batch size",
             )
-    node = staging.input(
-        Spec(tuple(int(length) for length in lengths), as_dtype(dtype)), name or "placeholder"
-    )
+    node = staging.input(Spec(tuple(int(length) for length in lengths), as_dtype(dtype)), name or "placeholder")
     staging.placeholders.append(node)
     return Tensor(node)

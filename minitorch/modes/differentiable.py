@@ -76,9 +76,7 @@ def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tenso
     gradients = [staging.node_of(found[key][1]) if key in found else None for key in keys]
     nodes = staging.nodes[before:]
     own = {id(node) for node in (*nodes, *cotangents)}
-    used = [operand for node in nodes for operand in node.inputs] + [
-        node for node in gradients if node is not None
-    ]
+    used = [operand for node in nodes for operand in node.inputs] + [node for node in gradients if node is not None]
     outside = {id(node): node for node in used if id(node) not in own}.values()
     return Backward(
         outputs=starts,

@@ -40,13 +40,10 @@ class SignatureReport:
     def of_call(cls, names: Sequence[str], leaves: Sequence[Any], grad_enabled: bool) -> SignatureReport:
         """The report of a call that is about to be traced."""
         arguments = {
-            name: leaf.spec if isinstance(leaf, Tensor) else leaf
-            for name, leaf in zip(names, leaves, strict=True)
+            name: leaf.spec if isinstance(leaf, Tensor) else leaf for name, leaf in zip(names, leaves, strict=True)
         }
         needs = frozenset(
-            name
-            for name, leaf in zip(names, leaves, strict=True)
-            if isinstance(leaf, Tensor) and leaf._requires_grad
+            name for name, leaf in zip(names, leaves, strict=True) if isinstance(leaf, Tensor) and leaf._requires_grad
         )
         return cls(arguments, grad_enabled, needs_grad=needs)
 

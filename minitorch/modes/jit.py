@@ -61,7 +61,7 @@ class Jitted:
         static_argnames: str | Iterable[str],
         max_signatures: int,
     ) -> None:
-        backends.get(backend)
+        backends.check(backend)
         if not callable(function):
             raise ArgumentError(
                 "MT108", f"jit takes a function, not {type(function).__name__}", fix="mt.jit(f), not mt.jit(f(x))"
@@ -70,9 +70,7 @@ class Jitted:
         self.backend = backend
         self.passes = passes
         self.max_signatures = max_signatures
-        self.static_argnames = (
-            (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
-        )
+        self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.signature = surroundings.parameters(function, self.static_argnames)
         self._usual_length = surroundings.usual_length(self.signature, self.static_argnames)
         self._traced: dict[Any, list[Traced]] = {}
@@ -157,9 +155,7 @@ class Jitted:
         kinds.append(is_grad_enabled())
         return leaves, structure, list(tensors.values()), tuple(kinds)
 
-    def _normal_form(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _normal_form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The same call with arguments by position where possible, defaults filled in, static ones wrapped."""
         if self.signature is None:
             return args, kwargs
@@ -217,8 +213,11 @@ class Jitted:
         """Why this call has to be traced, in words."""
         if not self._reports:
             return "the first call"
-        changed = [text for traced in self._traced.get(key, ()) for text in traced.changed(tensors)]
-        for watch in (watch for traced in self._traced.get(key, ()) for watch in traced.constants_changed()):
+        known = self._traced.get(key)
+        if not known:
+            return difference(report, self._reports)
+        nearest = min(reversed(known), key=lambda traced: len(traced.changed(tensors)))
+        for watch in nearest.constants_changed():
             warn_user(
                 compose(
                     "MT106",
@@ -227,9 +226,7 @@ class Jitted:
                     fix=watch.remedy(),
                 )
             )
-        if changed:
-            return "; ".join(changed)
-        return difference(report, self._reports)
+        return "; ".join(nearest.changed(tensors)) or difference(report, self._reports)
 
     def _make_room(self, latest: SignatureReport) -> None:
         """Forget the signature that was used least, and say once that there are too many."""
@@ -244,9 +241,7 @@ class Jitted:
                     f"{self.__name__}.explain() lists them all",
                 )
             )
-        victim = min(
-            (report for report in self._reports if report is not latest), key=lambda report: report.calls
-        )
+        victim = min((report for report in self._reports if report is not latest), key=lambda report: report.calls)
         self._reports.remove(victim)
         for key, variants in list(self._traced.items()):
             self._traced[key] = [traced for traced in variants if traced.report is not victim]

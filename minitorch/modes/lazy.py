@@ -34,9 +34,7 @@ class LazyStaging(Staging):
         super().__init__("the lazy block")
         self.backend = backend
 
-    def concrete(
-        self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None
-    ) -> np.ndarray[Any, Any]:
+    def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
         """The value of a tensor, after running what is pending."""
         if isinstance(tensor._value, Node):
             self.node_of(tensor)  # refuses values of other recordings
@@ -77,9 +75,7 @@ class LazyStaging(Staging):
         for tensor, grad in grads:
             tensor._grad = grad
 
-    def _compute(
-        self, captured: list[Any], owners: list[Tensor], writes: list[Any], outputs: list[Node]
-    ) -> None:
+    def _compute(self, captured: list[Any], owners: list[Tensor], writes: list[Any], outputs: list[Node]) -> None:
         graph = Graph([item.input for item in captured], outputs, name="lazy", verify=False)
         arrays = _program(graph, self.backend).execute([item.tensor._value for item in captured])
         for tensor, array in zip(owners, arrays, strict=False):
@@ -145,7 +141,7 @@ def lazy(backend: str = backends.DEFAULT) -> Iterator[LazyStaging | None]:
         ...     print(y.item())           # now it is
         16.0
     """
-    backends.get(backend)
+    backends.check(backend)
     staging = current_staging()
     if staging is not None:
         if staging.is_definition:

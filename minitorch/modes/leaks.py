@@ -14,10 +14,10 @@ from ..ir import Node, warn_user
 from ..tensor import TapeEntry, Tensor, View
 
 
-def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> None:
-    """Warn of the first traced tensor of a function that is still held by something."""
+def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
+    """Warn of the first traced tensor of a function that is still held by something; whether there was one."""
     if not any(reference() is not None for reference in made):
-        return
+        return False
     gc.collect()
     alive = [reference() for reference in made]
     held = [tensor for tensor in alive if tensor is not None and isinstance(tensor._value, Node)]
@@ -25,7 +25,7 @@ def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> None:
     ours = {id(held), *map(id, held)}
     found = [(holder, tensor) for tensor in held if (holder := _holder(tensor, ours))]
     if not found:
-        return
+        return False
     holder, tensor = next((pair for pair in found if pair[0] != _ENCLOSING), found[0])
     warn_user(
         compose(
@@ -36,6 +36,7 @@ def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> None:
             fix="return the value, in a tuple, list or dict if there are several, and store the result of the call",
         )
     )
+    return True
 
 
 _ENCLOSING = "a variable of an enclosing function"  # or of a gradient rule, which a stored result holds

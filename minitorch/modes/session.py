@@ -43,7 +43,7 @@ class Session:
     """
 
     def __init__(self, graph: Graph, backend: str = backends.DEFAULT) -> None:
-        backends.get(backend)
+        backends.check(backend)
         if getattr(graph, "_staging", None) is None:
             raise FetchError(
                 "MT305",

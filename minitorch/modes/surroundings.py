@@ -6,22 +6,21 @@ function reads from outside and that a graph bakes in, so that a change is notic
 
 from __future__ import annotations
 
-import copy
+import dis
 import functools
 import inspect
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-import numpy as np
-
+from ..errors import compose
+from ..ir import warn_user
 from ..nn import Module
 from ..optim import Optimizer
 from ..tensor import Tensor
 from ..tree import Structure, flatten, paths
+from .watch import Watch, can_be_watched, snapshot
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
-SIMPLE = (*PLAIN, list, tuple, dict)  # compared by value
 _MISSING = object()
 
 
@@ -107,6 +106,13 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
+@functools.lru_cache(maxsize=1024)
+def _globals_in(code: CodeType) -> tuple[str, ...]:
+    """The global variables that a piece of code reads; `co_names` has the attributes among them."""
+    found = (step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
+    return tuple(dict.fromkeys(found))
+
+
 def _outside_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
     """The closure variables and globals that a function names, with their present values."""
     for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
@@ -115,7 +121,7 @@ def _outside_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
         except ValueError:
             continue  # not assigned yet
     for code in _codes(function.__code__):
-        for variable in code.co_names:
+        for variable in _globals_in(code):
             value = function.__globals__.get(variable, _MISSING)
             if value is not _MISSING:
                 yield variable, value
@@ -134,62 +140,18 @@ def _named_in_methods(kind: type) -> frozenset[str]:
     return frozenset(found) - {"training"}
 
 
-def _is_plain_data(value: Any) -> bool:
-    """Whether something is a list, tuple or dict of plain values, few enough to compare at every call."""
-    if type(value) not in (list, tuple, dict):
-        return False
-    leaves, _ = flatten(value)
-    return len(leaves) <= 64 and all(type(leaf) in PLAIN for leaf in leaves)
-
-
-class Watch:
-    """Something from outside that a graph bakes in: what it was, and how to look at it again."""
-
-    __slots__ = ("expected", "look", "name")
-
-    def __init__(self, variable: str, look: Callable[[], Any], expected: Any) -> None:
-        self.name = variable
-        self.look = look
-        self.expected = expected
-
-    def holds(self) -> bool:
-        """Whether it is still what it was."""
-        now = self.look()
-        return now is self.expected or (
-            type(now) in SIMPLE and type(now) is type(self.expected) and bool(now == self.expected)
-        )
-
-    def change(self) -> str:
-        """What has changed, in words."""
-        now = self.look()
-        if type(now) in SIMPLE and type(self.expected) in SIMPLE:
-            return f"was {self.expected!r:.40} when it was traced and is {now!r:.40} now"
-        return f"is another {type(now).__name__} now than when it was traced"
-
-    def remedy(self) -> str:
-        """How to let it change without another trace."""
-        if isinstance(self.expected, Tensor):
-            return f"write into the tensor, {self.name}.copy_(...), or pass it as an argument"
-        if type(self.expected) in (int, float):
-            return (
-                f"keep it in a tensor, {self.name} = mt.tensor({self.expected!r}), whose value is read at every run, "
-                f"and change that in place, {self.name}.fill_(...)"
-            )
-        return "pass it as an argument"
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.change()}"
-
-
 def names_in(variables: dict[str, Any]) -> dict[int, str]:
     """Names for the tensors that some variables hold, modules and optimisers looked into, by `id`."""
-    found = Surroundings(
-        None, [(name, value) for name, value in variables.items() if not name.startswith("_")]
-    )
+    found = Surroundings(None, [(name, value) for name, value in variables.items() if not name.startswith("_")])
     for name, value in variables.items():
         if isinstance(value, Tensor):
             found.names[id(value)] = name
     return found.names
+
+
+def _parts_of(space: dict[str, Any]) -> tuple[str, ...]:
+    """The names of a module's parameters, buffers and children."""
+    return tuple([attribute for attribute, value in space.items() if isinstance(value, (Module, Tensor))])
 
 
 class Surroundings:
@@ -198,14 +160,17 @@ class Surroundings:
     Attributes:
         names: names of the tensors found, by `id`.
         watches: variables whose values a graph depends on.
+        module_watches: likewise, attributes of modules.
         modules: the modules found, with their training flags.
     """
 
     def __init__(self, function: Callable[..., Any] | None, arguments: list[tuple[str, Any]]) -> None:
         self.names: dict[int, str] = {}
         self.watches: list[Watch] = []
+        self.module_watches: list[Watch] = []
         self.modules: list[tuple[Module, bool]] = []
         self._seen: set[int] = set()
+        self._helpers: set[int] = set()
         for variable, value in arguments:
             if not isinstance(value, Tensor):
                 self._add(variable, value)
@@ -213,7 +178,9 @@ class Surroundings:
             self._add("", function)
         if function is None:
             return
-        for at, bound in _functions(function):
+        called = list(_functions(function))
+        self._helpers = {id(at) for at, _ in called}
+        for at, bound in called:
             if bound is not None:
                 self._add("self", bound)
                 if not isinstance(bound, Module):
@@ -223,7 +190,7 @@ class Surroundings:
             for variable, cell in zip(at.__code__.co_freevars, at.__closure__ or (), strict=True):
                 self._watch(variable, cell)
             for code in _codes(at.__code__):
-                for variable in code.co_names:
+                for variable in _globals_in(code):
                     self._watch_global(variable, at.__globals__)
 
     def _watch(self, variable: str, cell: Any) -> None:
@@ -239,13 +206,13 @@ class Surroundings:
             self._note(variable, value, lambda: space.get(variable))
 
     def _note(self, variable: str, value: Any, look: Callable[[], Any]) -> None:
+        if id(value) in self._helpers:  # it is defined in the same file, and may be defined anew
+            self.watches.append(Watch(variable, look, value))
         if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
             return
         self._add(variable, value)
-        if isinstance(value, (*PLAIN, Tensor, Module, Optimizer, np.ndarray)):
-            self.watches.append(Watch(variable, look, value))
-        elif _is_plain_data(value):
-            self.watches.append(Watch(variable, look, copy.deepcopy(value)))
+        if can_be_watched(value):
+            self.watches.append(Watch(variable, look, snapshot(value)))
 
     def _watch_attributes(self, path: str, owner: Any) -> None:
         """Watch the plain attributes of an object that its methods name, such as a factor or a probability."""
@@ -257,11 +224,15 @@ class Surroundings:
         self._seen.add(id(space))
         if "getattr" in named:  # by names that are not in the code
             named = frozenset(name for name in space if not name.startswith("_")) - {"training"}
-        for attribute in named & space.keys():
+        parts = _parts_of(space) if isinstance(owner, Module) else ()
+        if parts:
+            self.module_watches.append(Watch(f"{path}.children", functools.partial(_parts_of, space), parts))
+        for attribute in (named & space.keys()) | set(parts):
             value = space[attribute]
-            if isinstance(value, PLAIN) or _is_plain_data(value):
+            if can_be_watched(value):
                 look = functools.partial(space.get, attribute)
-                self.watches.append(Watch(f"{path}.{attribute}", look, copy.deepcopy(value)))
+                watches = self.module_watches if isinstance(owner, Module) else self.watches
+                watches.append(Watch(f"{path}.{attribute}", look, snapshot(value)))
 
     def _add(self, variable: str, value: Any) -> None:
         """Name the tensors inside a value, and remember its modules."""
@@ -285,3 +256,19 @@ class Surroundings:
             for path, leaf in zip(paths(structure, variable), leaves, strict=True):
                 if isinstance(leaf, (Tensor, Module)):
                     self._add(_plain_name(path), leaf)
+
+    def settle(self, name: str, warn: bool) -> None:
+        """After the trace: take what the function itself has changed for what it was, and warn of it."""
+        for watch in (*self.watches, *self.module_watches):
+            if watch.holds():
+                continue
+            if warn:
+                warn_user(
+                    compose(
+                        "MT105",
+                        f"{name} changes `{watch.name}` while it is traced: it {watch.change()}",
+                        why="the function runs once, to be written down; later calls run the graph, and change nothing",
+                        fix=f"return the new value, and assign `{watch.name}` outside",
+                    )
+                )
+            watch.settle()

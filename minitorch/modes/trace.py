@@ -16,6 +16,7 @@ from typing import Any
 from ..graph import Graph
 from ..interpreters import Staging, interpreting
 from ..ir import Node, Spec
+from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor, forget_writes
 from ..tree import Structure, flatten, unflatten
@@ -25,6 +26,7 @@ from .effects import Effects, Where
 from .explain import SignatureReport
 from .leaks import warn_of_leaks
 from .recording import Program, grad_of
+from .watch import Watch
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,13 @@ class Traced:
         self._owners = recorded.owners
         self._plain = all(owner is None for owner in self._owners)
         self._kinds = [
-            (item.tensor._value.shape, item.tensor._value.dtype, item.tensor._requires_grad)
-            for item in self._captured
+            (item.tensor._value.shape, item.tensor._value.dtype, item.tensor._requires_grad) for item in self._captured
         ]
         self._guards = recorded.guards
         self._watches = around.watches
         self._modules = around.modules
+        self._module_watches = around.module_watches
+        self._module_changes = -1
         self._effects = recorded.effects
         self._results = recorded.results
         self._leaves = recorded.leaves
@@ -77,9 +80,8 @@ class Traced:
         for watch in self._watches:
             if not watch.holds():
                 return False
-        for module, training in self._modules:
-            if module.training is not training:
-                return False
+        if self._module_changes != Module.changes and not self._modules_are_current():
+            return False
         for item, kind in zip(self._captured, self._kinds, strict=True):
             tensor = item.tensor
             value = tensor._value
@@ -87,9 +89,20 @@ class Traced:
                 return False
         return all(_grad_spec(_at(where, tensors)) == spec for where, spec in self._guards)
 
-    def constants_changed(self) -> list[surroundings.Watch]:
+    def _modules_are_current(self) -> bool:
+        """Whether all modules are as they were. Looked up only when an attribute of some module was assigned."""
+        changes = Module.changes
+        for module, training in self._modules:
+            if module.training is not training:
+                return False
+        if not all(watch.holds() for watch in self._module_watches):
+            return False
+        self._module_changes = changes
+        return True
+
+    def constants_changed(self) -> list[Watch]:
         """The values from outside that the graph has baked in and that are others now."""
-        return [watch for watch in self._watches if not watch.holds()]
+        return [watch for watch in (*self._watches, *self._module_watches) if not watch.holds()]
 
     def changed(self, tensors: Sequence[Tensor]) -> list[str]:
         """What is not as it was, in words, the name first."""
@@ -163,7 +176,8 @@ def trace(
     around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
     staging = Staging(name, around.names)
     recorded = _record(function, leaves, structure, names, staging)
-    warn_of_leaks(staging.made, name)
+    leaked = warn_of_leaks(staging.made, name)
+    around.settle(name, warn=not leaked)
     report.trace_time = time.perf_counter() - start
 
     program = Program(recorded.graph, backend, passes)

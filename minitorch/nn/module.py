@@ -8,7 +8,7 @@ have to be named (`register_buffer`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from ..autograd import no_grad
 from ..autograd.gradients import HookHandle, set_grad
@@ -61,6 +61,7 @@ class Module:
     """
 
     training: bool
+    changes: ClassVar[int] = 0  # how often an attribute of any module was assigned; compiled functions look at it
     forward: Callable[..., Any] = _no_forward
 
     _buffer_names: dict[str, bool]  # name -> whether it is part of the state_dict
@@ -72,6 +73,14 @@ class Module:
         self._buffer_names = {}
         self._hooks = {"before": [], "after": []}
         return self
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        Module.changes += 1
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
+        Module.changes += 1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for hook in self._hooks["before"]:

@@ -1,0 +1,291 @@
+"""What is computed: one row per case. A program is written once, for any library of `libraries`.
+
+A program takes the library and its arrays. Inputs are made with NumPy from a seed, float32 (indices int64). A case
+knows the least number of bytes that it must move: every input read once, every output written once.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .libraries import Array, Library
+
+Shape = tuple[int, ...]
+
+LARGE = 16_000_000  # bytes: from here on a case is compared with a copy
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the table.
+
+    Attributes:
+        name: what it is called, with its size.
+        group: the heading it stands under.
+        program: ``program(lib, *arrays)``, an array or a tuple of arrays; of a stateful case, the step to call.
+        inputs: ``inputs(rng, *shape)``, the arrays.
+        shape: the sizes it is measured with.
+        tiny: sizes small enough for a test.
+        streaming: kernels of kind K1 or K3 alone, which should run at the speed of a copy.
+        stateful: the program is called once, and gives a step that updates its state in place.
+        moved: ``moved(*shape)``, the bytes, where inputs and outputs do not tell.
+        tolerance: how far a float32 result may be from the float64 reference.
+    """
+
+    name: str
+    group: str
+    program: Callable[..., Any]
+    inputs: Callable[..., list[Array]]
+    shape: Shape
+    tiny: Shape
+    streaming: bool = True
+    stateful: bool = False
+    moved: Callable[..., int] | None = None
+    tolerance: float = 1e-4
+
+    def make_inputs(self, shape: Shape | None = None) -> list[Array]:
+        """The inputs, the same at every call."""
+        return self.inputs(np.random.default_rng(zlib.crc32(self.name.encode())), *(shape or self.shape))
+
+    def prepare(self, library: Library, inputs: list[Array]) -> Callable[[], Any]:
+        """What is measured: a call without arguments. Nothing has been traced or compiled yet."""
+        arrays = [library.array(x) for x in inputs]
+        if self.stateful:
+            step: Callable[[], Any] = self.program(library, *arrays)
+            return step
+        function = library.compile(partial(self.program, library))
+        return lambda: function(*arrays)
+
+    def bytes(self, inputs: list[Array], outputs: list[Array], shape: Shape | None = None) -> int:
+        """The bytes that must be moved, at least; outputs may be in float64, but count as float32."""
+        if self.moved is not None:
+            return self.moved(*(shape or self.shape))
+        return sum(x.nbytes for x in inputs) + 4 * sum(x.size for x in outputs)
+
+
+def flat(result: Any) -> list[Any]:
+    """The arrays of a result."""
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def distance(result: Array, reference: Array) -> float:
+    """The largest difference, relative to the reference and its root mean square; infinite if it cannot be told."""
+    if result.shape != reference.shape or not np.isfinite(result).all():
+        return math.inf
+    if not reference.size:
+        return 0.0
+    difference = np.abs(result - reference)
+    scale = np.abs(reference) + np.sqrt(np.mean(np.square(reference, dtype=np.float64)))
+    return float(np.max(difference / np.maximum(scale, 1e-30)))
+
+
+def in_float64(inputs: list[Array]) -> list[Array]:
+    """The inputs of the reference."""
+    return [x.astype(np.float64) if x.dtype == np.float32 else x for x in inputs]
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
+
+
+def normal(rng: np.random.Generator, *shape: int) -> Array:
+    """Standard normal float32."""
+    return rng.standard_normal(shape, np.float32)
+
+
+def one(rng: np.random.Generator, *shape: int) -> list[Array]:
+    return [normal(rng, *shape)]
+
+
+def shifted(rng: np.random.Generator, *shape: int) -> list[Array]:
+    """With a mean that sums do not cancel to."""
+    return [normal(rng, *shape) + np.float32(0.5)]
+
+
+def with_affine(rng: np.random.Generator, rows: int, columns: int, *, bias: bool, cotangent: bool) -> list[Array]:
+    """A matrix, a weight and perhaps a bias per column, and perhaps the cotangent of a result like the matrix."""
+    affine = [1 + 0.1 * normal(rng, columns)] + ([normal(rng, columns)] if bias else [])
+    return [normal(rng, rows, columns), *affine] + ([normal(rng, rows, columns)] if cotangent else [])
+
+
+def with_cotangent(rng: np.random.Generator, *shape: int) -> list[Array]:
+    return [normal(rng, *shape), normal(rng, *shape)]
+
+
+def small_numbers(rng: np.random.Generator, size: int) -> list[Array]:
+    """Factors around a half, so that sixty operations stay in range."""
+    return [normal(rng, size), rng.uniform(0.4, 0.6, size).astype(np.float32), normal(rng, size)]
+
+
+def matrices_and_row(rng: np.random.Generator, rows: int, columns: int) -> list[Array]:
+    return [normal(rng, rows, columns), normal(rng, columns, rows), normal(rng, rows)]
+
+
+def classes(rng: np.random.Generator, rows: int, columns: int) -> list[Array]:
+    return [normal(rng, rows, columns), rng.integers(0, columns, rows)]
+
+
+def tokens(rng: np.random.Generator, batch: int, length: int, vocabulary: int, features: int) -> list[Array]:
+    table = normal(rng, vocabulary, features)
+    return [rng.integers(0, vocabulary, (batch, length)), table, 1 + 0.1 * normal(rng, features), normal(rng, features)]
+
+
+def layers(rng: np.random.Generator, count: int, rows: int, columns: int, bias: int) -> list[Array]:
+    """`count` pairs of a matrix and a vector, and as many gradients."""
+    shapes = [(rows, columns), (bias,)] * count
+    return [normal(rng, *shape) for shape in (*shapes, *shapes)]
+
+
+# --- programs ---------------------------------------------------------------------------------------------------------
+
+
+def gelu(lib: Any, x: Any) -> Any:
+    """Nine operations (Hendrycks and Gimpel, arXiv:1606.08415, with tanh)."""
+    return 0.5 * x * (1 + lib.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+
+
+def sixty_operations(lib: Any, x: Any, y: Any, z: Any) -> Any:
+    """Each waits for the one before."""
+    for _ in range(30):
+        x = x * y
+        x = x + z
+    return x
+
+
+def rearranged(lib: Any, x: Any, y: Any, row: Any) -> Any:
+    """Transposes, broadcasts and slices between the arithmetic."""
+    half = x.shape[0] // 2
+    t = x.T * row + y
+    t = lib.maximum(t[:, :half], t[:, half:])
+    return lib.tanh(t[1:-1]) * row[::2] - x[:half, 1:-1].T
+
+
+def softmax(lib: Any, x: Any) -> Any:
+    return lib.softmax(x, -1)
+
+
+def log_softmax(lib: Any, x: Any) -> Any:
+    return lib.log_softmax(x, -1)
+
+
+def softmax_of_columns(lib: Any, x: Any) -> Any:
+    return lib.softmax(x, 0)
+
+
+def layer_norm(lib: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return lib.layer_norm(x, weight, bias)
+
+
+def rms_norm(lib: Any, x: Any, weight: Any) -> Any:
+    return lib.rms_norm(x, weight)
+
+
+def softmax_gradient(lib: Any, x: Any, cotangent: Any) -> Any:
+    return lib.vjp(softmax, (x,), cotangent)
+
+
+def log_softmax_gradient(lib: Any, x: Any, cotangent: Any) -> Any:
+    return lib.vjp(log_softmax, (x,), cotangent)
+
+
+def layer_norm_gradient(lib: Any, x: Any, weight: Any, bias: Any, cotangent: Any) -> Any:
+    return lib.vjp(layer_norm, (x, weight, bias), cotangent)
+
+
+def rms_norm_gradient(lib: Any, x: Any, weight: Any, cotangent: Any) -> Any:
+    return lib.vjp(rms_norm, (x, weight), cotangent)
+
+
+def cross_entropy(lib: Any, logits: Any, target: Any) -> Any:
+    return lib.cross_entropy(logits, target)
+
+
+def cross_entropy_and_gradient(lib: Any, logits: Any, target: Any) -> Any:
+    return lib.value_and_grad(cross_entropy, logits, target)
+
+
+def embedding_and_layer_norm(lib: Any, indices: Any, table: Any, weight: Any, bias: Any) -> Any:
+    return lib.layer_norm(lib.embedding(indices, table), weight, bias)
+
+
+def adam(lib: Any, *parameters_and_gradients: Any) -> Any:
+    half = len(parameters_and_gradients) // 2
+    return lib.adam(list(parameters_and_gradients[:half]), list(parameters_and_gradients[half:]))
+
+
+def reduction(name: str, axis: int | None) -> Callable[..., Any]:
+    """`lib.sum`, `lib.mean` or `lib.var` over an axis."""
+    return lambda lib, x: getattr(lib, name)(x, axis)
+
+
+# --- the table --------------------------------------------------------------------------------------------------------
+
+ROWS = ((4096, 1024), (64, 50257), (200_000, 16))  # as in attention, at the end of a language model, of many small rows
+
+ROW_WISE = (  # name, program, its gradient, inputs of both
+    ("softmax", softmax, softmax_gradient, one, with_cotangent),
+    ("log_softmax", log_softmax, log_softmax_gradient, one, with_cotangent),
+    (
+        "layer_norm", layer_norm, layer_norm_gradient,
+        partial(with_affine, bias=True, cotangent=False), partial(with_affine, bias=True, cotangent=True),
+    ),
+    (
+        "rms_norm", rms_norm, rms_norm_gradient,
+        partial(with_affine, bias=False, cotangent=False), partial(with_affine, bias=False, cotangent=True),
+    ),
+)  # fmt: skip
+
+
+def _elementwise() -> list[Case]:
+    sizes = {"1e2": 100, "1e4": 10_000, "1e6": 1_000_000, "1.6e7": 16_000_000}
+    return [
+        *[Case(f"gelu {name}", "elementwise", gelu, one, (size,), (7,)) for name, size in sizes.items()],
+        Case("transposes, slices 2048²", "elementwise", rearranged, matrices_and_row, (2048, 2048), (8, 6)),
+        Case("60 operations on 16", "elementwise", sixty_operations, small_numbers, (16,), (3,), streaming=False),
+    ]
+
+
+def _row_wise() -> list[Case]:
+    cases = []
+    for name, program, gradient, inputs, gradient_inputs in ROW_WISE:
+        for suffix, function, make in (("", program, inputs), (" gradient", gradient, gradient_inputs)):
+            sums_rows = bool(suffix) and name.endswith("_norm")  # of the weight and bias: over the other axis
+            cases += [
+                Case(f"{name}{suffix} {m}×{n}", name, function, make, (m, n), (3, 5), streaming=not sums_rows)
+                for m, n in ROWS
+            ]
+    return cases
+
+
+def _reductions() -> list[Case]:
+    axes = {"rows": -1, "columns": 0, "all": None}
+    return [
+        Case(f"{name} over {over}", "reductions", reduction(name, axis), shifted, (4096, 1024), (3, 5), streaming=False)
+        for name in ("sum", "mean", "var")
+        for over, axis in axes.items()
+    ]
+
+
+CASES: tuple[Case, ...] = (
+    *_elementwise(),
+    *_row_wise(),
+    Case("softmax of columns 4096×1024", "softmax", softmax_of_columns, one, (4096, 1024), (5, 3)),
+    *_reductions(),
+    Case("cross-entropy, gradient 512×1000", "training", cross_entropy_and_gradient, classes, (512, 1000), (4, 5)),
+    Case(
+        "embedding, layer_norm 16384×256", "training", embedding_and_layer_norm, tokens,
+        (64, 256, 50257, 256), (2, 3, 7, 5),
+        moved=lambda batch, length, vocabulary, features: batch * length * (8 * features + 8),
+    ),
+    Case(
+        "Adam, 50 tensors, 1e6", "training", adam, layers, (25, 128, 311, 192), (2, 3, 5, 4),
+        stateful=True,
+        moved=lambda count, rows, columns, bias: 7 * 4 * count * (rows * columns + bias),
+    ),
+)  # fmt: skip

@@ -1,0 +1,352 @@
+"""The same vocabulary for every library, so that a case is written once: `lib.exp`, `lib.layer_norm`, `lib.vjp`.
+
+Each method is what a user of that library would write: the library's own function where it has one, the formula where
+it has not. A library is imported when its class is made, and in this file alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+EPS = 1e-5  # of layer_norm and rms_norm
+RATE, BETA1, BETA2, ADAM_EPS = 1e-3, 0.9, 0.999, 1e-8
+
+
+class Library:
+    """What all have in common. Subclasses have `exp`, `tanh`, `maximum` and the methods below that are not here."""
+
+    version = ""
+
+    def array(self, x: Array) -> Any:
+        """The library's own array."""
+        return x
+
+    def numpy(self, x: Any) -> Array:
+        """The NumPy array of a result."""
+        return np.asarray(x)
+
+    def wait(self, result: Any) -> None:
+        """Return when a result has been computed."""
+
+    def compile(self, function: Function) -> Function:
+        """The function, compiled if that is what this contender does."""
+        return function
+
+    def supports(self, program: Function) -> bool:
+        """Whether a program can be run at all."""
+        return True
+
+
+# --- NumPy, which is also the reference -------------------------------------------------------------------------------
+
+
+def _standardized(x: Array) -> tuple[Array, Array]:
+    centered = x - x.mean(-1, keepdims=True)
+    scale = 1 / np.sqrt((centered * centered).mean(-1, keepdims=True) + EPS)
+    return centered * scale, scale
+
+
+def _unit_mean_square(x: Array) -> tuple[Array, Array]:
+    scale = 1 / np.sqrt((x * x).mean(-1, keepdims=True) + EPS)
+    return x * scale, scale
+
+
+def _softmax(x: Array, axis: int = -1) -> Array:
+    shifted = np.exp(x - x.max(axis, keepdims=True))
+    return shifted / shifted.sum(axis, keepdims=True)
+
+
+def _log_softmax(x: Array, axis: int = -1) -> Array:
+    shifted = x - x.max(axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
+
+
+def _softmax_gradient(x: Array, g: Array) -> tuple[Array, ...]:
+    y = _softmax(x)
+    return (y * (g - (y * g).sum(-1, keepdims=True)),)
+
+
+def _log_softmax_gradient(x: Array, g: Array) -> tuple[Array, ...]:
+    return (g - _softmax(x) * g.sum(-1, keepdims=True),)
+
+
+def _layer_norm_gradient(x: Array, weight: Array, bias: Array, g: Array) -> tuple[Array, ...]:
+    y, scale = _standardized(x)
+    h = g * weight
+    dx = scale * (h - h.mean(-1, keepdims=True) - y * (h * y).mean(-1, keepdims=True))
+    return dx, (g * y).sum(0), g.sum(0)
+
+
+def _rms_norm_gradient(x: Array, weight: Array, g: Array) -> tuple[Array, ...]:
+    y, scale = _unit_mean_square(x)
+    h = g * weight
+    return scale * (h - y * (h * y).mean(-1, keepdims=True)), (g * y).sum(0)
+
+
+def _cross_entropy_gradient(logits: Array, target: Array) -> Array:
+    gradient = _softmax(logits)
+    gradient[np.arange(len(target)), target] -= 1
+    return gradient / len(target)
+
+
+class NumPy(Library):
+    """NumPy has no derivatives: here they are written by hand, for the functions of the cases, by name."""
+
+    exp, tanh, maximum = staticmethod(np.exp), staticmethod(np.tanh), staticmethod(np.maximum)
+    sum, mean, var = staticmethod(np.sum), staticmethod(np.mean), staticmethod(np.var)
+    softmax, log_softmax = staticmethod(_softmax), staticmethod(_log_softmax)
+    version = np.__version__
+
+    gradients: dict[str, Callable[..., tuple[Array, ...]]] = {  # noqa: RUF012
+        "softmax": _softmax_gradient,
+        "log_softmax": _log_softmax_gradient,
+        "layer_norm": _layer_norm_gradient,
+        "rms_norm": _rms_norm_gradient,
+    }
+
+    def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
+        return _standardized(x)[0] * weight + bias
+
+    def rms_norm(self, x: Array, weight: Array) -> Array:
+        return _unit_mean_square(x)[0] * weight
+
+    def cross_entropy(self, logits: Array, target: Array) -> Array:
+        return -_log_softmax(logits)[np.arange(len(target)), target].mean()
+
+    def embedding(self, indices: Array, table: Array) -> Array:
+        return table[indices]
+
+    def vjp(self, function: Function, primals: Sequence[Array], cotangent: Array) -> tuple[Array, ...]:
+        return self.gradients[function.__name__](*primals, cotangent)
+
+    def value_and_grad(self, function: Function, x: Array, *rest: Array) -> tuple[Array, Array]:
+        assert function.__name__ == "cross_entropy", function
+        return function(self, x, *rest), _cross_entropy_gradient(x, *rest)
+
+    def adam(self, parameters: list[Array], gradients: list[Array]) -> Callable[[], list[Array]]:
+        means = [np.zeros_like(p) for p in parameters]
+        squares = [np.zeros_like(p) for p in parameters]
+        steps = 0
+
+        def step() -> list[Array]:
+            nonlocal steps
+            steps += 1
+            rate, correction = RATE / (1 - BETA1**steps), math.sqrt(1 - BETA2**steps)
+            for p, g, m, s in zip(parameters, gradients, means, squares, strict=True):
+                m *= BETA1
+                m += (1 - BETA1) * g
+                s *= BETA2
+                s += (1 - BETA2) * (g * g)
+                p -= rate * m / (np.sqrt(s) / correction + ADAM_EPS)
+            return parameters
+
+        return step
+
+
+# --- minitorch --------------------------------------------------------------------------------------------------------
+
+
+class Minitorch(Library):
+    """minitorch, eager or compiled by one of its backends."""
+
+    def __init__(self, backend: str | None = None) -> None:
+        import minitorch as mt
+
+        self.mt, self.backend, self.version = mt, backend, mt.__version__
+        self.exp, self.tanh, self.maximum = mt.exp, mt.tanh, mt.maximum
+        self.sum, self.mean, self.var = mt.sum, mt.mean, partial(mt.var, correction=0)
+        self.softmax, self.log_softmax = mt.softmax, mt.log_softmax
+        self.cross_entropy, self.embedding = mt.nn.functional.cross_entropy, mt.nn.functional.embedding
+
+    def array(self, x: Array) -> Any:
+        return self.mt.tensor(x)
+
+    def numpy(self, x: Any) -> Array:
+        return x.detach().numpy()
+
+    def compile(self, function: Function) -> Function:
+        return self.mt.jit(function, backend=self.backend) if self.backend else function
+
+    def layer_norm(self, x: Any, weight: Any, bias: Any) -> Any:
+        return self.mt.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, EPS)
+
+    def rms_norm(self, x: Any, weight: Any) -> Any:
+        return self.mt.nn.functional.rms_norm(x, x.shape[-1:], weight, EPS)
+
+    def vjp(self, function: Function, primals: Sequence[Any], cotangent: Any) -> Any:
+        _, pullback = self.mt.vjp(partial(function, self), *primals)
+        return pullback(cotangent)
+
+    def value_and_grad(self, function: Function, x: Any, *rest: Any) -> Any:
+        return self.mt.value_and_grad(partial(function, self))(x, *rest)
+
+    def adam(self, parameters: list[Any], gradients: list[Any]) -> Callable[[], list[Any]]:
+        for p, g in zip(parameters, gradients, strict=True):
+            p.requires_grad_().grad = g
+        optimizer = self.mt.optim.Adam(parameters, RATE, (BETA1, BETA2), ADAM_EPS)
+        step = self.compile(optimizer.step)
+
+        def run() -> list[Any]:
+            step()
+            return parameters
+
+        return run
+
+
+# --- JAX --------------------------------------------------------------------------------------------------------------
+
+
+class JAX(Library):
+    """JAX on the CPU, every program under `jax.jit`, every result waited for."""
+
+    def __init__(self) -> None:
+        import jax
+        import jax.numpy as jnp
+
+        self.jax, self.jnp, self.version = jax, jnp, jax.__version__
+        self.exp, self.tanh, self.maximum = jnp.exp, jnp.tanh, jnp.maximum
+        self.sum, self.mean, self.var = jnp.sum, jnp.mean, jnp.var
+        self.softmax, self.log_softmax = jax.nn.softmax, jax.nn.log_softmax
+        self.wait, self.compile = jax.block_until_ready, jax.jit
+
+    def array(self, x: Array) -> Any:
+        return self.jnp.array(x, self.jnp.int32 if x.dtype == np.int64 else x.dtype)
+
+    def layer_norm(self, x: Any, weight: Any, bias: Any) -> Any:
+        centered = x - x.mean(-1, keepdims=True)
+        variance = (centered * centered).mean(-1, keepdims=True)
+        return centered * self.jax.lax.rsqrt(variance + EPS) * weight + bias
+
+    def rms_norm(self, x: Any, weight: Any) -> Any:
+        return x * self.jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + EPS) * weight
+
+    def cross_entropy(self, logits: Any, target: Any) -> Any:
+        chosen = self.jnp.take_along_axis(self.log_softmax(logits), target[:, None], axis=-1)
+        return -chosen.mean()
+
+    def embedding(self, indices: Any, table: Any) -> Any:
+        return table[indices]
+
+    def vjp(self, function: Function, primals: Sequence[Any], cotangent: Any) -> Any:
+        _, pullback = self.jax.vjp(partial(function, self), *primals)
+        return pullback(cotangent)
+
+    def value_and_grad(self, function: Function, x: Any, *rest: Any) -> Any:
+        return self.jax.value_and_grad(partial(function, self))(x, *rest)
+
+    def adam(self, parameters: list[Any], gradients: list[Any]) -> Callable[[], list[Any]]:
+        jnp = self.jnp
+
+        def update(state: Any, gradients: list[Any]) -> Any:
+            steps = state[0] + 1
+            rate, correction = RATE / (1 - BETA1**steps), jnp.sqrt(1 - BETA2**steps)
+            new: Any = (steps, [], [], [])
+            for p, m, s, g in zip(*state[1:], gradients, strict=True):
+                m = BETA1 * m + (1 - BETA1) * g
+                s = BETA2 * s + (1 - BETA2) * (g * g)
+                for values, value in zip(
+                    new[1:], (p - rate * m / (jnp.sqrt(s) / correction + ADAM_EPS), m, s), strict=True
+                ):
+                    values.append(value)
+            return new
+
+        step = self.jax.jit(update, donate_argnums=0)
+        zeros = [[jnp.zeros_like(p) for p in parameters] for _ in range(2)]
+        state: Any = (jnp.zeros(()), parameters, *zeros)
+
+        def run() -> list[Any]:
+            nonlocal state
+            state = step(state, gradients)
+            return state[1]
+
+        return run
+
+
+# --- PyTorch ----------------------------------------------------------------------------------------------------------
+
+
+class Torch(Library):
+    """PyTorch with as many threads as it likes, eager or under `torch.compile`."""
+
+    def __init__(self, compiled: bool = False) -> None:
+        import torch
+
+        self.torch, self.compiled, self.version = torch, compiled, torch.__version__
+        self.exp, self.tanh, self.maximum = torch.exp, torch.tanh, torch.maximum
+        self.sum, self.mean, self.var = torch.sum, torch.mean, partial(torch.var, correction=0)
+        self.softmax, self.log_softmax = torch.softmax, torch.log_softmax
+        self.cross_entropy, self.embedding = torch.nn.functional.cross_entropy, torch.nn.functional.embedding
+
+    def array(self, x: Array) -> Any:
+        return self.torch.tensor(x)
+
+    def numpy(self, x: Any) -> Array:
+        return x.detach().numpy()
+
+    def compile(self, function: Function) -> Function:
+        if not self.compiled:
+            return function
+        self.torch.compiler.reset()
+        return self.torch.compile(function, dynamic=False)
+
+    def layer_norm(self, x: Any, weight: Any, bias: Any) -> Any:
+        return self.torch.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, EPS)
+
+    def rms_norm(self, x: Any, weight: Any) -> Any:
+        return self.torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPS)
+
+    def vjp(self, function: Function, primals: Sequence[Any], cotangent: Any) -> Any:
+        _, pullback = self.torch.func.vjp(partial(function, self), *primals)
+        return pullback(cotangent)
+
+    def value_and_grad(self, function: Function, x: Any, *rest: Any) -> Any:
+        gradient, value = self.torch.func.grad_and_value(partial(function, self))(x, *rest)
+        return value, gradient
+
+    def adam(self, parameters: list[Any], gradients: list[Any]) -> Callable[[], list[Any]]:
+        for p, g in zip(parameters, gradients, strict=True):
+            p.requires_grad_().grad = g
+        optimizer = self.torch.optim.Adam(parameters, RATE, (BETA1, BETA2), ADAM_EPS)
+        step = self.compile(optimizer.step)
+
+        def run() -> list[Any]:
+            step()
+            return parameters
+
+        return run
+
+
+# --- numexpr ----------------------------------------------------------------------------------------------------------
+
+# A Python float in an expression would make numexpr compute in float64: constants are float32 variables.
+EXPRESSIONS: dict[str, tuple[str, dict[str, float]]] = {
+    "gelu": (
+        "half * x * (one + tanh(a * (x + b * x * x * x)))",
+        {"half": 0.5, "one": 1.0, "a": 0.7978845608028654, "b": 0.044715},
+    ),
+}
+
+
+class NumExpr(Library):
+    """numexpr, for the programs that are one expression: by name, with the argument `x`."""
+
+    def __init__(self) -> None:
+        import numexpr
+
+        self.numexpr, self.version = numexpr, numexpr.__version__
+
+    def supports(self, program: Function) -> bool:
+        return program.__name__ in EXPRESSIONS
+
+    def compile(self, function: Any) -> Function:
+        text, constants = EXPRESSIONS[function.func.__name__]
+        variables = {name: np.float32(value) for name, value in constants.items()}
+        return lambda x: self.numexpr.evaluate(text, {"x": x, **variables})

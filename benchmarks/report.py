@@ -1,0 +1,232 @@
+"""From measurements to statements: ratios and their spread, the table, and whether the project's bounds are kept."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from .cases import LARGE, Case
+from .contenders import BASELINE, ours
+from .run import Results
+from .worker import COPY
+
+# What the project promises, of the fused backend.
+GEOMETRIC_MEAN = 1.8  # times as fast as the baseline, at least
+WORST_CASE = 0.95  # the same, in every case
+SHARE_OF_COPY = 0.8  # of the copy bandwidth, in large cases of streaming kernels
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A median over the rounds, with the quartiles."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f}-{self.high:.2f})"
+
+
+def ratio(above: dict[int, float], below: dict[int, float]) -> Ratio | None:
+    """The ratio within each round: what slows a machine down for a while slows both."""
+    values = [above[number] / below[number] for number in sorted(above.keys() & below.keys())]
+    if not values:
+        return None
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive") if values[1:] else values * 3
+    return Ratio(median, low, high)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case: the median time of every contender that was timed, and what it means."""
+
+    case: Case
+    bytes: int
+    seconds: dict[str, float]
+    speedup: Ratio | None  # of ours over the baseline
+    share: float | None  # of the copy's bandwidth
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A promise and what became of it; `value` is None if it was not measured."""
+
+    text: str
+    value: float | None
+    kept: bool
+    missed_by: tuple[str, ...] = ()
+
+
+def rows(results: Results) -> list[Row]:
+    """One row per case."""
+    best = ours(results.contenders)
+    found = []
+    for case in results.cases:
+        timed = {name: results.entry(case.name, name).seconds for name in (*results.contenders, COPY)}
+        mine = timed.get(best or "", {})
+        share = ratio(timed[COPY], mine)
+        found.append(
+            Row(
+                case,
+                results.bytes[case.name],
+                {name: statistics.median(times.values()) for name, times in timed.items() if times},
+                ratio(timed.get(BASELINE, {}), mine),
+                share.median if share else None,
+            )
+        )
+    return found
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """Of positive numbers; None of none."""
+    return math.exp(statistics.fmean(map(math.log, values))) if values else None
+
+
+def first_calls(results: Results) -> dict[str, dict[str, float | None]]:
+    """For each contender, the sums of its first calls, in the cases where both it and the baseline were timed."""
+    sums = {}
+    for name in results.contenders:
+        entries = [results.entry(case.name, name) for case in results.cases]
+        others = [results.entry(case.name, BASELINE) for case in results.cases]
+        both = [(a, b) for a, b in zip(entries, others, strict=True) if a.first and (b.first or not b.seconds)]
+        cold, base = sum(a.first or 0 for a, _ in both), sum(b.first or 0 for _, b in both)
+        warm = sum(statistics.median(a.warm) for a, _ in both) if both and all(a.warm for a, _ in both) else None
+        sums[name] = {"cold": cold if both else None, "warm": warm, "baseline": base or None}
+    return sums
+
+
+def bounds(results: Results, table: Sequence[Row]) -> list[Bound]:
+    """The promises. One that could not be measured, for lack of a contender, is not kept."""
+    speedups = {row.case.name: row.speedup.median for row in table if row.speedup}
+    mean = geometric_mean(list(speedups.values()))
+    slow = tuple(f"{name} {value:.2f}" for name, value in speedups.items() if value < WORST_CASE)
+    calls = first_calls(results).get(ours(results.contenders) or "", {})
+    cold, base = calls.get("cold"), calls.get("baseline")
+    shares = {
+        row.case.name: row.share for row in table if row.case.streaming and row.bytes >= LARGE and row.share is not None
+    }
+    below = tuple(f"{name} {value:.2f}" for name, value in shares.items() if value < SHARE_OF_COPY)
+    failed = tuple(
+        f"{case.name}: {entry.failed}"
+        for case in results.cases
+        for entry in [results.entry(case.name, ours(results.contenders) or "")]
+        if entry.failed
+    )
+    return [
+        Bound(f"geometric mean at least {GEOMETRIC_MEAN} x {BASELINE}", mean, (mean or 0) >= GEOMETRIC_MEAN),
+        Bound(
+            f"no case below {WORST_CASE} x {BASELINE}",
+            min(speedups.values(), default=None), bool(speedups) and not slow, slow,
+        ),
+        Bound(
+            f"first calls take at most as long as {BASELINE}'s",
+            cold / base if cold and base else None, bool(cold and base and cold <= base),
+        ),
+        Bound(
+            f"cases of {LARGE // 10**6} MB and more at {SHARE_OF_COPY} of a copy's bandwidth, or more",
+            min(shares.values(), default=None), not below, below,
+        ),
+        Bound("every case is right", None, not failed, failed),
+    ]  # fmt: skip
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def duration(seconds: float | None) -> str:
+    """Three digits and a unit."""
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size or unit == "us":
+            value = seconds / size
+            return f"{value:.{0 if value >= 100 else 1 if value >= 10 else 2}f} {unit}"
+    raise AssertionError
+
+
+def table_text(results: Results, table: Sequence[Row]) -> str:
+    """The table: times, then what they say."""
+    best = ours(results.contenders)
+    width = max(len(row.case.name) for row in table) + 2
+    columns = [(name, max(10, len(name) + 2)) for name in results.contenders]
+    lines = []
+    head = f"{'':{width}}{'MB':>6}" + "".join(f"{name:>{size}}" for name, size in columns)
+    if best and BASELINE in results.contenders:
+        head += f"{f'{BASELINE} / {best}':>22}"
+    lines.append(head + f"{'of a copy':>11}")
+    group = ""
+    for row in table:
+        if row.case.group != group:
+            group = row.case.group
+            lines.append(group)
+        cells = "".join(f"{_cell(results, row, name):>{size}}" for name, size in columns)
+        line = f"  {row.case.name:{width - 2}}{row.bytes / 1e6:6.1f}{cells}"
+        if best and BASELINE in results.contenders:
+            line += f"{row.speedup or '-'!s:>22}"
+        lines.append(line + (f"{row.share:>11.2f}" if row.share else ""))
+    return "\n".join(lines)
+
+
+def _cell(results: Results, row: Row, name: str) -> str:
+    if name in row.seconds:
+        return duration(row.seconds[name])
+    return "failed" if results.entry(row.case.name, name).failed else "-"
+
+
+def summary_text(results: Results, table: Sequence[Row]) -> str:
+    """First calls, failures, and the bounds."""
+    lines = [f"first calls, all cases together ({BASELINE}'s of the same cases in brackets)"]
+    for name, sums in first_calls(results).items():
+        cold, warm, base = sums["cold"], sums["warm"], sums["baseline"]
+        lines.append(f"  {name:14}{duration(cold):>9} ({duration(base)}){f', warm {duration(warm)}' if warm else ''}")
+    for (case, name), entry in results.entries.items():
+        if entry.failed:
+            lines.append(f"not timed: {name} in {case}: {entry.failed}")
+    best = ours(results.contenders)
+    if best and BASELINE in results.contenders:
+        lines.append(f"{best} against the bounds")
+        for bound in bounds(results, table):
+            value = "" if bound.value is None else f": {bound.value:.2f}"
+            lines.append(f"  {'kept  ' if bound.kept else 'MISSED'}  {bound.text}{value}")
+            lines += [f"            {name}" for name in bound.missed_by]
+    return "\n".join(lines)
+
+
+def copy_bandwidth(results: Results, table: Sequence[Row]) -> float | None:
+    """Bytes per second of the largest copy, read and written."""
+    copied = [(row.bytes, row.seconds[COPY]) for row in table if COPY in row.seconds]
+    return max(copied)[0] / max(copied)[1] if copied else None
+
+
+def as_json(results: Results, table: Sequence[Row], machine: dict[str, object], **options: Any) -> dict[str, Any]:
+    """Everything, for programs."""
+    return {
+        "machine": machine,
+        "versions": results.versions,
+        "options": options,
+        "copy_bytes_per_second": copy_bandwidth(results, table),
+        "start_seconds": results.starts,
+        "cases": {
+            row.case.name: {
+                "group": row.case.group,
+                "shape": row.case.shape,
+                "bytes": row.bytes,
+                "streaming": row.case.streaming,
+                "speedup": asdict(row.speedup) if row.speedup else None,
+                "share_of_copy": row.share,
+                "contenders": {
+                    name: {**asdict(entry), "seconds": list(entry.seconds.values()), "median": row.seconds.get(name)}
+                    for (case, name), entry in results.entries.items()
+                    if case == row.case.name
+                },
+            }
+            for row in table
+        },
+        "first_calls": first_calls(results),
+        "geometric_mean": geometric_mean([row.speedup.median for row in table if row.speedup]),
+        "bounds": [asdict(bound) for bound in bounds(results, table)],
+    }

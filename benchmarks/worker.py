@@ -1,0 +1,140 @@
+"""One contender in a process of its own: reads requests, one JSON object a line, and answers each with another.
+
+The first line it writes says that it is ready. A request names a case, the files of its inputs and (if results are to
+be compared) of its reference, and for how long to measure.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import pickle
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cases import CASES, distance, flat
+from .contenders import CONTENDERS
+from .libraries import Library
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+COPY = "copy"  # not a contender: copies as many bytes as a case must move
+FEWEST_CALLS = 3
+BATCH = 0.002  # seconds that one reading of the clock should cover
+
+
+def typical_seconds(call: Callable[[], Any], wait: Callable[[Any], None], seconds: float) -> float:
+    """The median time of a call, over at least so many seconds and `FEWEST_CALLS`; results are dropped at once."""
+
+    def batch(number: int) -> float:
+        start = time.perf_counter()
+        for _ in range(number):
+            wait(call())
+        return (time.perf_counter() - start) / number
+
+    gc.collect()
+    gc.disable()
+    try:
+        once = min(batch(1), batch(1))  # the first warms up
+        number = max(1, int(BATCH / once))
+        count = max(FEWEST_CALLS, math.ceil(seconds / (number * once)))
+        return statistics.median(batch(number) for _ in range(count))
+    finally:
+        gc.enable()
+
+
+def load(path: str) -> Any:
+    """What the parent process wrote."""
+    return pickle.loads(Path(path).read_bytes())
+
+
+def measure(library: Library, request: Request) -> Answer:
+    """First call, comparison, and time of one case."""
+    case = {case.name: case for case in CASES}[request["case"]]
+    if not library.supports(case.program):
+        return {"skipped": True}
+    call = case.prepare(library, load(request["inputs"]))
+    start = time.perf_counter()
+    result = call()
+    library.wait(result)
+    answer: Answer = {"first": time.perf_counter() - start}
+    if request["reference"]:
+        reference = load(request["reference"])
+        results = [library.numpy(each) for each in flat(result)]
+        answer["error"] = max(distance(a, b) for a, b in zip(results, reference, strict=True))
+        if not answer["error"] <= case.tolerance:
+            return {"failed": f"wrong by {answer['error']:.1e}, more than {case.tolerance:.0e}"}
+    del result
+    if request["seconds"]:
+        answer["seconds"] = typical_seconds(call, library.wait, request["seconds"])
+    return answer
+
+
+def copy_measure() -> Callable[[Request], Answer]:
+    """The time of a copy, by one thread or by all cores, whichever is faster; half of the bytes are read."""
+    threads = os.cpu_count() or 1
+    pool = ThreadPoolExecutor(threads)
+
+    def answer(request: Request) -> Answer:
+        source = np.ones(request["bytes"] // 8, np.float32)
+        target = np.zeros_like(source)
+        parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+
+        def together() -> None:
+            list(pool.map(lambda part: np.copyto(*part), parts))
+
+        def alone() -> None:
+            np.copyto(target, source)
+
+        return {"seconds": min(typical_seconds(call, lambda _: None, request["seconds"]) for call in (alone, together))}
+
+    return answer
+
+
+def ready(name: str) -> tuple[Callable[[Request], Answer], Answer]:
+    """What answers requests, warmed up, and what to say about it."""
+    start = time.perf_counter()
+    if name == COPY:
+        return copy_measure(), {"version": "", "start": time.perf_counter() - start}
+    library = CONTENDERS[name].make()
+    if library.supports(_warm_up):
+        function = library.compile(_warm_up)
+        library.wait(function(library.array(np.ones(16, np.float32))))
+    start = time.perf_counter() - start  # with the import, and what the first compilation of a process costs
+    return lambda request: measure(library, request), {"version": library.version, "start": start}
+
+
+def _warm_up(x: Any) -> Any:
+    return x + 1
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints is not an answer
+
+    def say(answer: Answer) -> None:
+        print(json.dumps(answer), file=answers, flush=True)
+
+    answer, about = ready(sys.argv[1])
+    say(about)
+    for line in sys.stdin:
+        try:
+            say(answer(json.loads(line)))
+        except Exception as error:  # of any kind: it is told, and the next case may well work
+            say({"failed": f"{type(error).__name__}: {error}".splitlines()[0]})
+        gc.collect()
+
+
+if __name__ == "__main__":
+    main()

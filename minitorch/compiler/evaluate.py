@@ -1,0 +1,111 @@
+"""Loop IR run by Python, element by element: slow, obvious, and what every other way out is compared with."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..ir import PRIMITIVES
+from .index import Index, Looked, Quotient, Remainder, Variable
+from .loops import (
+    Accumulate,
+    Apply,
+    Choose,
+    Expression,
+    Inside,
+    Keep,
+    Load,
+    LoopKernel,
+    Nest,
+    Number,
+    Position,
+    Scratch,
+    Store,
+    Total,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+class _Row:
+    """The state of one row: loop variables, accumulators, scratch rows."""
+
+    def __init__(self, buffers: Sequence[Array], scratch: list[Array]) -> None:
+        self.buffers = buffers
+        self.scratch = scratch
+        self.places: dict[Variable, int] = {}
+        self.totals: dict[int, Any] = {}
+
+    def index(self, index: Index) -> int:
+        total = index.constant
+        for atom, factor in index.terms:
+            if isinstance(atom, Variable):
+                total += factor * self.places[atom]
+            elif isinstance(atom, Looked):
+                place = int(self.value(atom.value))
+                if not -atom.extent <= place < atom.extent:
+                    raise IndexError(f"index {place} is out of bounds for a dimension of {atom.extent}")
+                total += factor * (place + atom.extent if place < 0 else place)
+            elif isinstance(atom, Quotient):
+                total += factor * (self.index(atom.index) // atom.divisor)
+            elif isinstance(atom, Remainder):
+                total += factor * (self.index(atom.index) % atom.divisor)
+        return total
+
+    def holds(self, inside: Inside) -> bool:
+        return all(low <= self.index(index) < high for low, index, high in inside.bounds)
+
+    def value(self, expression: Expression) -> Any:
+        match expression:
+            case Number():
+                return np.asarray(expression.value, expression.dtype.numpy)[()]
+            case Load():
+                return self.buffers[expression.buffer][self.index(expression.index)]
+            case Position():
+                return np.asarray(self.index(expression.index), expression.dtype.numpy)[()]
+            case Choose():
+                return self.value(expression.here if self.holds(expression.inside) else expression.elsewhere)
+            case Total():
+                return self.totals[expression.slot]
+            case Scratch():
+                return self.scratch[expression.slot][self.index(expression.index)]
+            case Apply():
+                arguments = [np.asarray(self.value(part)) for part in expression.arguments]
+                params = {"dtype": expression.dtype} if expression.primitive in ("cast", "bitcast") else {}
+                return np.asarray(PRIMITIVES[expression.primitive].evaluate(*arguments, **params))[()]
+        raise TypeError(f"{type(expression).__name__} is not an expression")
+
+
+_COMBINE = {"reduce_sum": np.add, "reduce_max": np.maximum, "reduce_prod": np.multiply}
+
+
+def run(kernel: LoopKernel, buffers: Sequence[Array]) -> None:
+    """Run a kernel on flat arrays, one per buffer."""
+    with np.errstate(all="ignore"):
+        for nest in kernel.nests:
+            _run_nest(nest, buffers)
+
+
+def _run_nest(nest: Nest, buffers: Sequence[Array]) -> None:
+    scratch = [np.empty(length, dtype.numpy) for length, dtype in nest.scratch]
+    row = _Row(buffers, scratch)
+    for place in itertools.product(*(range(variable.extent) for variable in nest.rows)):
+        row.places = dict(zip(nest.rows, place, strict=True))
+        row.totals = {}
+        for loop in nest.loops:
+            for column in itertools.product(*(range(variable.extent) for variable in loop.columns)):
+                row.places |= dict(zip(loop.columns, column, strict=True))
+                for statement in loop.statements:
+                    value = row.value(statement.value)
+                    match statement:
+                        case Accumulate():
+                            known = row.totals.get(statement.slot)
+                            combine = _COMBINE[statement.reduction]
+                            row.totals[statement.slot] = value if known is None else combine(known, value)
+                        case Store():
+                            row.buffers[statement.buffer][row.index(statement.index)] = value
+                        case Keep():
+                            scratch[statement.slot][row.index(statement.index)] = value

@@ -1,0 +1,294 @@
+"""The machine: what the host is, LLVM assembly in, machine code out, and machine code as functions that Python can
+call.
+
+It knows nothing about graphs or kernels: text goes in, addresses come out. The disk cache stands between `compile_ir`
+and `load` (see `minitorch.compiler.cache`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import re
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+# --- what the host is -------------------------------------------------------------------------------------------------
+
+# A feature, the bytes of the vector registers that come with it, and their number; the first row that the host has
+# counts. Where registers are of no fixed size (SVE) or LLVM reports no features, 16 bytes are always there.
+VECTORS: tuple[tuple[str, int, int], ...] = (
+    ("avx512f", 64, 32),  # x86
+    ("zvl512b", 64, 32),  # RISC-V
+    ("avx2", 32, 16),
+    ("lasx", 32, 32),  # LoongArch
+    ("zvl256b", 32, 32),
+    ("sse2", 16, 16),
+    ("", 16, 32),  # NEON, VSX, and whatever else
+)
+
+CACHE_DEFAULTS = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # bytes, where the system does not say
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Host:
+    """What code is made for.
+
+    Attributes:
+        triple: LLVM's name of the architecture and the system.
+        cpu: LLVM's name of the processor.
+        features: LLVM's list of what it can do and cannot do, ``"+avx2,-sse4a,..."``.
+        vector_bytes: bytes of one vector register.
+        vector_registers: how many there are.
+        fma: whether a fused multiply-add is an instruction (where it is not, `llvm.fma` is a slow call).
+        caches: bytes of the data caches of level 1, 2 and 3.
+        cores: how many cores this process may use.
+    """
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    vector_registers: int
+    fma: bool
+    caches: tuple[int, int, int]
+    cores: int
+
+    def lanes(self, itemsize: int) -> int:
+        """Elements of that many bytes in one vector register."""
+        return max(1, self.vector_bytes // itemsize)
+
+
+@cache
+def host() -> Host:
+    """The machine that this process runs on.
+
+    Example:
+        >>> host().lanes(itemsize=4) in (4, 8, 16)
+        True
+    """
+    features = llvm.get_host_cpu_features()
+    triple = llvm.get_default_triple()
+    x86 = triple.split("-")[0] in ("x86_64", "i386", "i686", "amd64")
+    _, size, count = next(row for row in VECTORS if not row[0] or features.get(row[0]))
+    return Host(
+        triple=triple,
+        cpu=llvm.get_host_cpu_name(),
+        features=features.flatten(),
+        vector_bytes=size,
+        vector_registers=count,
+        fma=bool(features.get("fma", not x86)),
+        caches=cache_sizes(Path("/sys/devices/system/cpu/cpu0/cache")),
+        cores=usable_cores(Path("/sys/fs/cgroup/cpu.max")),
+    )
+
+
+def cache_sizes(folder: Path) -> tuple[int, int, int]:
+    """Bytes of the data caches of level 1, 2 and 3, as Linux lists them in `folder`; defaults for those it does not."""
+    sizes = dict(CACHE_DEFAULTS)
+    for index in folder.glob("index*"):
+        try:
+            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
+        except OSError:
+            continue
+        match = re.fullmatch(r"(\d+)([KMG]?)", size)
+        if kind != "Instruction" and match and level in "123" and int(match[1]):
+            sizes[int(level)] = int(match[1]) * UNITS[match[2]]
+    return sizes[1], sizes[2], sizes[3]
+
+
+def usable_cores(quota: Path) -> int:
+    """How many cores this process may use: those it may run on, no more than a container's quota pays for."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        budget, period = quota.read_text().split()
+        return max(1, min(cores, ceil(int(budget) / int(period))))
+    except (OSError, ValueError):  # no such file, or "max"
+        return cores
+
+
+# --- text to machine code ---------------------------------------------------------------------------------------------
+
+# level -> (LLVM's pass pipeline, or None for no passes at all; effort of the code generator)
+LEVELS: dict[int, tuple[int | None, int]] = {0: (None, 1), 1: (1, 1), 2: (2, 2), 3: (3, 3)}
+
+# llvmlite's linker for Windows is the older one, which wants code that can be far from what it refers to. Everywhere
+# else code and constants are loaded as one piece, so constants can be operands.
+JIT_LINK = sys.platform != "win32"
+CODE_MODEL = {"reloc": "pic", "codemodel": "small"} if JIT_LINK else {"codemodel": "jitdefault"}
+
+
+def _target_machine(effort: int) -> Any:
+    _initialize()
+    machine, target = host(), llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=effort, jit=not JIT_LINK, **CODE_MODEL
+    )
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+# Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation.
+_machines: dict[int, deque[Any]] = {effort: deque() for _, effort in LEVELS.values()}
+
+
+@contextmanager
+def _borrow(effort: int) -> Iterator[Any]:
+    try:
+        machine = _machines[effort].pop()
+    except IndexError:
+        machine = _target_machine(effort)
+    yield machine
+    _machines[effort].append(machine)  # one that raised is not used again
+
+
+@contextmanager
+def _module(text: str, level: int) -> Iterator[tuple[Any, Any]]:
+    """The verified module and a target machine, in a context of their own, which ends with them.
+
+    LLVM's contexts never forget a type or a constant, so one that lives as long as the process would grow for ever.
+    """
+    passes, effort = LEVELS[level]
+    with _borrow(effort) as machine, llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        module.verify()  # before anything else: a pass that meets an ill-typed call ends the process
+        if passes is not None:
+            options = llvm.create_pipeline_tuning_options(passes)
+            options.loop_vectorization = options.slp_vectorization = passes > 1
+            builder = llvm.create_pass_builder(machine, options)
+            builder.getModulePassManager().run(module, builder)
+        yield module, machine
+
+
+@cache
+def _code_generator() -> Callable[..., Any]:
+    """LLVM's code generator, without the lock that llvmlite puts round every call.
+
+    The lock is for contexts that threads share. Here every compilation has a context and a target machine of its own,
+    which is all that LLVM asks for; without the lock, two threads compile two kernels in the time of one.
+    """
+    locked = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    function = ctypes.CDLL(llvm.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function
+
+
+def compile_ir(text: str, level: int = 0) -> bytes:
+    """Object code for the host.
+
+    Args:
+        text: a module in LLVM's assembly language.
+        level: a row of `LEVELS`: 0 for text that is already the code we want, up to 3 for LLVM's whole pipeline.
+
+    Raises:
+        RuntimeError: if the text does not parse or is not well-formed; the message is LLVM's.
+    """
+    with _module(text, level) as (module, machine), llvm.ffi.OutputString() as error:
+        buffer = _code_generator()(machine, module, 1, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+        try:
+            library = llvm.ffi.lib
+            return ctypes.string_at(library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer))
+        finally:
+            library.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def compile_all(texts: Sequence[str], level: int = 0) -> list[bytes]:
+    """`compile_ir` of each text, on as many threads as there are cores."""
+    if len(texts) < 2 or host().cores < 2:
+        return [compile_ir(text, level) for text in texts]
+    with ThreadPoolExecutor(min(host().cores, len(texts)), "minitorch-compile") as executor:
+        return list(executor.map(compile_ir, texts, itertools.repeat(level)))
+
+
+def optimised(text: str, level: int = 0) -> str:
+    """The module after LLVM's passes of that level."""
+    with _module(text, level) as (module, _):
+        return str(module)
+
+
+def assembly(text: str, level: int = 0) -> str:
+    """The host's assembly language for a module, as a listing to read."""
+    with _module(text, level) as (module, machine):
+        return str(machine.emit_assembly(module))
+
+
+# --- machine code to functions ----------------------------------------------------------------------------------------
+
+# What every kernel is: void (i8** buffers, i64 begin, i64 end). ctypes releases the interpreter's lock during the call.
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+@cache
+def _linker_target() -> Any:
+    """For the linker, which wants to know the architecture only; naming no features saves most of its time."""
+    _initialize()
+    return llvm.Target.from_default_triple().create_target_machine(**CODE_MODEL)
+
+
+def _linkers() -> Iterator[tuple[Any, str]]:
+    """A linker for each library, and the library's name in it.
+
+    A linker takes 140 KB and 0.2 ms, so libraries share one; it keeps 9 KB of every library it ever had, so not
+    too many do. It ends with the last of them.
+    """
+    while True:
+        linker = llvm.create_lljit_compiler(_linker_target(), use_jit_link=JIT_LINK, suppress_errors=True)
+        for number in range(32):
+            yield linker, f"minitorch.{number}"
+
+
+_next_linker, _one_at_a_time = _linkers(), threading.Lock()
+
+
+class Library:
+    """Loaded object code. It stays in memory as long as the library or one of its functions is referenced."""
+
+    def __init__(self, machine_code: bytes, names: Iterable[str]) -> None:
+        with _one_at_a_time:
+            linker, own_name = next(_next_linker)
+        builder = llvm.JITLibraryBuilder().add_object_img(machine_code).add_current_process()
+        for name in names:
+            builder.export_symbol(name)
+        self._code = builder.link(linker, own_name)  # holds on to the linker
+
+    def address(self, name: str) -> int:
+        """The address of one of the functions, good for as long as the library lives."""
+        return int(self._code[name])
+
+    def function(self, name: str, prototype: Any = KERNEL) -> Any:
+        """One of the functions as a ctypes object, which keeps the library alive."""
+        function = prototype(self.address(name))
+        function.library, function.address = self, self.address(name)
+        return function
+
+
+def load(machine_code: bytes, *names: str) -> Library:
+    """The named functions of some object code, ready to be called.
+
+    Raises:
+        RuntimeError: if this is no object code for the host, has no such function, or calls one that does not exist.
+
+    Example:
+        >>> library = load(compile_ir("define i32 @twice(i32 %x) { %y = shl i32 %x, 1  ret i32 %y }"), "twice")
+        >>> library.function("twice", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32))(21)
+        42
+    """
+    return Library(machine_code, names)

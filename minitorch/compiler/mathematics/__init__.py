@@ -1,0 +1,71 @@
+"""The functions of mathematics as LLVM instructions, for the types float and double and vectors of them.
+
+`FUNCTIONS` maps the name of a primitive to a function that emits it. Those that LLVM has an instruction for call it;
+the others are polynomials in branch-free arithmetic, so that they run in every lane of a vector register. They are
+within 3 units in the last place of the exact result (`ERRORS` has the figure of each), over all numbers, with the
+NaN, infinities, signed zeros and gradual underflow of C and NumPy. The one exception: sin and cos of float64 beyond
+2**46 are NaN (see `trigonometry`).
+
+float16 and bfloat16 are computed in float32 by whoever emits the loop; nothing here knows loops or kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .error_function import erf
+from .exponential import exp, expm1, log, log1p, power, tanh
+from .trigonometry import atan2, cos, sin
+from .values import Value, call_intrinsic
+
+Emit = Callable[..., Any]  # (builder, *operands) -> value, all of llvmlite, operands and value of one type
+
+
+def _formula(function: Callable[..., Value]) -> Emit:
+    def emit(builder: Any, *operands: Any) -> Any:
+        return function(*(Value(builder, operand) for operand in operands)).ir
+
+    return emit
+
+
+def _instruction(name: str) -> Emit:
+    def emit(builder: Any, *operands: Any) -> Any:
+        return call_intrinsic(builder, name, *operands)
+
+    return emit
+
+
+FORMULAS: dict[str, Callable[..., Value]] = {
+    "exp": exp,
+    "expm1": expm1,
+    "log": log,
+    "log1p": log1p,
+    "pow": power,
+    "tanh": tanh,
+    "erf": erf,
+    "sin": sin,
+    "cos": cos,
+    "atan2": atan2,
+}
+# The primitive and LLVM's name for it.
+INSTRUCTIONS = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor", "trunc": "trunc", "maximum": "maximum"}
+
+# The largest error in units in the last place, over all float32 and float64; 0.5 is what rounding alone makes.
+ERRORS: dict[str, float] = {
+    "exp": 1.25,
+    "expm1": 2.25,
+    "log": 1.0,
+    "log1p": 1.0,
+    "pow": 1.5,
+    "tanh": 3.0,
+    "erf": 2.0,
+    "sin": 2.0,
+    "cos": 2.0,
+    "atan2": 2.5,
+}
+
+FUNCTIONS: dict[str, Emit] = {
+    **{name: _formula(function) for name, function in FORMULAS.items()},
+    **{name: _instruction(intrinsic) for name, intrinsic in INSTRUCTIONS.items()},
+}

@@ -1,0 +1,91 @@
+"""Which values of a graph get a place of their own, and which are computed wherever they are needed.
+
+A *root* is stored: in memory, in an accumulator, or in a scratch row of the kernel that makes it. Everything else is
+recomputed by each reader, which costs arithmetic and saves memory traffic. The rules are few, and each is a reason
+that the ledger can print.
+"""
+
+from __future__ import annotations
+
+from ..graph import Graph
+from ..ir import INPUT, Node
+from ..primitives import Literal
+from .instructions import has_instructions
+from .lower import POINTWISE, can_lower
+
+# Operations that cost far more than reading a number that is already there.
+HEAVY = frozenset(
+    "exp expm1 log log1p sin cos tanh erf pow atan2 sqrt div remainder floor_divide random_bits".split()  # noqa: SIM905
+)
+MOST_OPERATIONS = 48  # in one expression
+
+OUTPUT = "it is an output"
+REDUCTION = "it is the result of a reduction"
+CALL = "it is made by a library call"
+OPERAND = "a library call reads it from memory"
+SHARED = "it is expensive and read more than once"
+REPEATED = "it is expensive and each element is read repeatedly"
+LONG = "the expression grew too long"
+
+
+def is_stored_already(node: Node) -> bool:
+    """Whether a value is in memory before anything runs: an input, or an array constant."""
+    return node.primitive is INPUT or isinstance(node.params.get("value"), Literal)
+
+
+def is_call(node: Node) -> bool:
+    """Whether a node is run by NumPy as it stands, and not by generated loops."""
+    if node.primitive.kind in POINTWISE:
+        return not has_instructions(node)
+    return not can_lower(node) and node.primitive.kind != "reduction"
+
+
+def base_of(node: Node) -> Node:
+    """What a chain of views is a view of."""
+    while node.primitive.is_view:
+        node = node.inputs[0]
+    return node
+
+
+def find_roots(graph: Graph) -> dict[Node, str]:
+    """The roots in program order, each with the reason why it is one."""
+    users = graph.users()
+    wanted: dict[Node, str] = {}
+    for node in graph.outputs:
+        if not is_stored_already(node):
+            wanted[node] = OUTPUT
+    for node in graph.nodes:
+        if is_call(node):
+            wanted.setdefault(node, CALL)
+            for operand in node.inputs:
+                base = base_of(operand)
+                if not is_stored_already(base):
+                    wanted.setdefault(base, OPERAND)
+        elif node.primitive.kind == "reduction":
+            wanted.setdefault(node, REDUCTION)
+    roots: dict[Node, str] = {}
+    weight: dict[Node, int] = {}
+    heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
+    for node in graph.nodes:
+        inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
+        own = int(node.primitive.kind in POINTWISE)
+        weight[node] = own + sum(weight[operand] for operand in inside)
+        again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
+        heavy[node] = node if node.primitive.name in HEAVY else again
+        if again is not None and _repeats(node) and again not in roots:
+            roots[again] = REPEATED
+            heavy[node] = None
+        reason = wanted.get(node)
+        if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
+            reason = SHARED
+        if reason is None and weight[node] > MOST_OPERATIONS:
+            reason = LONG
+        if reason is not None:
+            roots[node] = reason
+            heavy[node], weight[node] = None, 0
+    return {node: roots[node] for node in graph.nodes if node in roots}
+
+
+def _repeats(node: Node) -> bool:
+    """Whether elements of a node's first operand appear more than once in it."""
+    return node.primitive.name in ("expand", "unfold", "gather") and node.spec.size > node.inputs[0].spec.size

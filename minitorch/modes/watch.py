@@ -1,0 +1,91 @@
+"""What a graph bakes in of the world outside, and how to notice that it has changed: `Watch`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..nn import Module
+from ..optim import Optimizer
+from ..tensor import Tensor
+from ..tree import flatten, unflatten
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None))  # compared by value
+OBJECTS = (Tensor, Module, Optimizer, np.ndarray)  # compared by identity: what they hold is an input of the graph
+CONTAINERS = (list, tuple, dict)  # compared item by item
+SIMPLE = (*PLAIN, *CONTAINERS)
+
+_MOST_ITEMS = 256  # of a container, few enough to compare at every call
+
+
+def can_be_watched(value: Any) -> bool:
+    """Whether a graph can bake a value in, and a change of it can be noticed."""
+    if isinstance(value, (*PLAIN, *OBJECTS)):
+        return True
+    if type(value) not in CONTAINERS:
+        return False
+    leaves, _ = flatten(value)
+    return len(leaves) <= _MOST_ITEMS and all(isinstance(leaf, (*PLAIN, *OBJECTS)) for leaf in leaves)
+
+
+def snapshot(value: Any) -> Any:
+    """A value as it is now: a container is copied, its items are not."""
+    if type(value) not in CONTAINERS:
+        return value
+    leaves, structure = flatten(value)
+    return unflatten(structure, leaves)
+
+
+def _same(a: Any, b: Any) -> bool:
+    (mine, structure), (theirs, other) = flatten(a), flatten(b)
+    return structure == other and all(
+        x is y or (type(x) is type(y) and type(x) in PLAIN and bool(x == y)) for x, y in zip(mine, theirs, strict=True)
+    )
+
+
+class Watch:
+    """Something from outside that a graph bakes in: what it was, and how to look at it again."""
+
+    __slots__ = ("expected", "look", "name")
+
+    def __init__(self, variable: str, look: Callable[[], Any], expected: Any) -> None:
+        self.name = variable
+        self.look = look
+        self.expected = expected
+
+    def holds(self) -> bool:
+        """Whether it is still what it was."""
+        now, expected = self.look(), self.expected
+        if now is expected:
+            return True
+        kind = type(now)
+        if kind is not type(expected):
+            return False
+        return bool(now == expected) if kind in PLAIN else kind in CONTAINERS and _same(now, expected)
+
+    def settle(self) -> None:
+        """Take what is there now for what it was."""
+        self.expected = snapshot(self.look())
+
+    def change(self) -> str:
+        """What has changed, in words."""
+        now = self.look()
+        if type(now) in SIMPLE and type(self.expected) in SIMPLE:
+            return f"was {self.expected!r:.40} when it was traced and is {now!r:.40} now"
+        return f"is another {type(now).__name__} now than when it was traced"
+
+    def remedy(self) -> str:
+        """How to let it change without another trace."""
+        if isinstance(self.expected, Tensor):
+            return f"write into the tensor, {self.name}.copy_(...), or pass it as an argument"
+        if type(self.expected) in (int, float):
+            return (
+                f"keep it in a tensor, {self.name} = mt.tensor({self.expected!r}), whose value is read at every run, "
+                f"and change that in place, {self.name}.fill_(...)"
+            )
+        return "pass it as an argument"
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.change()}"

@@ -1,0 +1,73 @@
+"""Index algebra: simplified expressions have the values of the unsimplified ones."""
+
+from __future__ import annotations
+
+import math
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from minitorch.compiler.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
+
+SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple)
+
+
+def value(index: Index, places: dict[Variable, int]) -> int:
+    total = index.constant
+    for atom, factor in index.terms:
+        if isinstance(atom, Variable):
+            total += factor * places[atom]
+        elif isinstance(atom, Quotient):
+            total += factor * (value(atom.index, places) // atom.divisor)
+        elif isinstance(atom, Remainder):
+            total += factor * (value(atom.index, places) % atom.divisor)
+    return total
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> tuple[Index, int, dict[Variable, int]]:
+    """An expression, the number it should be, and the variables' values."""
+    places: dict[Variable, int] = {}
+    index, number = Index((), draw(st.integers(-5, 5))), 0
+    number = index.constant
+    for name in "ijk":
+        extent = draw(st.integers(2, 7))
+        at = variable(name, extent)
+        place = draw(st.integers(0, extent - 1))
+        places[Variable(name, extent)] = place
+        factor = draw(st.integers(-4, 12))
+        index, number = index + at * factor, number + place * factor
+        operation, divisor = draw(st.sampled_from(["none", "quotient", "remainder"])), draw(st.integers(1, 8))
+        if operation == "quotient":
+            index, number = index // divisor, number // divisor
+        elif operation == "remainder":
+            index, number = index % divisor, number % divisor
+    return index, number, places
+
+
+@given(expressions())
+def test_simplification_keeps_the_value(drawn: tuple[Index, int, dict[Variable, int]]) -> None:
+    index, number, places = drawn
+    assert value(index, places) == number
+    low, high = index.bounds
+    assert low <= number <= high
+
+
+@given(SHAPES)
+def test_unravelling_undoes_linearising(shape: tuple[int, ...]) -> None:
+    at = tuple(variable(f"d{number}", length) for number, length in enumerate(shape))
+    assert unravelled(linear(at, shape), shape) == at
+
+
+@given(SHAPES)
+def test_one_variable_through_all_dimensions_costs_no_division(shape: tuple[int, ...]) -> None:
+    position = variable("p", math.prod(shape))
+    assert linear(unravelled(position, shape), shape) == position
+
+
+def test_what_a_reshape_leaves_over() -> None:
+    i, j = variable("i", 4), variable("j", 10)
+    assert str((i * 10 + j) // 5) == "2*i + (j) // 5"
+    assert (i * 10 + j) // 10 == i
+    assert (i * 10 + j) % 10 == j
+    assert ((i * 10 + j) // 5) // 2 == i

@@ -1,0 +1,466 @@
+"""In-place writes: PyTorch's aliasing in eager mode, and the same program with the same results in every other mode."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import minitorch as mt
+from minitorch.errors import AutogradError, DTypeError, MinitorchError, ShapeError, TracingError
+
+# Aliasing, as PyTorch -----------------------------------------------------------------------------
+
+
+def fresh(*shape):
+    """A tensor of 0, 1, 2, ..."""
+    return mt.arange(float(np.prod(shape, dtype=int))).reshape(*shape).clone()
+
+
+VIEWS = {
+    "select": lambda x: x[1],
+    "slice": lambda x: x[:, 1:3],
+    "step": lambda x: x[::2],
+    "transpose": lambda x: x.T,
+    "permute": lambda x: x.permute(1, 0),
+    "reshape": lambda x: x.reshape(4, 3),
+    "flatten": lambda x: x.flatten(),
+    "view": lambda x: x.view(2, 6),
+    "unsqueeze": lambda x: x.unsqueeze(1),
+    "narrow": lambda x: x.narrow(1, 1, 2),
+    "chunk": lambda x: x.chunk(2, dim=1)[1],
+    "unbind": lambda x: x.unbind(0)[2],
+    "diagonal of a view": lambda x: x[1:][:, :2].T[0],
+    "detach": lambda x: x.detach(),
+    "ellipsis": lambda x: x[..., 0],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_write_to_a_view_is_a_write_to_its_base_and_the_other_way_round(name):
+    x = fresh(3, 4)
+    view, expected = VIEWS[name](x), np.arange(12.0, dtype="f").reshape(3, 4)
+    view.mul_(10)
+    assert (x.numpy() != expected).sum() == np.count_nonzero(view.numpy()), "exactly the view's elements have changed"
+    x.zero_()
+    assert not view.numpy().any()
+
+
+COPIES = {
+    "clone": lambda x: x.clone(),
+    "arithmetic": lambda x: x * 1,
+    "integer array": lambda x: x[mt.tensor([0, 2])],
+    "mask": lambda x: x[x > 2],
+    "flip": lambda x: x.flip(0),
+    "reshape that cannot be a view": lambda x: x.T.reshape(12),
+    "cat": lambda x: mt.cat([x]),
+    "to another type and back": lambda x: x.double().float(),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_write_to_a_copy_leaves_the_original_alone(name):
+    x = fresh(3, 4)
+    COPIES[name](x).add_(100)
+    np.testing.assert_array_equal(x.numpy(), np.arange(12.0).reshape(3, 4))
+
+
+def test_item_assignment_writes_everywhere_an_index_reaches():
+    x = mt.zeros(3, 4)
+    x[0] = 1
+    x[:, 1] = mt.tensor([2.0, 3.0, 4.0])
+    x[1:, 2:][0, 1] = 5
+    x[mt.tensor([2, 2]), mt.tensor([0, 2])] = 7
+    x[x == 1] = 9
+    np.testing.assert_array_equal(x.numpy(), [[9, 2, 9, 9], [0, 3, 0, 5], [7, 4, 7, 0]])
+
+
+def test_in_place_operators_and_methods_return_the_tensor_itself():
+    x = alias = mt.tensor([6.0, 4.0])
+    x += 2
+    x *= mt.tensor([2.0, 3.0])
+    x -= 1
+    x /= 2
+    assert x is alias and x.tolist() == [7.5, 8.5]
+    assert x.add_(1) is x and x.clamp_(0, 9).tolist() == [8.5, 9.0]
+
+
+def test_overlapping_source_and_target():
+    x = fresh(6)
+    x[1:] = x[:-1]
+    assert x.tolist() == [0, 0, 1, 2, 3, 4]
+
+
+def test_a_write_keeps_shape_and_type():
+    x = mt.zeros(2, 3)
+    x.copy_(mt.tensor([1, 2, 3]))
+    assert x.dtype is mt.float32 and x.tolist() == [[1, 2, 3], [1, 2, 3]]
+    with pytest.raises(ShapeError, match="MT201"):
+        x.add_(mt.ones(2, 2, 3))
+    with pytest.raises(ShapeError, match="MT201"):
+        x.copy_(mt.ones(4))
+    with pytest.raises(DTypeError, match="MT202"):
+        mt.tensor([1, 2]).add_(0.5)
+
+
+def test_an_expanded_tensor_cannot_be_written_to():
+    with pytest.raises(TracingError, match="MT109"):
+        mt.zeros(3, 1).expand(3, 2).add_(1)
+
+
+# Autograd -----------------------------------------------------------------------------------------
+
+
+def test_writes_that_the_tape_cannot_follow_are_refused():
+    leaf = mt.ones(2, requires_grad=True)
+    with pytest.raises(AutogradError, match="MT401"):
+        leaf.add_(1)
+    with pytest.raises(AutogradError, match="MT401"):
+        (leaf * 2).add_(1)
+    with pytest.raises(AutogradError, match="MT401"):
+        leaf[0:1].add_(1)
+    with pytest.raises(AutogradError, match="MT401"):
+        mt.zeros(2).add_(leaf)
+    assert leaf.tolist() == [1, 1]
+
+
+def test_what_needs_no_gradient_is_written_freely():
+    leaf = mt.ones(2, requires_grad=True)
+    with mt.no_grad():
+        leaf.add_(1)
+        leaf[0] = 5
+    leaf.detach().mul_(2)
+    assert leaf.tolist() == [10, 4] and leaf.requires_grad
+    mt.zeros(2).add_(leaf.detach())
+
+
+def overwrite_input():
+    x = mt.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    with mt.no_grad():
+        x.add_(1)
+    return y
+
+
+def overwrite_through_a_view():
+    x = mt.ones(2, requires_grad=True)
+    y = (x * x).sum()
+    x.detach()[1:].zero_()
+    return y
+
+
+def overwrite_output():
+    x = mt.ones(2, requires_grad=True)
+    y = mt.exp(x)
+    with mt.no_grad():
+        y.add_(1)
+    return y.sum()
+
+
+def overwrite_output_that_is_gone():
+    x = mt.ones(2, requires_grad=True)
+    y = mt.exp(x)
+    total = y.sum()
+    y.detach().add_(1)
+    del y
+    return total
+
+
+@pytest.mark.parametrize(
+    "case", [overwrite_input, overwrite_through_a_view, overwrite_output, overwrite_output_that_is_gone]
+)
+@pytest.mark.parametrize("how", ["eager", "jit", "lazy"])
+def test_a_value_that_the_gradient_needs_must_not_be_overwritten(case, how):
+    with pytest.raises(AutogradError, match="MT402"):
+        if how == "eager":
+            case().backward()
+        elif how == "jit":
+            mt.jit(lambda: case().backward())()
+        else:
+            with mt.lazy():
+                case().backward()
+
+
+def test_what_the_gradient_does_not_need_may_be_overwritten():
+    x = mt.ones(2, requires_grad=True)
+    y = x + 3
+    z = (y * 2).sum()
+    with mt.no_grad():
+        x.add_(1)
+    z.backward()
+    assert x.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("look", [True, False])
+def test_a_pending_write_is_counted_once(look):
+    w = mt.ones(2, requires_grad=True)
+    with mt.lazy():
+        with mt.no_grad():
+            w.add_(1)
+        loss = (w * w).sum()
+        if look:
+            assert loss.item() == 8
+        loss.backward()
+    assert w.grad.tolist() == [4, 4]
+
+
+# Random programs, in all modes --------------------------------------------------------------------
+
+SHAPES = [(2, 3), (4,), (1, 2, 2), ()]
+
+Step = tuple[int, int, int, int, int]
+
+
+def make_roots():
+    return [mt.tensor(np.arange(np.prod(shape, dtype=int), dtype="f").reshape(shape) + 1) for shape in SHAPES]
+
+
+def make_view(x, a, b):
+    """A view of a tensor, chosen by two numbers."""
+    ndim = x.ndim
+    choices = [lambda: x.unsqueeze(b % (ndim + 1)), lambda: x.reshape(-1)]
+    if ndim:
+        dim = b % ndim
+        length = x.shape[dim]
+        choices += [
+            lambda: x.narrow(dim, min(1, length - 1), 1),
+            lambda: x.select(dim, b % length),
+            lambda: x[::2],
+            lambda: x.transpose(0, ndim - 1),
+            lambda: x.flatten(),
+            lambda: x.reshape(*x.shape[::-1]),
+            lambda: x[..., 1:] if x.shape[-1] > 1 else x.squeeze(-1),
+            lambda: x.expand(2, *x.shape),
+        ]
+    return choices[a % len(choices)]()
+
+
+def fitting(pool, target, b):
+    """A tensor of the pool that broadcasts to the target; a number if there is none."""
+    found = [
+        t
+        for t in pool
+        if t.ndim <= target.ndim and all(n in (1, m) for n, m in zip(t.shape[::-1], target.shape[::-1], strict=False))
+    ]
+    return found[b % len(found)] if found else float(b)
+
+
+WRITES = [
+    lambda x, y: x.add_(y),
+    lambda x, y: x.copy_(y if isinstance(y, mt.Tensor) else mt.tensor(y)),
+    lambda x, y: x.sub_(y),
+    lambda x, y: x.fill_(3),
+    lambda x, y: x.maximum_(y) if hasattr(x, "maximum_") else x.clamp_(min=2),
+    lambda x, y: x.neg_(),
+    lambda x, y: x.zero_(),
+]
+
+
+def execute(program, roots):
+    """Run a program; the tensors that it has at the end, and what its writes returned."""
+    pool, handles = list(roots), []
+    for kind, at, a, b, c in program:
+        x = pool[at % len(pool)]
+        if kind == 0:
+            pool.append(make_view(x, a, b))
+        elif kind == 1:
+            handles.append(WRITES[a % len(WRITES)](x, fitting(pool, x, b)))
+        elif kind == 2 and x.ndim:
+            handles.append(x[b % x.shape[0]].fill_(c))
+        elif kind == 3:
+            pool.append(x * 2 + fitting(pool, x, b))
+        elif kind == 4 and x.ndim:
+            index = mt.tensor([b % x.shape[0], c % x.shape[0]])
+            pool.append(x[index])
+    return pool, handles
+
+
+def outcome(program, roots):
+    """All values at the end; copies, because the modes differ in what memory results share."""
+    pool, _ = execute(program, roots)
+    return [tensor.clone() for tensor in pool[len(SHAPES) :]]
+
+
+def run_eager(program, roots):
+    return outcome(program, roots)
+
+
+def run_jit(program, roots):
+    compiled = mt.jit(lambda: outcome(program, roots))
+    before = [root.numpy().copy() for root in roots]
+    compiled()  # traces, and runs once
+    for root, array in zip(roots, before, strict=True):
+        root.copy_(mt.from_numpy(array))
+    return compiled()  # runs what was traced
+
+
+def run_jit_with_arguments(program, roots):
+    return mt.jit(lambda *args: outcome(program, args))(*roots)
+
+
+def run_lazy(program, roots):
+    with mt.lazy():
+        return outcome(program, roots)
+
+
+def run_lazy_looking(program, roots):
+    """Lazily, with a look at some value after every step."""
+    with mt.lazy():
+        pool = list(roots)
+        for number, step in enumerate(program):
+            pool, _ = execute([step], pool)
+            pool[number % len(pool)].tolist()
+        return [tensor.clone() for tensor in pool[len(SHAPES) :]]
+
+
+def run_session(program, roots):
+    with mt.Graph() as g:
+        pool, handles = execute(program, roots)
+        results = [tensor.clone() for tensor in pool[len(SHAPES) :]]
+    return mt.Session(g).run([results, [handle for handle in handles if not any(handle is t for t in pool)]])[0]
+
+
+MODES = {
+    "jit": run_jit,
+    "jit with arguments": run_jit_with_arguments,
+    "lazy": run_lazy,
+    "lazy, looking": run_lazy_looking,
+    "session": run_session,
+}
+
+number = st.integers(0, 9)
+programs = st.lists(st.tuples(st.integers(0, 4), number, number, number, number), min_size=1, max_size=9)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@given(program=programs)
+@settings(max_examples=100, deadline=None)
+def test_views_and_writes_mean_the_same_in_every_mode(mode, program):
+    expected_roots, roots = make_roots(), make_roots()
+    try:
+        expected = run_eager(program, expected_roots)
+    except MinitorchError:
+        assume(False)
+    try:
+        results = MODES[mode](program, roots)
+    except TracingError as error:
+        assert error.code == "MT109"  # a view that a graph cannot tell from a copy: refused, not guessed
+        assume(False)
+    for position, (mine, theirs) in enumerate(zip([*results, *roots], [*expected, *expected_roots], strict=True)):
+        np.testing.assert_array_equal(mine.numpy(), theirs.numpy(), err_msg=f"tensor {position}", strict=True)
+
+
+# Effects of a jitted function ---------------------------------------------------------------------
+
+
+def test_arguments_and_captured_tensors_are_written_back():
+    captured = mt.zeros(2)
+    view = captured[1:]
+
+    @mt.jit
+    def f(x):
+        x.add_(1)
+        captured.add_(x)
+        view.mul_(10)
+        return captured * 1
+
+    x = mt.ones(2)
+    memory = x.numpy()
+    assert f(x).tolist() == [2, 20] and f(x).tolist() == [5, 230]
+    assert memory.tolist() == [3, 3] and captured.tolist() == [5, 230] and view.tolist() == [230]
+
+
+def test_a_view_as_argument_writes_into_its_base():
+    x = mt.zeros(2, 2)
+    mt.jit(lambda row: row.add_(1))(x[1])
+    assert x.tolist() == [[0, 0], [1, 1]]
+
+
+def test_one_tensor_given_twice_is_one_tensor():
+    f = mt.jit(lambda a, b: (a.add_(1), b * 10)[1])
+    x, y = mt.zeros(1), mt.zeros(1)
+    assert f(x, x).item() == 10 and f(x, y).item() == 0 and x.item() == 2
+
+
+@pytest.mark.parametrize("case", ["two views", "captured", "view of captured"])
+def test_arguments_that_share_memory_are_refused_if_one_is_written(case):
+    x = mt.zeros(2)
+    f = mt.jit(lambda a, b=None: (a.add_(1), (x if b is None else b) * 1)[1])
+    with pytest.raises(TracingError, match="MT109"):
+        {"two views": lambda: f(x[:1], x[1:]), "captured": lambda: f(x), "view of captured": lambda: f(x[1:])}[case]()
+    assert x.tolist() == [0, 0]
+    assert mt.jit(lambda a, b: a + b)(x[:1], x).tolist() == [0, 0]
+
+
+def test_an_error_while_tracing_leaves_everything_as_it_was():
+    w = mt.ones(2, requires_grad=True)
+    loss = (w * w).sum()
+    state = mt.default_generator.get_state().tolist()
+
+    @mt.jit
+    def f(x):
+        with mt.no_grad():
+            w.add_(1)
+        x.add_(1)
+        mt.rand(2)
+        (w * x).sum().backward()
+        raise KeyError("the user's")
+
+    x = mt.zeros(2)
+    with pytest.raises(KeyError, match="the user's"):
+        f(x)
+    assert w.tolist() == [1, 1] and w.grad is None and x.tolist() == [0, 0]
+    assert mt.default_generator.get_state().tolist() == state
+    assert mt.is_grad_enabled() and mt.tensor(1.0).item() == 1
+    loss.backward()
+    assert w.grad.tolist() == [2, 2]
+
+
+def test_gradients_stored_by_a_jitted_function_accumulate_as_in_eager():
+    def step(x, w):
+        (x * w).sum().backward()
+        if w.grad is not None:
+            w.grad.mul_(2)
+
+    expected = mt.tensor([1.0, 2.0], requires_grad=True)
+    mine = mt.tensor([1.0, 2.0], requires_grad=True)
+    x, compiled = mt.tensor([3.0, 4.0]), mt.jit(step)
+    for _ in range(4):
+        step(x, expected)
+        compiled(x, mine)
+        assert mine.grad.tolist() == expected.grad.tolist()
+    expected.grad = mine.grad = None
+    step(x, expected)
+    compiled(x, mine)
+    assert mine.grad.tolist() == expected.grad.tolist()
+
+
+def test_gradients_of_captured_tensors_likewise():
+    expected, mine = mt.ones(3, requires_grad=True), mt.ones(3, requires_grad=True)
+
+    def step(w, x):
+        (x * w * w).sum().backward()
+        return w.grad * 1
+
+    compiled = mt.jit(lambda x: step(mine, x))
+    for number in range(4):
+        x = mt.full((3,), float(number))
+        assert step(expected, x).tolist() == compiled(x).tolist()
+        assert mine.grad.tolist() == expected.grad.tolist()
+
+
+def test_backward_inside_reaches_the_tape_of_an_argument():
+    w, compiled = mt.tensor([1.0, 2.0], requires_grad=True), mt.jit(lambda h: (h * h).sum().backward())
+    for _ in range(2):
+        compiled(w * 3)
+    assert w.grad.tolist() == [2 * 2 * 9.0, 2 * 2 * 18.0]
+
+
+def test_stored_gradients_are_separate_tensors():
+    a, b = mt.ones(2, requires_grad=True), mt.ones(2, requires_grad=True)
+    for run in (lambda f: f(), lambda f: mt.jit(f)()):
+        a.grad = b.grad = None
+        run(lambda: (a + b).sum().backward())
+        a.grad.mul_(5)
+        assert a.grad.tolist() == [5, 5] and b.grad.tolist() == [1, 1]

@@ -1,0 +1,138 @@
+"""The llvm backend: the numbers of the interpreter, on random graphs and on awkward shapes and types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch.backends import get
+from minitorch.compiler import evaluate
+from minitorch.compiler.schedule import schedule
+from minitorch.graph import Graph
+from tests import graphs as random_graphs
+
+Array = np.ndarray[Any, Any]
+
+TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-4, "float64": 1e-9}
+
+
+def assert_close(found: Array, expected: Array, where: object) -> None:
+    """Equal shape and type; integers equal; floats close, with NaN and infinities in the same places."""
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    if found.dtype.name not in TOLERANCE:
+        assert np.array_equal(found, expected), where
+        return
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        close = np.abs(a - b) <= TOLERANCE[found.dtype.name] * (1 + np.abs(b))
+    assert ((a == b) | (np.isnan(a) & np.isnan(b)) | close).all(), where
+
+
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_random_graphs(data: st.DataObject) -> None:
+    graph: Graph = data.draw(random_graphs.graphs())
+    arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
+    with np.errstate(all="ignore"):
+        expected = random_graphs.evaluate_graph(graph, arrays)
+    for found, value in zip(get("llvm")(graph)(arrays), expected, strict=True):
+        assert_close(np.asarray(found), np.asarray(value), graph)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_evaluated_loops(data: st.DataObject) -> None:
+    """The loops, run by Python, compute what the nodes that they cover compute."""
+    graph: Graph = data.draw(random_graphs.graphs())
+    arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
+    with np.errstate(all="ignore"):
+        known = dict(zip(graph.inputs, arrays, strict=True))
+        for node in graph.nodes:
+            operands = [known[operand] for operand in node.inputs]
+            known[node] = np.asarray(node.primitive.evaluate(*operands, **node.params))
+    for kernel in schedule(graph).kernels:
+        if kernel.loops is None:
+            continue
+        buffers = [
+            np.zeros(node.spec.size, node.dtype.numpy) if node in kernel.writes else known[node].reshape(-1)
+            for node in kernel.buffers
+        ]
+        evaluate.run(kernel.loops, buffers)
+        for node, buffer in zip(kernel.buffers, buffers, strict=True):
+            assert_close(buffer.reshape(node.shape), known[node], graph)
+
+
+def step(x: mt.Tensor, w: mt.Tensor) -> Any:
+    y = F.layer_norm(x, x.shape[-1:], w)
+    return y.softmax(-1), (y * y).sum(0), y.gelu() if hasattr(y, "gelu") else F.gelu(y), y.max()
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 16, 33])
+@pytest.mark.parametrize("columns", [1, 3, 15, 16, 17, 64, 131])
+def test_odd_shapes(rows: int, columns: int) -> None:
+    x, w = mt.randn(rows, columns), mt.randn(columns)
+    expected = mt.jit(step, backend="interpret")(x, w)
+    for found, value in zip(mt.jit(step, backend="llvm")(x, w), expected, strict=True):
+        assert_close(found.numpy(), value.numpy(), (rows, columns))
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (0, 3), (1, 1, 1), (2, 1, 3, 1, 2, 2)])
+def test_ranks_and_empty_tensors(shape: tuple[int, ...]) -> None:
+    def function(x: mt.Tensor) -> Any:
+        return x * 2 + 1, x.sum(), x.exp().sum(-1) if x.ndim else x.exp()
+
+    x = mt.rand(*shape) if shape else mt.rand(1).reshape(())
+    expected = mt.jit(function, backend="interpret")(x)
+    for found, value in zip(mt.jit(function, backend="llvm")(x), expected, strict=True):
+        assert_close(found.numpy(), value.numpy(), shape)
+
+
+def test_strided_inputs_and_unaligned_memory() -> None:
+    memory = np.frombuffer(bytearray(4 * 1000 + 1), np.uint8)[1:4001].view(np.float32)
+    memory[:] = np.arange(1000)
+    compiled = mt.jit(lambda x: (x * 2).sum(0), backend="llvm")
+    for x in (memory.reshape(10, 100), memory.reshape(10, 100)[::2, ::-3], memory.reshape(100, 10).T):
+        np.testing.assert_allclose(compiled(mt.from_numpy(x.copy())).numpy(), (x * 2).sum(0))
+        np.testing.assert_allclose(get("llvm")(compiled.stages(mt.from_numpy(x.copy())).graph)([x])[0], (x * 2).sum(0))
+
+
+def test_a_training_step_in_every_backend() -> None:
+    def run(backend: str) -> list[float]:
+        mt.manual_seed(0)
+        model = mt.nn.Sequential(mt.nn.Linear(20, 30), mt.nn.GELU(), mt.nn.LayerNorm(30), mt.nn.Linear(30, 5))
+        optimizer = mt.optim.Adam(model.parameters(), lr=1e-2)
+
+        @mt.jit(backend=backend)
+        def train(x: mt.Tensor, y: mt.Tensor) -> mt.Tensor:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        x, y = mt.randn(16, 20), mt.randint(0, 5, (16,))
+        return [train(x, y).item() for _ in range(5)]
+
+    np.testing.assert_allclose(run("llvm"), run("interpret"), rtol=1e-4)
+
+
+def test_results_are_the_callers_own() -> None:
+    compiled = mt.jit(lambda x: (x, x + 1, x.reshape(-1)), backend="llvm")
+    x = mt.ones(4, 4)
+    first = compiled(x)
+    first[1].zero_()
+    first[2].zero_()
+    assert x.sum().item() == 16
+    assert compiled(x)[1].sum().item() == 32
+
+
+def test_an_index_out_of_range_is_caught_or_harmless() -> None:
+    compiled = mt.jit(lambda x, i: x[i], backend="llvm")
+    with pytest.raises(IndexError):
+        compiled(mt.ones(4), mt.tensor([5]))
