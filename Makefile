@@ -30,8 +30,8 @@ check: setup ## Lint, format check and types
 	$(RUN) -m mypy --no-error-summary || failed=1; \
 	exit $$failed
 
-bench: setup ## Measure what an operation costs beside NumPy and JAX
-	@$(RUN) benchmarks/dispatch.py $(ARGS)
+bench: setup ## Measure minitorch beside NumPy, JAX and PyTorch
+	@$(RUN) -m benchmarks $(ARGS)
 
 lock: ## Pin requirements.txt again (needs uv; ARGS=--upgrade for newer versions)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: $(RUN) -m pip install uv" >&2; exit 1; }

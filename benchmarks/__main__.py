@@ -13,7 +13,7 @@ from tqdm import tqdm
 from . import dispatch, machine, picture, report
 from .cases import CASES
 from .contenders import CONTENDERS, TABLE
-from .run import run
+from .run import Results, run
 
 FOLDER = Path(__file__).resolve().parent
 SECONDS, QUICK_SECONDS = 0.02, 0.005  # of a measurement
@@ -23,7 +23,7 @@ ROUNDS = 3
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", metavar="REGEX", default="", help="only those whose name matches; `dispatch` is one")
-    parser.add_argument("--contenders", metavar="A,B", help=f"of {', '.join(CONTENDERS)}; or all")
+    parser.add_argument("--contenders", metavar="A,B", help=f"of {', '.join(CONTENDERS)}")
     parser.add_argument("--rounds", type=int, help=f"{ROUNDS} unless told; in the first, caches on disk are empty")
     parser.add_argument("--quick", action="store_true", help="one round of short measurements")
     parser.add_argument("--check", action="store_true", help="end with 1 if minitorch misses its bounds")
@@ -38,9 +38,9 @@ def _contenders(wanted: str | None) -> list[str]:
     Raises:
         SystemExit: if one is asked for that is unknown or not installed.
     """
-    if wanted in (None, "all"):
-        return [row.name for row in TABLE if row.installed() and (wanted == "all" or not row.slow)]
-    names = (wanted or "").split(",")
+    if wanted is None:
+        return [row.name for row in TABLE if row.installed()]
+    names = wanted.split(",")
     for name in names:
         if name not in CONTENDERS:
             raise SystemExit(f"there is no contender {name!r}; there are {', '.join(CONTENDERS)}")
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0 if kept or not options.check else 1
 
 
-def _show(results: report.Results, rounds: int, seconds: float, options: argparse.Namespace) -> bool:
+def _show(results: Results, rounds: int, seconds: float, options: argparse.Namespace) -> bool:
     """Tables, files; whether all bounds are kept."""
     table = report.rows(results)
     described = machine.describe()

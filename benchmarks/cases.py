@@ -272,7 +272,9 @@ def _reductions() -> list[Case]:
     ]
 
 
-CASES: tuple[Case, ...] = (
+GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "training")
+
+ALL = (
     *_elementwise(),
     *_row_wise(),
     Case("softmax of columns 4096×1024", "softmax", softmax_of_columns, one, (4096, 1024), (5, 3)),
@@ -289,3 +291,5 @@ CASES: tuple[Case, ...] = (
         moved=lambda count, rows, columns, bias: 7 * 4 * count * (rows * columns + bias),
     ),
 )  # fmt: skip
+
+CASES: tuple[Case, ...] = tuple(sorted(ALL, key=lambda case: GROUPS.index(case.group)))

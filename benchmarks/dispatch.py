@@ -3,8 +3,8 @@
 Every contender runs in a process of its own, in turns; shown are the medians over the rounds, and the medians of the
 ratios to NumPy within a round. Times are in microseconds per call.
 
-    python benchmarks/dispatch.py            the table
-    python benchmarks/dispatch.py --check    ends with 1 if minitorch misses its bounds
+    python -m benchmarks.dispatch            the table
+    python -m benchmarks.dispatch --check    ends with 1 if minitorch misses its bounds
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import subprocess
 import sys
 import timeit
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 7
 ELEMENTS = 16
 
@@ -107,8 +109,8 @@ def measure(rounds: int) -> dict[str, list[dict[str, float]]]:
     results: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for _ in range(rounds):
         for name in names:
-            command = [sys.executable, __file__, "--worker", name]
-            output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+            command = [sys.executable, "-m", "benchmarks.dispatch", "--worker", name]
+            output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT).stdout
             results[name].append(json.loads(output.splitlines()[-1]))
     return results
 

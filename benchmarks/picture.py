@@ -101,7 +101,7 @@ def draw(results: Results, table: Sequence[Row], machine: str, path: Path) -> bo
     title = f"minitorch ({best}) is {mean:.2f} times as fast as {BASELINE}"
     figure.text(0.02, 1 - 0.38 / tall, title, fontsize=15, fontweight="bold", color=INK)
     figure.text(
-        0.02, 1 - 0.66 / tall, f"geometric mean of {len(shown)} cases, float32, on the CPU", fontsize=10, color=QUIET
+        0.02, 1 - 0.66 / tall, f"geometric mean; cases: {len(shown)}; float32, on the CPU", fontsize=10, color=QUIET
     )
     axes.legend(
         loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=8, fontsize=8.5, frameon=False,

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from .cases import LARGE, Case
-from .contenders import BASELINE, ours
+from .contenders import BASELINE, CONTENDERS, ours
 from .run import Results
 from .worker import COPY
 
@@ -28,7 +28,8 @@ class Ratio:
     high: float
 
     def __str__(self) -> str:
-        return f"{self.median:.2f} ({self.low:.2f}-{self.high:.2f})"
+        spread = f"({self.low:.2f}-{self.high:.2f})" if self.low < self.high else ""
+        return f"{self.median:.2f} {spread:12}"
 
 
 def ratio(above: dict[int, float], below: dict[int, float]) -> Ratio | None:
@@ -167,7 +168,7 @@ def table_text(results: Results, table: Sequence[Row]) -> str:
         line = f"  {row.case.name:{width - 2}}{row.bytes / 1e6:6.1f}{cells}"
         if best and BASELINE in results.contenders:
             line += f"{row.speedup or '-'!s:>22}"
-        lines.append(line + (f"{row.share:>11.2f}" if row.share else ""))
+        lines.append((line + (f"{row.share:>11.2f}" if row.share else "")).rstrip())
     return "\n".join(lines)
 
 
@@ -181,6 +182,8 @@ def summary_text(results: Results, table: Sequence[Row]) -> str:
     """First calls, failures, and the bounds."""
     lines = [f"first calls, all cases together ({BASELINE}'s of the same cases in brackets)"]
     for name, sums in first_calls(results).items():
+        if not CONTENDERS[name].compiles:
+            continue
         cold, warm, base = sums["cold"], sums["warm"], sums["baseline"]
         lines.append(f"  {name:14}{duration(cold):>9} ({duration(base)}){f', warm {duration(warm)}' if warm else ''}")
     for (case, name), entry in results.entries.items():

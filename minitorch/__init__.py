@@ -46,7 +46,8 @@ globals().update(FUNCTIONS)
 __all__ = [
     "DType", "Graph", "Jitted", "Operation", "Session", "Tensor", "autograd", "backends", "bfloat16", "bool", "data",
     "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16", "float32", "float64", "functional",
-    "get_num_threads", "grad", "half", "hessian", "inf", "int", "int16", "int32", "int64", "int8", "is_grad_enabled", "jacobian", "jit",
+    "get_num_threads", "grad", "half", "hessian", "inf", "int", "int16", "int32", "int64", "int8",
+    "is_grad_enabled", "jacobian", "jit",
     "lazy", "log_softmax", "long", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder", "primitives", "relu",
     "set_grad_enabled", "set_num_threads", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,

@@ -11,6 +11,7 @@ do not disturb each other.
 from __future__ import annotations
 
 import contextvars
+import math
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,8 +23,8 @@ import numpy as np
 
 from .dtypes import DType
 from .errors import ShapeError, TracedValueError, TracingError
-from .ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, user_source
-from .tensor import TapeEntry, Tensor, View, ghost, share
+from .ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, user_source
+from .tensor import TapeEntry, Tensor, View, ghost, twin_of
 
 NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
 
@@ -113,6 +114,16 @@ def leaked(tensor: Tensor) -> TracingError:
             why="it stands for a value inside a graph that a Session runs, and has none by itself",
             fix="fetch it, session.run(y), and use the result; or compute with it inside the graph's `with` block",
         )
+    thread = node.trace.thread if isinstance(node.trace, Trace) else None
+    if thread is not None and thread is not threading.current_thread():
+        return TracingError(
+            "MT104",
+            f"{tensor.spec}, a value of {node.trace.name}, was used in another thread",
+            where=f"it is {made_by(node)}",
+            why=f"the thread {thread.name!r} is recording it; a recording belongs to its thread, and others can neither "
+            "add to it nor see what it has not computed yet",
+            fix="use the result when the recording is over, or pass on a value that is computed (x.numpy(), if lazy)",
+        )
     return TracingError(
         "MT104",
         f"a traced value {tensor.spec} was used after its trace ended",
@@ -168,12 +179,22 @@ def current_staging() -> Staging | None:
 @contextmanager
 def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
     """Make an interpreter current for a `with` block; None stands for the thread's eager one."""
-    previous = _state.interpreter
-    _state.interpreter = interpreter or _state.eager
+    state = _state
+    previous = state.interpreter
+    state.interpreter = interpreter or state.eager
+    if not isinstance(interpreter, Staging):
+        try:
+            yield
+        finally:
+            state.interpreter = previous
+        return
+    thread = interpreter.trace.thread
+    interpreter.trace.thread = threading.current_thread()
     try:
         yield
     finally:
-        _state.interpreter = previous
+        state.interpreter = previous
+        interpreter.trace.thread = thread
 
 
 @contextmanager
@@ -229,9 +250,9 @@ def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, 
         base = inputs[0]
         staging = state.interpreter
         if isinstance(staging, Staging):
-            if primitive.name != "reshape" or _reshapes_in_place(base, params["shape"]):
+            if primitive.name != "reshape" or _reshapes_in_place(_layout(base), params["shape"]):
                 output._view = View(base, primitive, params, staging.node_of(base._root))
-        elif primitive.name != "reshape" or _share_memory(base._value, output._value):
+        elif primitive.name != "reshape" or _shares_memory(base._value, output._value):
             output._view = View(base, primitive, params, None)
     if needs_gradient and output.dtype.is_floating_point:
         saved = twin(output) if primitive.saves_output else ghost(output)  # not `output`, which would make a cycle
@@ -245,27 +266,62 @@ def number(value: bool | int | float, dtype: DType) -> Tensor:
     return _state.interpreter.number(value, dtype)
 
 
-def _share_memory(base: np.ndarray[Any, Any], result: np.ndarray[Any, Any]) -> bool:
+def memory_owner(array: np.ndarray[Any, Any]) -> int:
+    """The same number for arrays that may share memory: the id of the object that owns it."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return id(array if array.base is None else _exporter(array.base))
+
+
+def _exporter(base: Any) -> Any:
+    """Who lends the memory that a foreign object shows, such as the `bytearray` behind a `memoryview`."""
+    return base.obj if isinstance(base, memoryview) else base
+
+
+def _shares_memory(base: np.ndarray[Any, Any], result: np.ndarray[Any, Any]) -> bool:
     """Whether a movement gave a view. A reshape is a copy where no strides could make it a view."""
     return result.base is base or (base.base is not None and result.base is base.base)
 
 
-def _reshapes_in_place(base: Tensor, shape: tuple[int, ...]) -> bool:
-    """The same for a value that is not there yet: its movements, made with memory that nobody reads."""
-    chain, root = [], base
-    while root._view is not None:
-        chain.append(root._view)
-        root = root._view.base
-    value = root._value
-    memory = np.empty(value.shape, np.int8) if isinstance(value, Node) else value
-    for view in reversed(chain):
-        memory = view.primitive.evaluate(memory, **view.params)
-    return _share_memory(memory, np.reshape(memory, shape))
+def _reshapes_in_place(memory: np.ndarray[Any, Any], shape: tuple[int, ...]) -> bool:
+    """The same for a value that is not there yet."""
+    try:
+        np.reshape(memory, shape, copy=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _layout(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """An array that lies in memory as a recorded tensor would; its elements are not there, and nobody reads them.
+
+    Each view keeps its own, so that a long chain of them is gone through once.
+    """
+    missing: list[View] = []
+    while isinstance(tensor._value, Node) and (view := tensor._view) is not None and view.layout is None:
+        missing.append(view)
+        tensor = view.base
+    if isinstance(tensor._value, Node):
+        memory = _layout_in_order(tensor.shape) if tensor._view is None else tensor._view.layout
+    else:
+        memory = tensor._value
+    for view in reversed(missing):
+        memory = view.layout = view.primitive.evaluate(memory, **view.params)
+    return memory
+
+
+def _layout_in_order(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """What is computed lies in order: the last dimension next to each other, and so on."""
+    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+    return np.lib.stride_tricks.as_strided(_ONE_BYTE, shape, strides, writeable=False)
+
+
+_ONE_BYTE = np.zeros(1, np.int8)
 
 
 def twin(tensor: Tensor) -> Tensor:
     """Another tensor with the same value and no history, known to the recording under way."""
-    other = share(tensor)
+    other = twin_of(tensor)
     staging = current_staging()
     if staging is not None:
         staging.made.append(weakref.ref(other))
@@ -300,7 +356,9 @@ def _expanded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
     """A tensor broadcast to a shape; a recorded number becomes a number of that shape, which needs no expand."""
     node = tensor._value
     if isinstance(node, Node) and node.primitive is PRIMITIVES["constant"] and not node.shape:
-        return node.primitive(**{**node.params, "shape": shape})
+        value = node.params["value"]
+        if isinstance(value, (bool, int, float)):  # and no literal, which is an array of its own shape
+            return node.primitive(**{**node.params, "shape": shape})
     return PRIMITIVES["expand"](tensor, shape=shape)
 
 
@@ -362,13 +420,20 @@ class Captured:
 
 
 class Trace:
-    """The token of one recording: its nodes carry it, so that a node that got out can be recognised."""
+    """The token of one recording: its nodes carry it, so that a node that got out can be recognised.
 
-    __slots__ = ("__weakref__", "is_definition", "name")
+    Attributes:
+        name: what is recorded.
+        is_definition: whether it defines the graph of a Session.
+        thread: the thread that records it now; None when nobody does.
+    """
+
+    __slots__ = ("__weakref__", "is_definition", "name", "thread")
 
     def __init__(self, name: str, is_definition: bool = False) -> None:
         self.name = name
         self.is_definition = is_definition
+        self.thread: threading.Thread | None = None
 
 
 class Staging:
@@ -389,6 +454,8 @@ class Staging:
         self.trace = Trace(name, self.is_definition)
         self.nodes: list[Node] = []
         self.captured: dict[int, Captured] = {}
+        self.memory: dict[int, list[Captured]] = {}  # what was captured, by the id of who owns the memory
+        self.renewed: dict[int, tuple[Tensor, Node, Node]] = {}  # views from outside: of which root's value, as what
         self.arguments: dict[int, Tensor] = {}  # by id of the stand-in: what the trace was called with
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.guards: list[tuple[Tensor, Spec | None]] = []
@@ -400,7 +467,8 @@ class Staging:
     # Inputs ---------------------------------------------------------------------------------------------
 
     def input(self, spec: Spec, name: str, source: Source | None = None) -> Node:
-        """A new input of the graph; the name is made unique."""
+        """A new input of the graph; the name is made one that a listing can show, and unique."""
+        name = as_input_name(name)
         unique, count = name, 1
         while unique in self.taken_names:
             count += 1
@@ -418,12 +486,39 @@ class Staging:
         return self.names.get(id(tensor), f"captured{len(self.captured)}")
 
     def capture(self, tensor: Tensor) -> Captured:
-        """The input that stands for a concrete tensor."""
+        """The input that stands for a concrete tensor.
+
+        Raises:
+            TracingError: if it shares memory with one that was written (``MT109``).
+        """
+        tensor = getattr(tensor, "_origin", tensor)
         known = self.captured.get(id(tensor))
         if known is None:
             known = Captured(tensor, self.input(tensor.spec, self.name_of(tensor)))
+            for other in self._neighbours(tensor):
+                if other.node is not other.input:
+                    raise self.aliased(other, known)
             self.captured[id(tensor)] = known
+            self.memory.setdefault(memory_owner(tensor._value), []).append(known)
         return known
+
+    def _neighbours(self, tensor: Tensor) -> Iterator[Captured]:
+        """The captured tensors that are no views of the same tensor and yet share memory with it."""
+        for other in self.memory.get(memory_owner(tensor._value), ()):
+            if other.tensor._root is not tensor._root and np.may_share_memory(other.tensor._value, tensor._value):
+                yield other
+
+    def aliased(self, written: Captured, other: Captured) -> TracingError:
+        """The error for a write to one of two tensors over one memory."""
+        names = [f"`{item.input.params['name']}` ({item.tensor.spec})" for item in (written, other)]
+        return TracingError(
+            "MT109",
+            f"an in-place write to {names[0]}, which shares its memory with {names[1]}, used in {self.trace.name} too",
+            where=str(user_source()),
+            why="both were made from one NumPy array, and a graph has values and no memory: it cannot show a write to "
+            "one tensor in another one",
+            fix="make one tensor and take views of it, x[...], or use a .clone() of one of them",
+        )
 
     def node_of(self, tensor: Tensor) -> Node:
         """The node that stands for a tensor at this point of the program."""
@@ -443,22 +538,35 @@ class Staging:
         known = self.captured.get(id(root))
         return known is not None and known.node is not known.input
 
-    def _root_node(self, root: Tensor) -> object:
+    def _root_node(self, root: Tensor) -> Node:
         return root._value if isinstance(root._value, Node) else self.capture(root).node
 
     def _view_again(self, tensor: Tensor) -> Node:
-        """A view whose root was written in place since: apply its movements to the root's present value."""
-        chain, base = [], tensor
-        while base._view is not None:
-            chain.append(base._view)
-            base = base._view.base
-        node = self.node_of(base)
-        for view in reversed(chain):
+        """A view whose root was written in place since: apply its movements to the root's present value.
+
+        The views on the way are renewed with it, so that after a write each view is made again once.
+        """
+        root = self._root_node(tensor._root)
+        stale: list[tuple[Tensor, View]] = []
+        node = None
+        while (view := tensor._view) is not None and (node := self._up_to_date(tensor, view, root)) is None:
+            stale.append((tensor, view))
+            tensor = view.base
+        node = node or root
+        for each, view in reversed(stale):
             node = self._append(view.primitive, (node,), view.params)
-        if isinstance(tensor._value, Node) and tensor._view is not None:
-            tensor._value = node
-            tensor._view.stamp = self._root_node(tensor._view.root)
+            if isinstance(each._value, Node):
+                each._value, view.stamp = node, root
+            else:
+                self.renewed[id(each)] = each, root, node
         return node
+
+    def _up_to_date(self, tensor: Tensor, view: View, root: Node) -> Node | None:
+        """The node of a view that shows the root's present value, if there is one."""
+        if isinstance(tensor._value, Node):
+            return tensor._value if view.stamp is root else None
+        _, stamp, node = self.renewed.get(id(tensor), (None, None, None))
+        return node if stamp is root else None
 
     # Operations -----------------------------------------------------------------------------------------
 
@@ -499,8 +607,17 @@ class Staging:
                 raise leaked(tensor)
             tensor._value = node
         else:
-            self.capture(tensor).node = node
+            self.write_to(tensor, node)
         return None
+
+    def write_to(self, tensor: Tensor, node: Node) -> Captured:
+        """Give a concrete tensor a new value."""
+        captured = self.capture(tensor)
+        if captured.node is captured.input:  # others are checked when they are captured
+            for other in self._neighbours(tensor):
+                raise self.aliased(captured, other)
+        captured.node = node
+        return captured
 
     def one_operation(self, run: Callable[[], Any]) -> Any:
         """Make a function's in-place writes one operation, for recordings whose operations are run one by one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -55,6 +56,28 @@ class Spec:
 
     def __str__(self) -> str:
         return f"{self.dtype.short}[{','.join(map(str, self.shape))}]"
+
+
+_NAME = re.compile(r"[\w.]+")
+_NO_LETTERS = re.compile(r"[^\w.]+")
+# What reads as a number or as a word of the listing cannot name an input.
+_NOT_A_NAME = re.compile(r"[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+|inf|nan|true|false|return|graph")
+
+
+def is_input_name(text: object) -> bool:
+    """Whether a text can name an input of a graph: letters, digits, `_` and `.`, and no number."""
+    return isinstance(text, str) and bool(_NAME.fullmatch(text)) and not _NOT_A_NAME.fullmatch(text)
+
+
+def as_input_name(text: str) -> str:
+    """The nearest text that can name an input of a graph.
+
+    Example:
+        >>> as_input_name("x"), as_input_name("nan"), as_input_name("my x"), as_input_name("")
+        ('x', 'nan_', 'my_x', '_')
+    """
+    name = _NO_LETTERS.sub("_", text)
+    return name if is_input_name(name) else f"{name}_"
 
 
 # A gradient rule: (cotangent, output, *inputs, **params) -> the cotangent of one input.

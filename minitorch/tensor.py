@@ -36,7 +36,7 @@ class Tensor:
         ((2, 2), minitorch.float32, 14.0)
     """
 
-    __slots__ = ("__weakref__", "_entry", "_grad", "_hooks", "_requires_grad", "_value", "_version", "_view")
+    __slots__ = ("__weakref__", "_entry", "_grad", "_hooks", "_origin", "_requires_grad", "_value", "_version", "_view")
 
     # NumPy must leave `array + tensor` to us.
     __array_priority__ = 1000
@@ -48,6 +48,7 @@ class Tensor:
     _view: View | None
     _version: int
     _hooks: list[Any]  # unset until `register_hook` is called on a leaf
+    _origin: Tensor  # set in what `share` gave: whose value it is
 
     def __init__(self, value: Value, requires_grad: bool = False) -> None:
         self._value = value
@@ -193,10 +194,11 @@ class View:
 
     Eager needs `root` alone, whose version counts the writes: NumPy's views share memory by themselves. A trace has
     no memory to share, so it keeps the recipe: `stamp` is the root's node when the view was made, and a view whose
-    root was written since is made again (see `Staging.node_of`).
+    root was written since is made again (see `Staging.node_of`). `layout` is an array that lies in memory as the view
+    would, once somebody asked whether the view can be reshaped in place.
     """
 
-    __slots__ = ("base", "params", "primitive", "root", "stamp")
+    __slots__ = ("base", "layout", "params", "primitive", "root", "stamp")
 
     def __init__(self, base: Tensor, primitive: Primitive, params: Mapping[str, Any], stamp: object) -> None:
         self.base = base
@@ -204,6 +206,13 @@ class View:
         self.primitive = primitive
         self.params = params
         self.stamp = stamp
+        self.layout: np.ndarray[Any, Any] | None = None
+
+    def again(self) -> View:
+        """The same recipe for another tensor, which is brought up to date by itself."""
+        other = View(self.base, self.primitive, self.params, self.stamp)
+        other.layout = self.layout
+        return other
 
 
 _serial = itertools.count()
@@ -268,9 +277,17 @@ def forget_writes(tensor: Tensor, version: int) -> None:
 
 
 def share(tensor: Tensor) -> Tensor:
-    """Another tensor with the same value and no history."""
+    """Another tensor with the same value and no history; to be used at once, not kept."""
+    twin = twin_of(tensor)
+    twin._origin = tensor  # a recording that meets it takes it for that tensor
+    return twin
+
+
+def twin_of(tensor: Tensor) -> Tensor:
+    """Another tensor with the same value and no history, and without a hold on the tensor."""
     twin = Tensor(tensor._value)
-    twin._view = tensor._view
+    if tensor._view is not None:
+        twin._view = tensor._view.again()
     return twin
 
 

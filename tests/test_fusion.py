@@ -70,6 +70,22 @@ def test_kernels(name: str) -> None:
     assert len(scheduled(function, *args).kernels) <= most
 
 
+def test_an_optimiser_step_over_many_parameters() -> None:
+    parameters = [mt.nn.Parameter(mt.rand(3 + number, 5)) for number in range(20)]
+    gradients = [mt.rand(3 + number, 5) for number in range(20)]
+    optimizer = mt.optim.Adam(parameters, lr=1e-3)
+
+    def update(gradients: list[mt.Tensor]) -> None:
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+        optimizer.zero_grad()
+
+    found = mt.jit(update, backend="llvm").ledger(gradients)
+    assert len(found.kernels) <= 2
+    assert found.kernels[-1].kind == "K5"
+
+
 def test_a_fused_chain_reads_and_writes_once() -> None:
     (kernel,) = scheduled(chain, X).kernels
     assert (kernel.bytes_read, kernel.bytes_written) == (X.nbytes, X.nbytes)

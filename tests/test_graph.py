@@ -12,7 +12,7 @@ from minitorch.dtypes import bool_, float32, int8, int64
 from minitorch.errors import GraphError
 from minitorch.graph import Graph, apply, input_node, literal, topological_order
 from minitorch.graph.text import declared_params
-from minitorch.graph.verify import PARAMETERS, is_input_name
+from minitorch.graph.verify import PARAMETERS
 from minitorch.ir import PRIMITIVES, Node, Primitive, Source, Spec
 from tests.graphs import graphs
 

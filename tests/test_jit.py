@@ -539,3 +539,130 @@ def test_several_threads_call_one_function_and_trace_it_once():
 
     in_threads([lambda number=number: call(number) for number in range(4)])
     assert len(traces) == 1
+
+
+# Gradients are those of eager mode, also where the tape is told what to see -----------------------------------
+
+
+class Tenfold(mt.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * x * 10
+
+
+def half_seen(x):
+    with mt.no_grad():
+        scale = (x * x).mean()
+    return (x * x * scale).sum()
+
+
+def hooked(x):
+    y = x * x
+    y.register_hook(lambda g: g * 7)
+    return y.sum()
+
+
+SEEN_OTHERWISE = {
+    "detach": lambda x: (x.detach() * x * x).sum(),
+    "straight through": lambda x: (x + (x.round() - x).detach()).sum(),
+    "Function": lambda x: Tenfold.apply(x).sum(),
+    "no_grad": half_seen,
+    "hook": hooked,
+}
+
+
+@pytest.mark.parametrize("name", SEEN_OTHERWISE)
+def test_gradients_that_are_differentiated_again_are_those_of_eager_mode(name):
+    found = []
+    for f in (SEEN_OTHERWISE[name], mt.jit(SEEN_OTHERWISE[name])):
+        x = mt.tensor([1.5, 2.5, -1.0], requires_grad=True)
+        (first,) = mt.autograd.grad(f(x), x, create_graph=True)
+        if name == "hook":  # what a hook does is seen in the gradient, and is no part of the second one
+            found.append(first.tolist())
+            continue
+        second = mt.autograd.grad((first * first).sum(), x)[0].tolist() if first.requires_grad else None
+        found.append((first.tolist(), second, mt.grad(lambda x, f=f: mt.grad(f)(x).sum())(x.detach()).tolist()))
+    assert found[0] == found[1]
+
+
+def test_a_hook_of_a_leaf_is_run_once_wherever_backward_is():
+    w = mt.tensor(2.0, requires_grad=True)
+    handle = w.register_hook(lambda g: g * 3)
+    forward = mt.jit(lambda: w * 1.0)
+    forward().backward()
+    assert w.grad.item() == 3
+    forward_of = mt.jit(lambda w: w * 1.0)
+    w.grad = None
+    forward_of(w).backward()
+    assert w.grad.item() == 3
+
+    @mt.jit
+    def step(w):
+        w.grad = None
+        (w * 1.0).backward()
+
+    @mt.jit
+    def captured_step():
+        w.grad = None
+        (w * 1.0).backward()
+
+    for run in (lambda: step(w), captured_step):
+        run()
+        assert w.grad.item() == 3
+        handle.remove()
+        run()
+        assert w.grad.item() == 1
+        more = w.register_hook(lambda g: g * 5)
+        run()
+        assert w.grad.item() == 5
+        more.remove()
+        handle = w.register_hook(lambda g: g * 3)
+    assert "hooks" in captured_step.explain().signatures[1].reason
+
+
+def test_a_hook_registered_inside_is_a_part_of_the_graph():
+    @mt.jit
+    def f(x):
+        x.register_hook(lambda g: g * 4)
+        return (x * x).sum()
+
+    for _ in range(2):
+        x = mt.tensor([1.0], requires_grad=True)
+        f(x).backward()
+        assert x.grad.tolist() == [8.0]
+
+
+def test_requires_grad_of_an_argument_is_asked_for_as_in_eager_mode():
+    def f(x):
+        return (x.requires_grad_() ** 2).sum()
+
+    def whole(x):
+        x.requires_grad_()
+        (x**2).sum().backward()
+
+    for run in (lambda x: f(x).backward(), lambda x, g=mt.jit(f): g(x).backward(), mt.jit(whole)):
+        for _ in range(2):
+            x = mt.tensor([3.0])
+            run(x)
+            assert x.requires_grad and x.grad.tolist() == [6.0]
+            run(x)
+            assert x.grad.tolist() == [12.0]
+    frozen = mt.jit(lambda x: x.requires_grad_(False) * 2)
+    x = mt.tensor([3.0], requires_grad=True)
+    assert not frozen(x).requires_grad and not x.requires_grad
+
+
+def test_wrong_arguments_are_refused_with_the_name_and_the_signature():
+    @mt.jit
+    def scaled(x, factor=2.0):
+        return x * factor
+
+    for args, kwargs in (((mt.ones(1), 1, 2), {}), ((), {}), ((mt.ones(1),), {"other": 1})):
+        with pytest.raises(TypeError, match=r"scaled\(x, factor=2\.0\): "):
+            scaled(*args, **kwargs)

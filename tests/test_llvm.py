@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
-from minitorch.compiler import evaluate
+from minitorch.compiler import evaluate, source
 from minitorch.compiler.schedule import schedule
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
@@ -47,7 +47,7 @@ def test_random_graphs(data: st.DataObject) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
-def test_evaluated_loops(data: st.DataObject) -> None:
+def test_evaluated_and_printed_loops(data: st.DataObject) -> None:
     """The loops, run by Python, compute what the nodes that they cover compute."""
     graph: Graph = data.draw(random_graphs.graphs())
     arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
@@ -63,9 +63,13 @@ def test_evaluated_loops(data: st.DataObject) -> None:
             np.zeros(node.spec.size, node.dtype.numpy) if node in kernel.writes else known[node].reshape(-1)
             for node in kernel.buffers
         ]
+        printed = [buffer.copy() for buffer in buffers]
         evaluate.run(kernel.loops, buffers)
-        for node, buffer in zip(kernel.buffers, buffers, strict=True):
-            assert_close(buffer.reshape(node.shape), known[node], graph)
+        with np.errstate(all="ignore"):
+            source.compiled(kernel.loops)(*printed)
+        for node, *results in zip(kernel.buffers, buffers, printed, strict=True):
+            for result in results:
+                assert_close(result.reshape(node.shape), known[node], graph)
 
 
 def step(x: mt.Tensor, w: mt.Tensor) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.errors import FeedError, FetchError, MinitorchError, TracingError
+from minitorch.errors import FeedError, FetchError, MinitorchError, TracingError, TracingWarning
 from minitorch.interpreters import observing
 from minitorch.nn import functional as F
 
@@ -274,3 +274,61 @@ def test_an_error_while_running_names_the_line_and_changes_nothing():
         mt.Session(g).run(update, {i: [9]})
     assert "test_session.py" in str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
     assert w.tolist() == [0, 0, 0]
+
+
+# Modules ---------------------------------------------------------------------------------------------------
+
+
+def normed(seed=0):
+    mt.manual_seed(seed)
+    return mt.nn.Sequential(mt.nn.Linear(3, 4), mt.nn.BatchNorm1d(4), mt.nn.ReLU(), mt.nn.Linear(4, 1))
+
+
+@pytest.mark.parametrize("momentum", [0.1, None])
+def test_a_training_step_updates_running_statistics_and_a_fetched_loss_does_not(momentum):
+    data = mt.tensor(np.random.default_rng(0).normal(size=(8, 3)), dtype=mt.float32)
+    eager, model, bystander = normed(), normed(), normed()
+    for each in (eager, model):
+        each[1].momentum = momentum
+    optimizer = mt.optim.SGD(eager.parameters(), lr=0.1)
+    with mt.Graph() as g:
+        x = mt.placeholder((8, 3), name="x")
+        bystander(x)
+        loss = (model(x) ** 2).mean()
+        train = mt.optim.SGD(model.parameters(), lr=0.1).minimize(loss)
+    session = mt.Session(g)
+    session.run(loss, {x: data})
+    assert model[1].running_mean.tolist() == [0] * 4 and model[1].num_batches_tracked.item() == 0
+    for _ in range(2):
+        optimizer.minimize((eager(data) ** 2).mean())
+        session.run([loss, train], {x: data})
+    for mine, theirs in zip(model.state_dict().values(), eager.state_dict().values(), strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-5)
+    assert model[1].num_batches_tracked.item() == 2
+    assert bystander[1].num_batches_tracked.item() == 0, "the loss does not depend on it"
+
+
+def test_a_change_of_mode_after_the_definition_is_warned_of_once():
+    model = mt.nn.Sequential(mt.nn.Linear(3, 4), mt.nn.ReLU(), mt.nn.Dropout(0.5))
+
+    def graph():
+        with mt.Graph() as g:
+            x = mt.placeholder((2, 3), name="x")
+            y = model(x)
+        return mt.Session(g), y, {x: np.ones((2, 3), np.float32)}
+
+    session, y, feeds = graph()
+    session.run(y, feeds)
+    model.eval()
+    with pytest.warns(TracingWarning, match="MT106: `training` of a Dropout was True .* is False now"):
+        session.run(y, feeds)
+    session.run(y, feeds)
+    evaluation, z, more = graph()
+    evaluation.run(z, more)
+    mt.Session(session.graph).run(y, feeds)  # there is a graph for each mode now
+    plain = mt.nn.Sequential(mt.nn.Linear(3, 4), mt.nn.ReLU())
+    with mt.Graph() as g:
+        x = mt.placeholder((2, 3), name="x")
+        y = plain(x)
+    plain.eval()
+    mt.Session(g).run(y, {x: np.ones((2, 3), np.float32)})  # nothing in it depends on the mode

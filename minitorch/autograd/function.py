@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,20 @@ class _Output:
     """Stands for one of the function's own outputs among what it saved: the tape shall not point to itself."""
 
     position: int
+
+
+class _Forward(threading.local):
+    """How many `Function.forward` are running in this thread."""
+
+    depth = 0
+
+
+_forward = _Forward()
+
+
+def in_forward() -> bool:
+    """Whether a `Function.forward` is running: it is not recorded, and yet its result has a derivative."""
+    return _forward.depth > 0
 
 
 class Function:
@@ -83,9 +98,11 @@ class Function:
         needs = tuple(recording and isinstance(arg, Tensor) and arg._requires_grad for arg in args)
         context = Context(needs)
         previous = set_grad_enabled(False)
+        _forward.depth += recording  # under no_grad it is no more than its operations
         try:
             result = cls.forward(context, *args)
         finally:
+            _forward.depth -= recording
             set_grad_enabled(previous)
         if not any(needs):
             return result

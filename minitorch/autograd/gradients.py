@@ -12,7 +12,7 @@ from ..errors import AutogradError
 from ..interpreters import current_staging, set_grad_enabled, twin
 from ..primitives import add, cast, constant, reshape
 from ..tensor import Tensor
-from .tape import key_of, propagate
+from .tape import LeafHooks, key_of, propagate
 
 
 def _seed(root: Tensor, gradient: Tensor | None) -> Tensor:
@@ -175,6 +175,7 @@ class HookHandle:
         """Take the hook away; a second call does nothing."""
         if self._hook in self._hooks:
             self._hooks.remove(self._hook)
+            LeafHooks.changes += 1
         self._hooks = []
 
 
@@ -192,7 +193,8 @@ def register_hook(tensor: Tensor, hook: Any) -> HookHandle:
     if not tensor._requires_grad:
         raise AutogradError("MT405", "a hook on a tensor that requires no gradient would never be called")
     if tensor._entry is None:
-        hooks = tensor._hooks = getattr(tensor, "_hooks", None) or []
+        hooks = tensor._hooks = getattr(tensor, "_hooks", None) or LeafHooks()
+        LeafHooks.changes += 1
     else:
         hooks = tensor._entry.hooks = tensor._entry.hooks or []
     hooks.append(hook)

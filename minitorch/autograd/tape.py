@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from ..dtypes import float32
 from ..errors import AutogradError
-from ..interpreters import set_grad_enabled, twin
-from ..ir import Primitive, Spec
+from ..interpreters import current_staging, set_grad_enabled, twin
+from ..ir import Node, Primitive, Spec
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
 
@@ -181,6 +181,32 @@ def _run_hooks(hooks: Sequence[Any] | None, gradient: Tensor) -> Tensor:
     return gradient
 
 
+class LeafHooks(list[Any]):
+    """The hooks of a leaf, in the order in which they are called.
+
+    Attributes:
+        changes: how often any leaf's hooks have changed, so that who depends on them need not look each time.
+    """
+
+    changes = 0
+
+
+def hooks_of(leaf: Tensor) -> tuple[Any, ...]:
+    """The hooks of a leaf as they are now."""
+    return tuple(getattr(leaf, "_hooks", ()))
+
+
+def _leaf_hooks(leaf: Tensor, outside: bool) -> tuple[Any, ...]:
+    """The hooks to run for a leaf. A recording's stand-in for an argument has those of the argument, and its own."""
+    staging = current_staging()
+    if staging is None:
+        return hooks_of(leaf)
+    argument = staging.arguments.get(id(leaf))
+    if argument is not None:
+        return (*hooks_of(argument), *hooks_of(leaf)) if outside else hooks_of(leaf)
+    return hooks_of(leaf) if outside or isinstance(leaf._value, Node) else ()
+
+
 def _arrived(entry: TapeEntry, cotangent: Tensor) -> Tensor:
     """What happens when all parts of an output's gradient are there: the hooks, and keeping it as ``grad``."""
     cotangent = _run_hooks(entry.hooks, cotangent)
@@ -197,6 +223,7 @@ def propagate(
     create_graph: bool,
     wanted: set[int] | None = None,
     stop_at_wanted: bool = False,
+    outside_hooks: bool = True,
 ) -> dict[int, tuple[Tensor, Tensor]]:
     """Walk the tape from the roots down, and collect the gradients of the leaves, or of what is wanted.
 
@@ -204,6 +231,8 @@ def propagate(
         wanted: keys (see `key_of`) of the tensors whose gradients are asked for; None stands for all leaves. Only
             entries on a way to them are visited.
         stop_at_wanted: do not look for other wanted tensors behind a wanted one.
+        outside_hooks: run the hooks of leaves that are from outside the recording under way; not where the walk is the
+            part of a longer one that is inside of it.
 
     Returns:
         The tensor and its gradient, by key.
@@ -247,7 +276,7 @@ def propagate(
                 entry.inputs = None
                 entry.output = None  # type: ignore[assignment]
         for key, (leaf, gradient) in leaves.items():
-            result[key] = leaf, _run_hooks(getattr(leaf, "_hooks", None), gradient)
+            result[key] = leaf, _run_hooks(_leaf_hooks(leaf, outside_hooks), gradient)
         return result
     finally:
         set_grad_enabled(previous)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..compiler import cache, threads
 from ..compiler.memory import address, pool
-from ..compiler.roots import is_stored_already
+from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import Kernel, Schedule, schedule
 from ..graph import Graph
 from ..interpreters import current_observer, run_silently
@@ -34,8 +34,8 @@ class Compiled:
     """
 
     def __init__(self, graph: Graph) -> None:
-        self.graph = graph
         self.schedule: Schedule = schedule(graph)
+        self.graph = graph = self.schedule.graph
         self._slots: dict[Node, int] = {node: slot for slot, node in enumerate(graph.inputs)}
         self._initial: list[Array | None] = [None] * len(graph.inputs)
         for node in graph.nodes:
@@ -61,7 +61,7 @@ class Compiled:
 
     def _last_uses(self) -> dict[int, int]:
         """After which step a slot is needed no more; what an output shows is needed to the end."""
-        kept = set(self.graph.outputs)
+        kept = set(map(output_base, self.graph.outputs))
         last: dict[int, int] = {}
         for number, kernel in enumerate(self.schedule.kernels):
             for node in (*kernel.reads, *kernel.writes):
@@ -165,12 +165,15 @@ class _Output:
     """A result for the caller: an array of its own, copied if it lies in an input, a constant or another output."""
 
     def __init__(self, program: Compiled, node: Node, earlier: Sequence[Node]) -> None:
-        self.slot = program._slot(node)
-        self.copied = is_stored_already(node) or node in earlier
+        base = output_base(node)
+        self.slot = program._slot(base)
+        self.shape = node.shape
+        self.copied = is_stored_already(base) or base in map(output_base, earlier)
 
     def of(self, values: list[Any]) -> Array:
         """The array."""
-        return np.array(values[self.slot]) if self.copied else values[self.slot]
+        array: Array = np.array(values[self.slot]) if self.copied else values[self.slot]
+        return array if array.shape == self.shape else array.reshape(self.shape)
 
 
 def compile(graph: Graph) -> Compiled:

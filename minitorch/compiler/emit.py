@@ -11,11 +11,12 @@ The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from llvmlite import ir
 
+from ..dtypes import int64
 from .index import Index, Looked, Quotient, Variable
 from .instructions import (
     BIT,
@@ -27,7 +28,6 @@ from .instructions import (
     combine,
     computed_type,
     constant,
-    neutral,
     rounded,
     splat,
     stored_type,
@@ -36,6 +36,7 @@ from .loops import (
     ALWAYS,
     Accumulate,
     Apply,
+    Buffer,
     Choose,
     Expression,
     Inside,
@@ -50,9 +51,15 @@ from .loops import (
     Statement,
     Store,
     Total,
+    index_values,
+    neutral,
+    walk,
 )
 
 POINTER = ir.PointerType()
+
+ABREAST = 4  # vectors of rows that go through the columns together
+LONG_RUN = 64  # vectors that an elementwise unit runs through
 
 
 def integer(value: int) -> Any:
@@ -61,25 +68,55 @@ def integer(value: int) -> Any:
 
 
 def emit(kernel: LoopKernel, vector_bytes: int) -> str:
-    """The module of a kernel, as text."""
+    """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them."""
     module = ir.Module(name=kernel.name)
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, I64])
-    function = ir.Function(module, kind, kernel.name)
-    assert len(kernel.nests) == 1
-    _Emitter(kernel, kernel.nests[0], function, vector_bytes).emit()
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
+    functions: dict[tuple[Nest, tuple[Buffer, ...]], Any] = {}
+    for nest, buffers, _ in kernel.parts:
+        if (nest, buffers) not in functions and nest_units(nest, vector_bytes):
+            function = ir.Function(module, kind, f"nest{len(functions)}")
+            function.linkage = "internal"
+            functions[nest, buffers] = function
+            _Emitter(buffers, nest, function, vector_bytes).emit()
+    _emit_entry(module, kernel, functions, vector_bytes)
     return str(module)
+
+
+def _emit_entry(module: Any, kernel: LoopKernel, functions: dict[Any, Any], vector_bytes: int) -> None:
+    """The function that is called: it shares the range ``begin, end`` among the nests."""
+    entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), kernel.name)
+    builder = ir.IRBuilder(entry.append_basic_block("entry"))
+    table, begin, end = entry.args
+    last = builder.gep(table, [integer(len(kernel.buffers))], source_etype=POINTER)
+    trouble = builder.load(last, typ=POINTER)
+    first = 0
+    for nest, buffers, start in kernel.parts:
+        count = nest_units(nest, vector_bytes)
+        if not count:
+            continue
+        low = builder.sub(begin, integer(first))
+        high = builder.sub(end, integer(first))
+        low = builder.select(builder.icmp_signed(">", low, integer(0)), low, integer(0))
+        high = builder.select(builder.icmp_signed("<", high, integer(count)), high, integer(count))
+        own = builder.gep(table, [integer(start)], source_etype=POINTER)
+        builder.call(functions[nest, buffers], [own, trouble, low, high])
+        first += count
+    builder.ret_void()
 
 
 def units(kernel: LoopKernel, vector_bytes: int) -> int:
     """How many parts the rows of a kernel fall into: the range that `begin` and `end` are taken from."""
-    nest = kernel.nests[0]
+    return sum(nest_units(nest, vector_bytes) for nest in kernel.nests)
+
+
+def nest_units(nest: Nest, vector_bytes: int) -> int:
+    """The parts of one nest."""
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
     layout = Layout(nest, vector_bytes)
     if layout.across_rows and nest.rows:
-        last = nest.rows[-1].extent
-        return total // last * layout.blocks
+        return total // nest.rows[-1].extent * layout.blocks
     return total
 
 
@@ -91,12 +128,21 @@ class Layout:
         columns = [loop.columns[-1] for loop in nest.loops if loop.columns]
         row = nest.rows[-1] if nest.rows else None
         self.across_rows = not columns or (row is not None and self._rows_are_dense(nest, columns[0], row))
-        self.chunk = 1
-        self.blocks = 1
+        # With the lanes across rows, the columns are gone through for several vectors of rows at a time, so that
+        # each visit to a line of memory uses all of it, and the next.
+        self.abreast = 1
+        self.chunk = 1  # vectors in a unit
+        self.blocks = 1  # units along the last row variable
         if self.across_rows and row is not None:
             vectors = -(-row.extent // self.lanes)
-            self.chunk = max(1, min(vectors, 64 if not columns else 1))
+            self.abreast = ABREAST if columns and vectors >= ABREAST else 1
+            self.chunk = max(1, min(vectors, self.abreast if columns else LONG_RUN))
             self.blocks = -(-vectors // self.chunk)
+
+    def scratch_bytes(self, nest: Nest) -> int:
+        """What the scratch rows of one unit take."""
+        width = self.lanes * self.abreast if self.across_rows else 1
+        return sum(length * dtype.itemsize for length, dtype in nest.scratch) * width
 
     def _rows_are_dense(self, nest: Nest, column: Variable, row: Variable) -> bool:
         """Whether memory is read along the rows rather than along the columns."""
@@ -112,15 +158,11 @@ class Layout:
 
 
 def _loads(expression: Expression) -> list[Load]:
-    from .loops import walk
-
     return [part for part in walk(expression) if isinstance(part, Load)]
 
 
 def _widest(nest: Nest) -> int:
     """Bytes per lane: those of the widest float that is computed with, 4 at least."""
-    from .loops import walk
-
     sizes = [4]
     for _, statement in nest.statements:
         sizes += [part.dtype.itemsize for part in walk(statement.value) if part.dtype.is_floating_point]
@@ -130,24 +172,27 @@ def _widest(nest: Nest) -> int:
 class _Emitter:
     """Emits one nest into a function."""
 
-    def __init__(self, kernel: LoopKernel, nest: Nest, function: Any, vector_bytes: int) -> None:
-        self.kernel = kernel
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
+        self.buffers = buffers
         self.nest = nest
         self.function = function
         self.layout = Layout(nest, vector_bytes)
         self.lanes = self.layout.lanes
         self.builder = ir.IRBuilder(function.append_basic_block("entry"))
-        self.pointers = [self._pointer(number) for number in range(len(kernel.buffers))]
-        self.trouble = self._pointer(len(kernel.buffers)) if kernel.looks_up else None
+        self.pointers = [self._pointer(number) for number in range(len(buffers))]
+        self.trouble = function.args[1]
         self.across_rows = self.layout.across_rows
-        width = self.lanes if self.across_rows else 1
+        width = self.lanes * self.layout.abreast if self.across_rows else 1
         self.scratch = [self._row_memory(length * width, stored_type(dtype)) for length, dtype in nest.scratch]
+        self.firsts: list[Any] = []  # the first row of each vector that is abreast; empty without lanes across rows
+        self.current = 0  # which of them is being emitted
         self.places: dict[Variable, Any] = {}  # the scalar value of each loop variable; of the lanes' one, in lane 0
         self.lane: Variable | None = None
         self.mask: Any = None
-        self.totals: dict[int, Any] = {}
+        self.totals: dict[tuple[int, int], Any] = {}  # by slot and vector
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
         self.variables: dict[Expression, frozenset[Variable]] = {}
+        self.by_row: dict[Expression, bool] = {}
 
     def _row_memory(self, length: int, kind: Any) -> Any:
         """Room for a scratch row on the stack."""
@@ -164,7 +209,7 @@ class _Emitter:
 
     def emit(self) -> None:
         """The whole function."""
-        _, begin, end = self.function.args
+        _, _, begin, end = self.function.args
         self._loop(begin, end, 1, [], self._unit)
         self.builder.ret_void()
 
@@ -214,10 +259,18 @@ class _Emitter:
         width = self.layout.chunk * self.lanes
         start = self.builder.mul(block, integer(width))
         if last.extent == width * self.layout.blocks:
-            self._loop(start, self.builder.add(start, integer(width)), self.lanes, [], self._lanes_of_rows(last))
+            together = self.layout.abreast
+            stop = self.builder.add(start, integer(width))
+            self._loop(start, stop, self.lanes * together, [], self._lanes_of_rows(last, together))
             return []
         full = last.extent // self.lanes * self.lanes
         stop = self._smaller(self.builder.add(start, integer(width)), integer(full))
+        if self.layout.abreast > 1:
+            together = self.lanes * self.layout.abreast
+            all_of_them = self.builder.sdiv(self.builder.sub(stop, start), integer(together))
+            middle = self.builder.add(start, self.builder.mul(all_of_them, integer(together)))
+            self._loop(start, middle, together, [], self._lanes_of_rows(last, self.layout.abreast))
+            start = middle
         self._loop(start, stop, self.lanes, [], self._lanes_of_rows(last))
         if full != last.extent:  # the last block has a vector that is not full
             is_last = self.builder.icmp_signed("==", block, integer(self.layout.blocks - 1))
@@ -228,9 +281,13 @@ class _Emitter:
     def _smaller(self, a: Any, b: Any) -> Any:
         return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
-    def _lanes_of_rows(self, last: Variable) -> Callable[[Any, list[Any]], list[Any]]:
+    def _lanes_of_rows(self, last: Variable, count: int = 1) -> Callable[[Any, list[Any]], list[Any]]:
         def body(position: Any, _: list[Any]) -> list[Any]:
-            self.places[last], self.lane = position, last
+            self.lane = last
+            self.firsts = [
+                self.builder.add(position, integer(number * self.lanes)) if number else position
+                for number in range(count)
+            ]
             self._row()
             return []
 
@@ -238,7 +295,7 @@ class _Emitter:
 
     def _rest_of_rows(self, last: Variable, full: int) -> Callable[[Any, list[Any]], list[Any]]:
         def body(_: Any, __: list[Any]) -> list[Any]:
-            self.places[last], self.lane = integer(full), last
+            self.firsts, self.lane = [integer(full)], last
             self.mask = self._first_lanes(last.extent - full)
             self._row()
             self.mask = None
@@ -258,24 +315,35 @@ class _Emitter:
                 self.places[row] = self.builder.urem(position, integer(row.extent))
                 position = self.builder.udiv(position, integer(row.extent))
 
+    def _abreast(self) -> Iterator[int]:
+        """Go through the vectors of rows that are abreast; without lanes across rows there is one."""
+        for number in range(max(len(self.firsts), 1)):
+            self.current = number
+            if self.firsts and self.lane is not None:
+                self.places[self.lane] = self.firsts[number]
+            yield number
+        self.current = 0
+
     def _row(self) -> None:
         """All loops of one row, or of one row per lane."""
         self.totals = {}
         for loop in self.nest.loops:
             if loop.columns:
                 self._columns(loop)
-            else:
+                continue
+            for number in self._abreast():
                 for statement in loop.statements:
                     if isinstance(statement, Accumulate):  # of a single element
-                        self.totals[statement.slot] = self._value(statement.value)
+                        self.totals[statement.slot, number] = self._value(statement.value)
                     else:
                         self._statement(statement, [])
 
     def _columns(self, loop: Loop) -> None:
         slots = [statement for statement in loop.statements if isinstance(statement, Accumulate)]
-        carried = [self._start(statement) for statement in slots]
-        for statement in loop.statements:
-            self._hoist(statement.value, loop)
+        carried = [self._start(statement) for _ in self._abreast() for statement in slots]
+        for _ in self._abreast():
+            for statement in loop.statements:
+                self._hoist(statement.value, loop)
         outer = list(loop.columns)
         last = outer.pop()
 
@@ -297,8 +365,9 @@ class _Emitter:
         def column(variable: Variable) -> Callable[[Any, list[Any]], list[Any]]:
             def body(position: Any, totals: list[Any]) -> list[Any]:
                 self.places[variable] = position
-                for statement in loop.statements:
-                    totals = self._statement(statement, totals, slots)
+                for _ in self._abreast():
+                    for statement in loop.statements:
+                        totals = self._statement(statement, totals, slots)
                 return totals
 
             return body
@@ -314,9 +383,10 @@ class _Emitter:
             return self._loop(integer(0), integer(outer[depth].extent), 1, totals, body)
 
         totals = nested(0, carried)
-        for statement, total in zip(slots, totals, strict=True):
-            total = total if self.across_rows else self._across(statement, total)
-            self.totals[statement.slot] = rounded(self.builder, total, statement.value.dtype)
+        for number in self._abreast():
+            for statement, total in zip(slots, totals[number * len(slots) :], strict=False):
+                total = total if self.across_rows else self._across(statement, total)
+                self.totals[statement.slot, number] = rounded(self.builder, total, statement.value.dtype)
 
     def _start(self, statement: Accumulate) -> Any:
         kind = ir.VectorType(computed_type(statement.value.dtype), self.lanes)
@@ -340,7 +410,7 @@ class _Emitter:
         value = self._value(statement.value)
         dtype = statement.value.dtype
         if isinstance(statement, Accumulate):
-            place = slots.index(statement)
+            place = slots.index(statement) + self.current * len(slots)
             value = self._vector(value)
             old = totals[place]
             new = combine(self.builder, statement.reduction, dtype, old, value)
@@ -348,7 +418,7 @@ class _Emitter:
             keep_old = self.mask is not None and not self.across_rows
             totals[place] = self.builder.select(self.mask, new, old) if keep_old else new
         elif isinstance(statement, Store):
-            kind = self.kernel.buffers[statement.buffer].dtype
+            kind = self.buffers[statement.buffer].dtype
             self._write(self.pointers[statement.buffer], statement.index, before_store(self.builder, value, kind))
         elif isinstance(statement, Keep):
             stored = before_store(self.builder, self._vector(value) if self.across_rows else value, dtype)
@@ -360,7 +430,9 @@ class _Emitter:
 
     def _scratch_row(self, slot: int, index: Index, value: Any) -> Any:
         element = self.nest.scratch[slot][1]
-        place = self.builder.mul(self._scalar_index(index), integer(self.lanes))
+        place = self.builder.mul(self._scalar_index(index), integer(self.lanes * self.layout.abreast))
+        if self.current:
+            place = self.builder.add(place, integer(self.lanes * self.current))
         return self.builder.gep(self.scratch[slot], [place], source_etype=stored_type(element))
 
     def _write(self, pointer: Any, index: Index, value: Any) -> None:
@@ -421,6 +493,18 @@ class _Emitter:
             found = self.variables[expression] = frozenset(own)
         return found
 
+    def _varies_with_rows(self, expression: Expression) -> bool:
+        """Whether an expression has another value for other rows."""
+        found = self.by_row.get(expression)
+        if found is None:
+            found = isinstance(expression, (Total, Scratch)) or any(
+                self._varies_with_rows(part) for part in (*expression.parts(), *index_values(expression))
+            )
+            if not found and self.nest.rows:
+                found = self.nest.rows[-1] in self._depends(expression)
+            self.by_row[expression] = found
+        return found
+
     def _hoist(self, expression: Expression, loop: Loop) -> None:
         """Compute what does not change with the columns before the loop over them begins."""
         if isinstance(expression, (Number, Total)):
@@ -432,7 +516,9 @@ class _Emitter:
             self._hoist(part, loop)
 
     def _value(self, expression: Expression) -> Any:
-        key = (expression, self.mask is not None and isinstance(expression, (Load, Scratch)))
+        # What differs between the vectors abreast is known for each of them.
+        varies = bool(self.current) and self._varies_with_rows(expression)
+        key = (expression, self.current if varies else 0)
         for scope in self.known:
             if key in scope:
                 return scope[key]
@@ -446,7 +532,7 @@ class _Emitter:
             case Number():
                 return constant(dtype, expression.value, computed_type(dtype))
             case Total():
-                return self.totals[expression.slot]
+                return self.totals[expression.slot, self.current]
             case Position():
                 return self._position(expression)
             case Load():
@@ -495,8 +581,6 @@ class _Emitter:
     def _position(self, expression: Position) -> Any:
         varies = self.lane is not None and expression.index.depends_on(self.lane)
         value = self._vector_index(expression.index) if varies else self._scalar_index(expression.index)
-        from ..dtypes import int64
-
         return cast(self.builder, value, int64, expression.dtype)
 
     # Memory ---------------------------------------------------------------------------------------------
@@ -611,15 +695,11 @@ class _Emitter:
         low, _ = atom.index.bounds
         if low >= 0:
             return (self.builder.udiv if isinstance(atom, Quotient) else self.builder.urem)(index, divisor)
-        from ..dtypes import int64
-
         name = "floor_divide" if isinstance(atom, Quotient) else "remainder"
         return PRIMITIVES[name](self.builder, int64, index, divisor)
 
     def _looked(self, atom: Looked, value: Any) -> Any:
         """An index from data: negative ones count from the end, and none leads outside."""
-        from ..dtypes import int64
-
         place = cast(self.builder, value, atom.value.dtype, int64)
         zero, length = splat(place.type, 0), splat(place.type, atom.extent)
         negative = self.builder.icmp_signed("<", place, zero)
@@ -642,10 +722,8 @@ class _Emitter:
 
 def _varies(atom: Any, lane: Variable, emitter: _Emitter) -> bool:
     """Whether an atom that is no variable differs between lanes."""
-    if isinstance(atom, Looked):
-        if lane in emitter._depends(atom.value):
-            return True
-        from .loops import walk
-
-        return emitter.across_rows and any(isinstance(part, (Total, Scratch)) for part in walk(atom.value))
-    return bool(atom.index.depends_on(lane))
+    if not isinstance(atom, Looked):
+        return bool(atom.index.depends_on(lane))
+    if lane in emitter._depends(atom.value):
+        return True
+    return emitter.across_rows and any(isinstance(part, (Total, Scratch)) for part in walk(atom.value))

@@ -25,6 +25,7 @@ from .loops import (
     Scratch,
     Store,
     Total,
+    neutral,
 )
 
 Array = np.ndarray[Any, Any]
@@ -85,8 +86,8 @@ _COMBINE = {"reduce_sum": np.add, "reduce_max": np.maximum, "reduce_prod": np.mu
 def run(kernel: LoopKernel, buffers: Sequence[Array]) -> None:
     """Run a kernel on flat arrays, one per buffer."""
     with np.errstate(all="ignore"):
-        for nest in kernel.nests:
-            _run_nest(nest, buffers)
+        for nest, _, start in kernel.parts:
+            _run_nest(nest, buffers[start:])
 
 
 def _run_nest(nest: Nest, buffers: Sequence[Array]) -> None:
@@ -96,15 +97,18 @@ def _run_nest(nest: Nest, buffers: Sequence[Array]) -> None:
         row.places = dict(zip(nest.rows, place, strict=True))
         row.totals = {}
         for loop in nest.loops:
+            for statement in loop.statements:
+                if isinstance(statement, Accumulate):
+                    dtype = statement.value.dtype
+                    row.totals[statement.slot] = dtype.numpy.type(neutral(statement.reduction, dtype))
             for column in itertools.product(*(range(variable.extent) for variable in loop.columns)):
                 row.places |= dict(zip(loop.columns, column, strict=True))
                 for statement in loop.statements:
                     value = row.value(statement.value)
                     match statement:
                         case Accumulate():
-                            known = row.totals.get(statement.slot)
                             combine = _COMBINE[statement.reduction]
-                            row.totals[statement.slot] = value if known is None else combine(known, value)
+                            row.totals[statement.slot] = combine(row.totals[statement.slot], value)
                         case Store():
                             row.buffers[statement.buffer][row.index(statement.index)] = value
                         case Keep():

@@ -6,7 +6,6 @@ bfloat16 are two bytes in memory and a float in a register. Every table row work
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -266,19 +265,6 @@ def rounded(builder: Any, x: Any, dtype: DType) -> Any:
     if dtype not in _WIDE:
         return x
     return after_load(builder, before_store(builder, x, dtype), dtype)
-
-
-def neutral(reduction: str, dtype: DType) -> Any:
-    """What a reduction starts with."""
-    if reduction == "reduce_sum":
-        return 0
-    if reduction == "reduce_prod":
-        return 1
-    if dtype.is_floating_point:
-        return -math.inf
-    if dtype is dtypes.bool_:
-        return 0
-    return -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0
 
 
 COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}

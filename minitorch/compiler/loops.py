@@ -11,6 +11,7 @@ without columns is a plain element, so an elementwise kernel is the case of one 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -267,11 +268,26 @@ class Buffer:
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """Nests that touch no common output, and the buffers that they share by number."""
+    """Nests that do not depend on each other, one after another, and their buffers.
+
+    Attributes:
+        name: of the function.
+        buffers: the buffers of the first nest, then those of the second, and so on.
+        nests: each counts its own buffers from 0.
+        starts: the place of each nest's first buffer.
+    """
 
     name: str
     buffers: tuple[Buffer, ...]
     nests: tuple[Nest, ...]
+    starts: tuple[int, ...] = (0,)
+
+    @property
+    def parts(self) -> Iterator[tuple[Nest, tuple[Buffer, ...], int]]:
+        """Each nest with its own buffers and the place of the first of them."""
+        ends = (*self.starts[1:], len(self.buffers))
+        for nest, start, end in zip(self.nests, self.starts, ends, strict=True):
+            yield nest, self.buffers[start:end], start
 
     @property
     def looks_up(self) -> bool:
@@ -295,7 +311,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
             seen.add(at)
             yield at
             pending += at.parts()
-            pending += _index_values(at)
+            pending += index_values(at)
 
 
 def _atoms(expression: Expression) -> Iterator[Atom]:
@@ -312,6 +328,19 @@ def _atoms(expression: Expression) -> Iterator[Atom]:
                 indices.append(atom.index)
 
 
-def _index_values(expression: Expression) -> list[Expression]:
+def index_values(expression: Expression) -> list[Expression]:
     """The values that an expression reads memory at."""
     return [atom.value for atom in _atoms(expression) if isinstance(atom, Looked)]
+
+
+def neutral(reduction: str, dtype: DType) -> Any:
+    """What a reduction starts with."""
+    if reduction == "reduce_sum":
+        return 0
+    if reduction == "reduce_prod":
+        return 1
+    if dtype.is_floating_point:
+        return -math.inf
+    if dtype.name == "bool":
+        return 0
+    return -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ..dtypes import DType
 from ..ir import Node
+from .emit import Layout
 from .fuse import Group, Member, reads_of
 from .index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from .loops import (
@@ -33,6 +34,7 @@ from .loops import (
     walk,
 )
 from .lower import At, Lowering, Reader
+from .machine import host
 from .roots import HEAVY, is_stored_already
 
 MOST_SCRATCH = 1 << 19  # bytes of a scratch row: it should stay in the cache next to the core
@@ -58,8 +60,15 @@ class _Builder:
     """Builds the nest of one group. `stored` are the roots that have to end in memory."""
 
     def __init__(
-        self, group: Group, roots: dict[Node, str], stored: set[Node], rows_joined: int, columns_joined: bool
+        self,
+        group: Group,
+        roots: dict[Node, str],
+        stored: set[Node],
+        rows_joined: int,
+        columns_joined: bool,
+        most_scratch: int = MOST_SCRATCH,
     ) -> None:
+        self.most_scratch = most_scratch
         self.group = group
         self.roots = roots
         self.stored = stored
@@ -140,7 +149,7 @@ class _Builder:
         """Give a row that a later loop reads a scratch row, if it is worth one."""
         length = math.prod(column.extent for column in place.columns)
         heavy = any(node.primitive.name in HEAVY for node in _inlined(place.member.node, self.roots))
-        if place.slot < 0 and heavy and length * place.member.node.dtype.itemsize <= MOST_SCRATCH:
+        if place.slot < 0 and heavy and length * place.member.node.dtype.itemsize <= self.most_scratch:
             place.slot = len(self.scratch)
             self.scratch.append((length, place.member.node.dtype))
 
@@ -268,6 +277,9 @@ def build_kernel(name: str, group: Group, roots: dict[Node, str], stored: set[No
         nest = builder.build()
         if _is_affine(nest):
             break
+    if nest.scratch and Layout(nest, host().vector_bytes).scratch_bytes(nest) > MOST_SCRATCH:
+        builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
+        nest = builder.build()
     written = {statement.buffer for _, statement in nest.statements if isinstance(statement, Store)}
     described = tuple(Buffer(node.shape, node.dtype, number in written) for number, node in enumerate(builder.buffers))
     return LoopKernel(name, described, (nest,)), list(builder.buffers)

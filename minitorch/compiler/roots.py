@@ -47,11 +47,18 @@ def base_of(node: Node) -> Node:
     return node
 
 
+def output_base(node: Node) -> Node:
+    """What has to be in memory for an output: a reshape of it is the same memory."""
+    while node.primitive.name == "reshape":
+        node = node.inputs[0]
+    return node
+
+
 def find_roots(graph: Graph) -> dict[Node, str]:
     """The roots in program order, each with the reason why it is one."""
     users = graph.users()
     wanted: dict[Node, str] = {}
-    for node in graph.outputs:
+    for node in map(output_base, graph.outputs):
         if not is_stored_already(node):
             wanted[node] = OUTPUT
     for node in graph.nodes:

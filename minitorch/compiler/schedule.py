@@ -14,11 +14,13 @@ from functools import cached_property
 from ..graph import Graph
 from ..ir import INPUT, Node
 from . import machine
+from .decompose import decompose
 from .emit import emit, units
 from .fuse import Group, fuse
-from .loops import LoopKernel, Store
+from .loops import LoopKernel
 from .nests import build_kernel
-from .roots import base_of, find_roots, is_call, is_stored_already
+from .roots import base_of, find_roots, is_call, is_stored_already, output_base
+from .source import source
 
 FUSED = "fused"
 OTHER_ROWS = "the kernels run over different rows"
@@ -75,6 +77,11 @@ class Kernel:
         return sum(node.spec.nbytes for node in self.writes)
 
     @cached_property
+    def source(self) -> str:
+        """The kernel as Python that runs; of a call, the name of what is called."""
+        return source(self.loops) if self.loops else f"# {self.nodes[0].primitive.name}, run by NumPy\n"
+
+    @cached_property
     def llvm(self) -> str:
         """The kernel as LLVM IR; empty for a call."""
         return emit(self.loops, machine.host().vector_bytes) if self.loops else ""
@@ -126,6 +133,7 @@ class Schedule:
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
+    graph = decompose(graph)
     roots = find_roots(graph)
     calls = {node: is_call(node) for node in roots}
     order = fuse(roots, calls)
@@ -135,12 +143,56 @@ def schedule(graph: Graph) -> Schedule:
         kernels.append(
             _loop_kernel(number, item, roots, needed) if isinstance(item, Group) else _call_kernel(number, item)
         )
+    kernels = merge_siblings([kernel for kernel in kernels if kernel.writes])  # dead code has none
     return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls))
+
+
+def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Put pointwise kernels that do not need each other side by side, in one kernel of kind K5.
+
+    Every kernel is as late as it can be: its *depth* is the longest way from it to the end. Kernels of one depth do not
+    need each other, whatever their shapes: the updates of all parameters by an optimiser are the case that matters.
+    """
+    depth: dict[int, int] = {}
+    users: dict[Node, list[int]] = {}
+    for number, kernel in enumerate(kernels):
+        for node in kernel.reads:
+            users.setdefault(node, []).append(number)
+    for number in range(len(kernels) - 1, -1, -1):
+        below = [depth[user] + 1 for node in kernels[number].writes for user in users.get(node, ())]
+        depth[number] = max(below, default=0)
+    levels: dict[int, list[Kernel]] = {}
+    for number, kernel in enumerate(kernels):
+        levels.setdefault(depth[number], []).append(kernel)
+    result = []
+    for level in sorted(levels, reverse=True):
+        pointwise = [kernel for kernel in levels[level] if kernel.kind == "K1"]
+        result += [kernel for kernel in levels[level] if kernel.kind != "K1"]
+        result += [_side_by_side(pointwise)] if len(pointwise) > 1 else pointwise
+    return result
+
+
+def _side_by_side(kernels: Sequence[Kernel]) -> Kernel:
+    buffers = tuple(node for kernel in kernels for node in kernel.buffers)
+    described = tuple(buffer for kernel in kernels if kernel.loops for buffer in kernel.loops.buffers)
+    nests = tuple(nest for kernel in kernels if kernel.loops for nest in kernel.loops.nests)
+    sizes = [len(kernel.buffers) for kernel in kernels]
+    starts = tuple(sum(sizes[:number]) for number in range(len(sizes)))
+    return Kernel(
+        f"{kernels[0].name.split('_')[0]}_{len(kernels)}_side_by_side",
+        "K5",
+        tuple(dict.fromkeys(node for kernel in kernels for node in kernel.nodes)),
+        tuple(dict.fromkeys(node for kernel in kernels for node in kernel.reads)),
+        tuple(node for kernel in kernels for node in kernel.writes),
+        LoopKernel("kernel", described, nests, starts),
+        buffers,
+        sum(kernel.flops for kernel in kernels),
+    )
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
     """The roots that end in memory: outputs, and what another kernel reads."""
-    needed = set(graph.outputs)
+    needed = set(map(output_base, graph.outputs))
     for item in order:
         if isinstance(item, Group):
             needed |= item.reads
@@ -153,7 +205,7 @@ def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[
     stored = {node for node in group.nodes if node in needed}
     loops, buffers = build_kernel("kernel", group, roots, stored)
     nodes = _covered(group, roots)
-    written = {statement.buffer for _, statement in loops.nests[0].statements if isinstance(statement, Store)}
+    written = {number for number, buffer in enumerate(loops.buffers) if buffer.written}
     reductions = sum(member.is_reduction for member in group.members)
     kind = "K1" if not reductions else "K2" if reductions == len(group.members) else "K3"
     names = "_".join(dict.fromkeys(member.node.primitive.name for member in group.members))

@@ -14,8 +14,18 @@ from ..tensor import Tensor
 class Dataset:
     """The base class: define `__len__` and `__getitem__`.
 
-    A dataset may also define ``batch(indices)``, which gives many samples at once, already collated, and which
-    `DataLoader` then uses.
+        A dataset may also define ``batch(indices)``, which gives many samples at once, already collated, and which
+        `DataLoader` then uses.
+
+    Example:
+        >>> import minitorch as mt
+        >>> class Squares(mt.data.Dataset):
+        ...     def __len__(self):
+        ...         return 3
+        ...     def __getitem__(self, index):
+        ...         return index**2
+        >>> [batch.tolist() for batch in mt.data.DataLoader(Squares(), batch_size=2)]
+        [[0, 1], [4]]
     """
 
     def __len__(self) -> int:
@@ -53,7 +63,14 @@ class TensorDataset(Dataset):
 
 
 class Subset(Dataset):
-    """Some samples of another dataset."""
+    """Some samples of another dataset.
+
+    Example:
+        >>> import minitorch as mt
+        >>> data = mt.data.Subset(mt.data.TensorDataset(mt.tensor([5, 6, 7])), [2, 0])
+        >>> len(data), data[0]
+        (2, (tensor(7),))
+    """
 
     def __init__(self, dataset: Dataset, indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices

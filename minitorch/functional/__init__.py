@@ -29,7 +29,8 @@ def _install() -> None:
         for name, function in getattr(module, "OPERATORS", {}).items():
             setattr(Tensor, name, function)
         for name, function in getattr(module, "PROPERTIES", {}).items():
-            setattr(Tensor, name, property(function, doc=function.__doc__))
+            made = function if isinstance(function, property) else property(function, doc=function.__doc__)
+            setattr(Tensor, name, made)
     for method in (backward, detach, register_hook, retain_grad):
         setattr(Tensor, method.__name__, method)
     for name, method in in_place_methods(FUNCTIONS).items():

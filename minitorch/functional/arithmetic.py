@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import primitives as P
-from ..dtypes import DType
+from ..dtypes import DType, bool_
 from ..errors import DTypeError
 from ..interpreters import bind
 from ..tensor import Tensor
@@ -59,8 +59,15 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
     return P.add(a, b) if alpha == 1 else P.add(*promote(a, _scaled("add", b, alpha, a.dtype)))
 
 
+def _is_bool(value: Operand) -> bool:
+    return value.dtype is bool_ if isinstance(value, Tensor) else isinstance(value, bool)
+
+
 def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
-    """The difference of two tensors or numbers, the second times `alpha`. Not for two bools.
+    """The difference of two tensors or numbers, the second times `alpha`.
+
+    Raises:
+        DTypeError: ``MT202`` if either is a bool.
 
     Example:
         >>> import minitorch as mt
@@ -68,6 +75,13 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
         tensor([[ 0,  1],
                 [-1,  0]])
     """
+    if _is_bool(input) or _is_bool(other):
+        raise DTypeError(
+            "MT202",
+            "sub: subtraction with a bool is not supported",
+            why="what the difference of two truths would be is not agreed on",
+            fix="~mask to invert a mask, a ^ b for where two of them differ, or convert it: mask.int()",
+        )
     a, b = promote(input, other)
     return P.sub(a, b) if alpha == 1 else P.sub(*promote(a, _scaled("sub", b, alpha, a.dtype)))
 
@@ -187,6 +201,8 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
             raise ValueError(f"integers to the power {exponent} are fractions; use x.float() ** {exponent}")
         if exponent in _SHORT_POWERS and (is_float or type(exponent) is int):
             return _SHORT_POWERS[exponent](input)
+        if isinstance(exponent, bool) and input.dtype is bool_:
+            return P.bitwise_or(input, like(not exponent, input))
     a, b = promote(input, exponent)
     require_number(a, "pow")
     return P.power(a, b)

@@ -29,13 +29,25 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
+    """``input + value * tensor1 * tensor2``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.addcmul(mt.ones(2), mt.tensor([1.0, 2.0]), mt.tensor([3.0, 4.0]), value=2)
+        tensor([ 7., 17.])
+    """
     product = mul(tensor1, tensor2)
     return add(input, product if value == 1 else mul(product, value))
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """``input + value * tensor1 / tensor2``."""
+    """``input + value * tensor1 / tensor2``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.addcdiv(mt.ones(2), mt.tensor([1.0, 2.0]), mt.tensor([2.0, 8.0]), value=4)
+        tensor([3., 2.])
+    """
     return add(input, div(tensor1 if value == 1 else mul(tensor1, value), tensor2))
 
 

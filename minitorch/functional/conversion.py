@@ -15,10 +15,10 @@ import numpy as np
 
 from ..autograd import detach
 from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
-from ..errors import DTypeError, compose
+from ..errors import DTypeError, ShapeError, TracingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
-from ..tensor import Tensor
+from ..tensor import Tensor, note_write
 from .layout import array_text, html_table, with_suffixes
 from .parts import unbind
 
@@ -280,4 +280,39 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "_repr_html_": _repr_html,
 }
 
-PROPERTIES: dict[str, Callable[[Tensor], Any]] = {"data": detach}
+
+def _replace_data(tensor: Tensor, value: Tensor) -> None:
+    """Give a tensor other numbers, of its shape and type, unseen by the tape: in new memory, copied from the value."""
+    if current_staging() is not None:
+        raise TracingError(
+            "MT109",
+            f"x.data = ... exchanges the memory of {tensor.spec} while a graph is recorded",
+            why="a graph has values and no memory; what reads the tensor later could not be told of the exchange",
+            fix="write the value: with mt.no_grad(): x.copy_(value)",
+        )
+    if not isinstance(value, Tensor):
+        raise TypeError(f"x.data is set to a tensor, not to {type(value).__name__}: mt.tensor(...) makes one")
+    if (value.shape, value.dtype) != (tensor.shape, tensor.dtype):
+        raise ShapeError(
+            "MT201",
+            f"x.data: {value.spec} cannot take the place of {tensor.spec}",
+            why="shape and type of a tensor never change",
+            fix="make a new tensor instead",
+        )
+    tensor._value, tensor._view = np.array(concrete(value, "x.data = ...")), None
+    note_write(tensor)
+
+
+_DATA_DOC = """The value without its history, as `detach`; set to a tensor, the value is exchanged unseen by the tape.
+
+    The new one has the same shape and type, and is copied, where PyTorch shares its memory.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.ones(2, requires_grad=True)
+        >>> x.data = x.data - 0.5
+        >>> x
+        tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+PROPERTIES: dict[str, Callable[[Tensor], Any]] = {"data": property(detach, _replace_data, doc=_DATA_DOC)}

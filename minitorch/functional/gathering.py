@@ -121,11 +121,16 @@ def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number)
     return src if src.shape == index.shape else P.slice_(src, start=zeros, stop=index.shape, step=(1,) * src.ndim)
 
 
-def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
+def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Number, *, reduce: str | None = None) -> Tensor:
     """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for
     dim 0.
 
-    `src` may be one number. Of equal positions, the last one wins.
+    `src` may be one number. Of equal positions, the last one wins; with ``reduce="add"``, all are added to what is
+    there (``"multiply"``, which PyTorch has too, is not supported).
+
+    Raises:
+        ShapeError: if the index or the source does not fit (``MT201``).
+        ValueError: for another `reduce`.
 
     Example:
         >>> import minitorch as mt
@@ -133,8 +138,11 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
         tensor([[0., 0., 1.],
                 [1., 0., 0.]])
     """
+    if reduce not in (None, "add"):
+        raise ValueError(f"scatter: reduce is None or 'add', not {reduce!r}")
     dim = wrap_dim(dim, x.ndim)
-    return P.scatter(x, _source("scatter", x, dim, index, src), *_coordinates("scatter", x, dim, index))
+    write = P.scatter if reduce is None else P.scatter_add
+    return write(x, _source("scatter", x, dim, index, src), *_coordinates("scatter", x, dim, index))
 
 
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:

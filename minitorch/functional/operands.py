@@ -152,9 +152,17 @@ def as_float(x: Operand) -> Tensor:
 
 
 def promote_floats(*operands: Operand) -> tuple[Tensor, ...]:
-    """Operands of a float function of several, of their common type, which is float32 for integers."""
-    promoted = promote(*operands) if len(operands) == 2 else promote_all(*operands)
-    return promoted if promoted[0].dtype.category == "float" else tuple([as_float(x) for x in promoted])
+    """Operands of a float function of several, of their common type, which is float32 for integers.
+
+    The type is decided before anything is converted: a number takes part as a float, and never wraps around in a small
+    integer type on the way (``int8 / 1000``).
+    """
+    if len(operands) == 2 and any([isinstance(x, Tensor) and x.dtype.category == "float" for x in operands]):
+        return promote(*operands)  # the usual case, which knows shorter ways
+    dtype = result_type(*operands)
+    if dtype.category != "float":
+        dtype = dtypes.DEFAULT_FLOAT
+    return tuple([to_dtype(operand(value, dtype), dtype) for value in operands])
 
 
 def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:

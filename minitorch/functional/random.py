@@ -117,12 +117,26 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generator again from a seed that nobody knows, and return it."""
+    """Start the default generator again from a seed that nobody knows, and return it.
+
+    Example:
+        >>> import minitorch as mt
+        >>> number = mt.seed()
+        >>> number == mt.initial_seed()
+        True
+    """
     return default_generator.seed()
 
 
 def initial_seed() -> int:
-    """The seed that the default generator was started from."""
+    """The seed that the default generator was started from.
+
+    Example:
+        >>> import minitorch as mt
+        >>> _ = mt.manual_seed(3)
+        >>> mt.initial_seed()
+        3
+    """
     return default_generator.initial_seed()
 
 
@@ -194,12 +208,24 @@ def randn(*size: Any, dtype: Any = None, requires_grad: bool = False, generator:
 
 
 def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Uniform random numbers in [0, 1), with the shape and type of another tensor."""
+    """Uniform random numbers in [0, 1), with the shape and type of another tensor.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.rand_like(mt.zeros(2, 3, dtype=mt.float16)).spec
+        f16[2, 3]
+    """
     return rand(input.shape, dtype=_float_type("rand_like", dtype, input.dtype), requires_grad=requires_grad)
 
 
 def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
-    """Normal random numbers, with the shape and type of another tensor."""
+    """Normal random numbers, with the shape and type of another tensor.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.randn_like(mt.zeros(2, 3, dtype=mt.float64)).spec
+        f64[2, 3]
+    """
     return randn(input.shape, dtype=_float_type("randn_like", dtype, input.dtype), requires_grad=requires_grad)
 
 
@@ -256,7 +282,7 @@ def randint(
     probability. (Ranges above 2**31 take 63 bits modulo the size.)
 
     Raises:
-        ValueError: if the range is empty.
+        ValueError: if the range is empty, or holds more than 2**63 - 1 integers.
 
     Example:
         >>> import minitorch as mt
@@ -266,7 +292,11 @@ def randint(
     if size is None:
         low, high, size = 0, low, high
     count = high - low
-    if not 0 < count < 2**63:
+    if count >= 2**63:
+        raise ValueError(
+            f"randint: from {low} up to {high} there are {count} values, and at most 2**63 - 1 are supported"
+        )
+    if count <= 0:
         raise ValueError(f"randint: there is no integer from {low} up to, but not including, {high}")
     whole = _integers(count, as_shape("randint", (size,)), generator or default_generator)
     result = whole if low == 0 else P.add(whole, like(low, whole))
@@ -289,7 +319,13 @@ def _joined(high: Tensor, low: Tensor) -> Tensor:
 
 
 def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
-    """Random integers in the shape and type of another tensor."""
+    """Random integers in the shape and type of another tensor.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.randint_like(mt.zeros(3), 5, 6)
+        tensor([5., 5., 5.])
+    """
     bounds = (0, low) if high is None else (low, high)
     return randint(*bounds, input.shape, dtype=dtype or input.dtype)
 

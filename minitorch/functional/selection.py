@@ -8,7 +8,7 @@ from typing import Any
 from .. import primitives as P
 from ..dtypes import bool_
 from ..errors import DTypeError
-from ..tensor import Tensor
+from ..tensor import Tensor, share
 from .operands import Operand, operand, promote, promote_all
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "where"]
@@ -74,6 +74,8 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
         min: a number or a tensor, or None for no lower bound.
         max: the same for the upper bound, which wins if the lower one is above it.
 
+    A NaN, in the tensor or as a bound, gives NaN, without a gradient to the tensor.
+
     Example:
         >>> import minitorch as mt
         >>> mt.clamp(mt.tensor([-2.0, 0.5, 2.0]), min=-1, max=1)
@@ -83,18 +85,31 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     if not bounds:
         raise ValueError("clamp needs min, max or both")
     x, *limits = promote_all(input, *bounds)
+    # Where a number is inside (NaN is not), it passes with its gradient; elsewhere the bound, or NaN, without one.
     if min is not None:
-        x = P.where(P.less(x, limits[0]), limits[0], x)
-    return x if max is None else P.where(P.less(limits[-1], x), limits[-1], x)
+        x = P.where(P.less_equal(limits[0], x), x, P.maximum(limits[0], share(x)))
+    return x if max is None else P.where(P.less_equal(x, limits[-1]), x, minimum(limits[-1], share(x)))
 
 
 def clamp_min(input: Tensor, min: Operand) -> Tensor:
-    """``clamp(input, min=min)``."""
+    """``clamp(input, min=min)``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.clamp_min(mt.tensor([-2.0, 2.0]), 0)
+        tensor([0., 2.])
+    """
     return clamp(input, min=min)
 
 
 def clamp_max(input: Tensor, max: Operand) -> Tensor:
-    """``clamp(input, max=max)``."""
+    """``clamp(input, max=max)``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.clamp_max(mt.tensor([-2.0, 2.0]), 0)
+        tensor([-2.,  0.])
+    """
     return clamp(input, max=max)
 
 
@@ -121,7 +136,17 @@ def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
 
 clip = clamp
 
-# As a method, the tensor is the first choice: x.where(condition, other).
-OPERATORS: dict[str, Callable[..., Any]] = {
-    "where": lambda self, condition, other: where(condition, self, other),
-}
+
+def _where(self: Tensor, condition: Tensor, other: Operand) -> Tensor:
+    """The tensor's elements where the condition holds, the other operand's elsewhere. See `minitorch.where`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.tensor([-1.0, 2.0])
+        >>> x.where(x > 0, 0.0)
+        tensor([0., 2.])
+    """
+    return where(condition, self, other)
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {"where": _where}

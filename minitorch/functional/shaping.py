@@ -144,7 +144,13 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def ravel(x: Tensor) -> Tensor:
-    """All dimensions joined into one."""
+    """All dimensions joined into one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.tensor([[1, 2], [3, 4]]).ravel()
+        tensor([1, 2, 3, 4])
+    """
     return P.reshape(x, shape=(x.numel(),))
 
 
@@ -317,7 +323,14 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 def broadcast_to(x: Tensor, size: Sequence[int]) -> Tensor:
-    """`expand` to a shape."""
+    """`expand` to a shape.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.broadcast_to(mt.tensor([1, 2]), (2, 2))
+        tensor([[1, 2],
+                [1, 2]])
+    """
     return expand(x, size)
 
 

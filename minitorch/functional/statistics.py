@@ -34,7 +34,13 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
 
 
 def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """The mean of the elements that are not NaN."""
+    """The mean of the elements that are not NaN.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nanmean(mt.tensor([1.0, float("nan"), 3.0]))
+        tensor(2.)
+    """
     x = operand(input)
     require_float(x, "nanmean")
     return P.div(nansum(x, dim, keepdim), sum(P.cast(P.equal(x, x), dtype=x.dtype), dim, keepdim))
@@ -128,6 +134,12 @@ def std_mean(
     *,
     correction: Number | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean together; the arguments are those of `var`."""
+    """Standard deviation and mean together; the arguments are those of `var`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.std_mean(mt.tensor([1.0, 2.0, 3.0]))
+        (tensor(1.), tensor(2.))
+    """
     variance, center = var_mean(input, dim, unbiased, keepdim, correction=correction)
     return sqrt(variance), center

@@ -66,6 +66,7 @@ class Graph:
             nodes = [node for node in topological_order(self.outputs) if node.primitive is not INPUT]
         self.nodes = tuple(nodes)
         self.name = name
+        self._hash: int | None = None
         if verify:
             self.verify()
 
@@ -130,6 +131,21 @@ class Graph:
     def structurally_equal(self, other: Graph) -> bool:
         """Whether both listings are the same but for the sources: names of inputs, nodes, their order, outputs."""
         return self.key(names=True) == other.key(names=True)
+
+    def __eq__(self, other: object) -> bool:
+        """Structural equality, so that ``Graph.parse(str(graph)) == graph``; nodes, its parts, are equal by identity.
+
+        Example:
+            >>> text = "graph(x: f32[2]): %0 = neg(x) return %0"
+            >>> Graph.parse(text) == Graph.parse(text), Graph.parse(text) == Graph.parse(text.replace("x", "y"))
+            (True, False)
+        """
+        return self is other or (self.structurally_equal(other) if isinstance(other, Graph) else NotImplemented)
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(self.key(names=True))
+        return self._hash
 
     # Parts and copies -----------------------------------------------------------------------------------
 

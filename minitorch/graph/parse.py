@@ -20,7 +20,7 @@ from .arrays import from_base64, from_nested
 from .build import input_node, literal
 from .graph import Graph
 from .values import Number, is_splat
-from .verify import INPUT_RULES, MAX_DIMS, NODE_RULES, Rule
+from .verify import INPUT_RULES, MAX_DIMS, NODE_RULES, Rule, wrong_parameter
 
 MAX_DIGITS = 20
 
@@ -195,6 +195,8 @@ class _Parser:
             if not self.next_is(")"):
                 self.expect(",")
         inputs = self.typed(primitive, operands, line)
+        if wrong := wrong_parameter(params):
+            self.fail(f"{primitive.name}: {wrong}", line)
         try:
             spec = primitive.infer(*[node.spec for node in inputs], **params)
         except Exception as error:  # a rule of shapes may trip over any nonsense that it is given

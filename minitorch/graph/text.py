@@ -27,11 +27,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..dtypes import DType
-from ..ir import Node, Primitive
+from ..ir import Node, Primitive, is_input_name
 from ..primitives import constant
 from .arrays import array_text
 from .values import is_splat, number_text
-from .verify import is_input_name
 
 if TYPE_CHECKING:
     from .graph import Graph

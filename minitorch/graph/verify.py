@@ -6,14 +6,13 @@ the node.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..dtypes import DType
 from ..errors import GraphError
-from ..ir import INPUT, PRIMITIVES, Node
+from ..ir import INPUT, PRIMITIVES, Node, is_input_name
 from ..primitives import Literal
 from .values import canonical, is_static
 
@@ -22,16 +21,6 @@ if TYPE_CHECKING:
 
 MAX_DIMS = 64  # as in NumPy
 MAX_BYTES = 2**63
-
-NAME = re.compile(r"[\w.]+")
-# What reads as a number or as a word of the listing cannot name an input.
-NOT_A_NAME = re.compile(r"[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+|inf|nan|true|false|return|graph")
-
-
-def is_input_name(text: object) -> bool:
-    """Whether a text can name an input: letters, digits, `_` and `.`, and no number."""
-    return isinstance(text, str) and bool(NAME.fullmatch(text)) and not NOT_A_NAME.fullmatch(text)
-
 
 def _is_int(value: object) -> bool:
     return type(value) is int
@@ -108,7 +97,12 @@ def _order(node: Node, seen: set[Node]) -> str | None:
 
 
 def _static_params(node: Node, seen: set[Node]) -> str | None:
-    for name, value in node.params.items():
+    return wrong_parameter(node.params)
+
+
+def wrong_parameter(params: Mapping[str, Any]) -> str | None:
+    """What is wrong with the types of the parameters of a node, or None; to be asked before its shape is inferred."""
+    for name, value in params.items():
         if not PARAMETERS.get(name, is_static)(value):
             return f"{name}={value!r} is no value for this parameter"
     return None
@@ -203,13 +197,19 @@ def _apply(graph: Graph, rules: tuple[Rule, ...], node: Node, seen: set[Node]) -
             _fail(graph, node, wrong, rule.name, rule.why)
 
 
+def _spec_text(node: Node) -> str:
+    """Shape and type of a node that may have neither."""
+    spec = node.spec
+    return str(spec) if isinstance(spec.dtype, DType) and type(spec.shape) is tuple else repr(spec)
+
+
 def _fail(graph: Graph, node: Node, wrong: str, rule: str, why: str) -> NoReturn:
     from .text import node_names
 
     name = node_names(graph).get(node, "")
     raise GraphError(
         "MT601",
-        f"in {graph.name}, node {name} {node.primitive.name} {node.spec}: {wrong}".replace("node  ", "node "),
+        f"in {graph.name}, node {name} {node.primitive.name} {_spec_text(node)}: {wrong}".replace("node  ", "node "),
         where=str(node.source) if node.source else None,
         why=f"rule '{rule}': {why}",
     )

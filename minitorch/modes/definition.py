@@ -7,19 +7,22 @@ is an operation, which happens when it is fetched from a `Session`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from ..dtypes import as_dtype, float32
-from ..errors import FeedError, TracingError
+from ..errors import FeedError, GraphError, TracingError
 from ..graph import Graph as BaseGraph
 from ..interpreters import Captured, Staging, current_staging, interpreting, staging_or_error
-from ..ir import Node, Spec
+from ..ir import Node, Spec, is_input_name
+from ..nn import Module
 from ..tensor import Tensor
-from .surroundings import names_in
+from ..tree import flatten
+from .surroundings import names_in, names_in_methods
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +33,38 @@ class Write:
     before: Node
     after: Node
     position: int
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleCall:
+    """One call of a module while a graph was defined: its mode, its results, and what it wrote to its own buffers."""
+
+    module: Module
+    training: bool
+    results: list[Node]
+    writes: tuple[Write, ...]
+
+
+# The modules whose calls depend on `training`, with the modes in which some graph has them.
+_defined: WeakKeyDictionary[Module, set[bool]] = WeakKeyDictionary()
+
+
+def follows_training(module: Module) -> bool:
+    """Whether a module does something else in training, as far as its code shows."""
+    options = getattr(module, "function_parameters", None)
+    return "training" in (names_in_methods(type(module)) if options is None else options)
+
+
+def needed_for(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes that some nodes depend on, these included."""
+    seen: dict[Node, None] = {}
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen[node] = None
+            pending += node.inputs
+    return list(seen)
 
 
 class Update(Tensor):
@@ -78,6 +113,7 @@ class GraphStaging(Staging):
         super().__init__("this `with mt.Graph()` block", names)
         self.placeholders: list[Node] = []
         self.writes: list[Write] = []
+        self.module_calls: list[ModuleCall] = []
 
     def written(self, tensor: Tensor) -> Tensor:
         """A write to an update is a further write to its variable."""
@@ -87,9 +123,8 @@ class GraphStaging(Staging):
         """Note the write; the handle that is returned runs it when it is fetched."""
         if isinstance(tensor._value, Node):
             return super().assign(tensor, value)
-        captured = self.capture(tensor)
-        write = Write(captured, captured.node, self.node_of(value), len(self.writes))
-        captured.node = write.after
+        before, after = self.capture(tensor).node, self.node_of(value)
+        write = Write(self.write_to(tensor, after), before, after, len(self.writes))
         self.writes.append(write)
         return Update(tensor, write.after, write)
 
@@ -98,6 +133,25 @@ class GraphStaging(Staging):
         before = len(self.writes)
         run()
         return Operation(self.writes[before:])
+
+    def module_call(self, module: Module, run: Callable[[], Any]) -> Any:
+        """Call a module, and note its mode and what it writes to its buffers."""
+        if follows_training(module):
+            _defined.setdefault(module, set()).add(module.training)
+        before = len(self.writes)
+        result = run()
+        own = {id(buffer) for buffer in module.buffers(recurse=False)}
+        writes = tuple([item for item in self.writes[before:] if id(item.variable.tensor) in own])
+        leaves = [leaf for leaf in flatten(result)[0] if isinstance(leaf, Tensor)]
+        self.module_calls.append(ModuleCall(module, module.training, [self.node_of(leaf) for leaf in leaves], writes))
+        return result
+
+    def training_step(self, loss: Tensor, run: Callable[[], Any]) -> Operation:
+        """The in-place writes of an optimiser, and those of the modules whose results the loss was computed from."""
+        needed = set(needed_for([self.node_of(loss)]))
+        update = self.one_operation(run)
+        calls = [call for call in self.module_calls if call.writes and not needed.isdisjoint(call.results)]
+        return Operation([*(item for call in calls for item in call.writes), *update.writes])
 
 
 class Graph(BaseGraph):
@@ -113,6 +167,9 @@ class Graph(BaseGraph):
         >>> mt.Session(g).run(y, feed_dict={x: [1.0, 2.0, 3.0]}).item()
         14.0
     """
+
+    # Open for recording, so it compares as a list does: by what it holds now, and without a hash.
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -166,6 +223,19 @@ class Graph(BaseGraph):
         self._refresh()
         return super().__str__()
 
+    def key(self, names: bool = False) -> Hashable:
+        """Equal for graphs that compute the same thing in the same way, with what has been recorded so far."""
+        self._refresh()
+        return super().key(names)
+
+    def other_mode(self) -> Module | None:
+        """A module that was called in the definition, and is in a mode now that no graph has it in."""
+        for call in self._staging.module_calls if self._staging is not None else ():
+            module = call.module
+            if module.training is not call.training and module.training not in _defined.get(module, (module.training,)):
+                return module
+        return None
+
     @property
     def variables(self) -> dict[str, Tensor]:
         """The tensors from outside that the graph reads or writes, by the names of their inputs."""
@@ -179,11 +249,12 @@ def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | No
     Args:
         shape: every length is a known number.
         dtype: the element type.
-        name: for listings, messages and `feed_dict`; a number is added if it is taken.
+        name: for listings, messages and `feed_dict`: letters, digits, `_` and `.`; a number is added if it is taken.
 
     Raises:
         TracingError: outside of ``with mt.Graph()`` (``MT110``).
         FeedError: for a shape with unknown lengths (``MT302``).
+        GraphError: for a name that a listing cannot show (``MT601``).
 
     Example:
         >>> import minitorch as mt
@@ -209,6 +280,14 @@ def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | No
                 why="every length has to be known when the graph is defined: shapes are checked before anything runs",
                 fix="make one graph per shape, e.g. one for each batch size",
             )
+    if name is not None and not is_input_name(name):
+        raise GraphError(
+            "MT601",
+            f"a placeholder named {name!r}",
+            why="a name stands in listings, so it is made of letters, digits, `_` and `.`, and is neither a number nor "
+            "one of inf, nan, true, false, return, graph",
+            fix="choose another name, such as 'x', 'x_1' or 'layer.weight'",
+        )
     node = staging.input(Spec(tuple(int(length) for length in lengths), as_dtype(dtype)), name or "placeholder")
     staging.placeholders.append(node)
     return Tensor(node)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..autograd import grad, tape
+from ..autograd import tape
 from ..errors import AutogradError
 from ..graph import Graph
 from ..interpreters import Staging, concrete, current_staging, is_grad_enabled
@@ -68,6 +68,7 @@ def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tenso
             create_graph=False,
             wanted=set(keys),
             stop_at_wanted=True,
+            outside_hooks=False,  # they run when the rest of the way, which is outside, arrives at the leaf
         )
     except AutogradError as error:
         if error.code == "MT403":  # backward was called inside: there is no way back any more, as in eager
@@ -96,12 +97,14 @@ class Differentiable:
         self,
         recorded: Backward,
         forward: Graph,
+        untaped: Container[Node],
         effects: Effects,
         backend: str,
         passes: Sequence[Pass] | None,
     ) -> None:
         self.recorded = recorded
         self.forward = forward
+        self.untaped = untaped
         self.program = Program(_detached(recorded, forward.name), backend, passes)
         places = {id(node): place for place, node in enumerate(forward.inputs)}
         self._read = [places[id(node)] for node in recorded.read]
@@ -152,9 +155,10 @@ class _Call:
         specs = [forward.outputs[position].spec for position in recorded.outputs]
         filled = [cotangents.get(position, _zeros(spec)) for position, spec in enumerate(specs)]
         if is_grad_enabled():
-            return self._replayed(filled)
-        self._check(self.of._read)
-        gradients = iter(self._gradients(filled))
+            gradients = iter(self._replayed(filled))
+        else:
+            self._check(self.of._read)
+            gradients = iter(self._gradients(filled))
         return [None if node is None else next(gradients) for node in recorded.gradients]
 
     def _check(self, places: Sequence[int]) -> None:
@@ -176,24 +180,23 @@ class _Call:
             return [Tensor(value) for value in program.execute([*self.saved, *arrays])]
         return replay(program.graph, [*map(Tensor, self.saved), *cotangents])
 
-    def _replayed(self, cotangents: list[Tensor]) -> list[Tensor | None]:
-        """The gradients as operations on the tape, so that they can be differentiated again."""
+    def _replayed(self, cotangents: list[Tensor]) -> list[Tensor]:
+        """The gradients as operations on the tape, so that they can be differentiated again.
+
+        The recorded way back is gone, with the values that it reads computed again from the inputs, on the tape: the
+        gradients are those of `_gradients`. What the way back does not depend on by its operations is constant for
+        their derivatives: the tape sees no more of a hook, or of the backward of a `Function`, than what was recorded
+        of it, and the values that a `Function` saved have the derivatives of the operations in its forward.
+        """
         places = range(len(self.inputs))
         self._check([place for place in places if place not in self.before or self.inputs[place]._requires_grad])
         aliases = [
             Tensor(self.before[place]) if place in self.before else reshape(tensor, shape=tensor.shape)
             for place, tensor in enumerate(self.inputs)
         ]
-        outputs = replay(self.of.forward, aliases)
-        return list(
-            grad(
-                [outputs[position] for position in self.of.recorded.outputs],
-                [aliases[place] for place in self.of.recorded.wanted],
-                cotangents,
-                create_graph=True,
-                allow_unused=True,
-            )
-        )
+        values = replay(self.of.forward, aliases, self.of.untaped)
+        computed = values[len(values) - len(self.of.recorded.computed) :]
+        return replay(self.of.program.graph, [*[aliases[place] for place in self.of._read], *computed, *cotangents])
 
 
 def _detached(recorded: Backward, name: str) -> Graph:

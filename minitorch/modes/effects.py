@@ -33,6 +33,7 @@ class Effects:
         self._grads: list[tuple[Where, int | None]] = []  # whose, output (None: set to None)
         self._onward: list[tuple[int, int]] = []  # a recorded result among the arguments, output
         self._written: set[int] = set()  # ids of the captured roots that are written
+        self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
         self._captured: set[int] = set()  # and of all that are captured
 
     def _output(self, node: Node) -> int:
@@ -43,6 +44,9 @@ class Effects:
         """Find out what the traced function did."""
         positions = {id(tracer): position for position, tracer in enumerate(tracers)}
         for position, (tracer, node) in enumerate(zip(tracers, inputs, strict=True)):
+            argument = staging.arguments.get(id(tracer))
+            if argument is not None and argument._requires_grad is not tracer._requires_grad:
+                self._asked.append((position, tracer._requires_grad))
             if tracer._value is not node:
                 self._writes.append((position, False, self._output(staging.node_of(tracer))))
             if tracer._grad is not None:
@@ -94,6 +98,11 @@ class Effects:
                     why="a graph has values and no memory: it cannot show a write to one tensor in another one",
                     fix="pass the tensor once and take the views inside, or pass a .clone()",
                 )
+
+    def ask_for_gradients(self, tensors: Sequence[Tensor]) -> None:
+        """Do what the function did with ``requires_grad_``; before the call is put on the tape, which looks at it."""
+        for position, wanted in self._asked:
+            tensors[position].requires_grad_(wanted)
 
     def carry_out(self, tensors: Sequence[Tensor], values: list[Array]) -> None:
         """Do it, with the values of one call."""

@@ -13,11 +13,13 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import backends
+from ..autograd.tape import hooks_of
+from ..dtypes import DType
 from ..errors import ArgumentError, compose
 from ..functional.operands import from_array
 from ..graph import Cost, Graph
@@ -31,9 +33,17 @@ from . import surroundings
 from .explain import Explanation, SignatureReport, difference
 from .trace import Traced, trace
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+if TYPE_CHECKING:
+    from ..compiler.schedule import Schedule
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), DType, np.dtype, range)
 
 MAX_SIGNATURES = 32
+
+
+def _parts(bounds: slice) -> tuple[Any, Any, Any]:
+    """What a slice is made of: before Python 3.12 a slice itself has no hash."""
+    return bounds.start, bounds.stop, bounds.step
 
 
 class _Static:
@@ -144,10 +154,14 @@ class Jitted:
                 tensors[id(leaf)] = leaf
                 needs = leaf._requires_grad and (2 if leaf._entry is None else 1)
                 kinds.append((leaf._value.shape, leaf._value.dtype, needs))
+                if needs == 2 and (hooks := hooks_of(leaf)):  # a backward inside runs them
+                    kinds.append(hooks)
             elif isinstance(leaf, _Static):
                 kinds.append((type(leaf.value), leaf.value))
             elif isinstance(leaf, PLAIN):
                 kinds.append((type(leaf), repr(leaf) if type(leaf) is float else leaf))
+            elif isinstance(leaf, slice) and all(type(part) in (int, type(None)) for part in _parts(leaf)):
+                kinds.append((slice, *_parts(leaf)))
             elif isinstance(leaf, Module) or callable(leaf):
                 kinds.append((_Static, leaf))
             else:
@@ -159,7 +173,10 @@ class Jitted:
         """The same call with arguments by position where possible, defaults filled in, static ones wrapped."""
         if self.signature is None:
             return args, kwargs
-        bound = self.signature.bind(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}{self.signature}: {error}") from None
         bound.apply_defaults()
         for name in self.static_argnames:
             if name in bound.arguments:
@@ -182,7 +199,7 @@ class Jitted:
         return ArgumentError(
             "MT108",
             f"the argument `{name}` of {self.__name__} is of type {type(leaf).__name__}",
-            why="a traced function takes tensors, plain values (numbers, strings, None), modules, and nested tuples, "
+            why="a traced function takes tensors, plain values (numbers, strings, types, slices, None), modules, and nested tuples, "
             "lists and dicts of these",
             fix=f"pass its tensors, or, if it is hashable and never changes, make it static: "
             f"mt.jit(f, static_argnames='{name.split('.')[0]}')",
@@ -265,6 +282,25 @@ class Jitted:
     def cost(self, *args: Any, **kwargs: Any) -> Cost:
         """Nodes, bytes and FLOPs of the optimised graph, run node by node."""
         return self._for(args, kwargs).program.pipeline.graph.cost()
+
+    def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
+        """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: (x * 2 + 1).sum(1), backend="llvm")
+            >>> (kernel,) = f.ledger(mt.ones(4, 8)).kernels
+            >>> kernel.kind, kernel.bytes_read, kernel.bytes_written
+            ('K2', 128, 16)
+        """
+        from ..compiler.schedule import schedule  # loads LLVM
+
+        return schedule(self._for(args, kwargs).program.pipeline.graph)
+
+    @property
+    def compile_time(self) -> float:
+        """Seconds that tracing, passes and code generation took so far, over all signatures."""
+        return sum(report.trace_time + report.compile_time for report in self._reports)
 
     def explain(self) -> Explanation:
         """Every signature that was traced, why, how often it was called, and what tracing and compiling cost."""

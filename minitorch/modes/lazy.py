@@ -54,15 +54,12 @@ class LazyStaging(Staging):
         views = [tensor for tensor in held if tensor._view is not None and isinstance(tensor._value, Node)]
         owners = [tensor for tensor in held if tensor._view is None and isinstance(tensor._value, Node)]
         known = {id(tensor) for tensor in held}
-        for view in views:  # what a held view shows is held through it
-            base = view._view.base if view._view is not None else view
-            while isinstance(base._value, Node):
-                if id(base) not in known:
-                    known.add(id(base))
-                    (owners if base._view is None else views).append(base)
-                if base._view is None:
-                    break
-                base = base._view.base
+        for view in views:  # what a held view shows is held through it; the list grows while it is gone through
+            assert view._view is not None
+            base = view._view.base
+            if isinstance(base._value, Node) and id(base) not in known:
+                known.add(id(base))
+                (owners if base._view is None else views).append(base)
         captured = list(self.captured.values())
         writes = written(captured)
         outputs = [self.node_of(tensor) for tensor in owners] + [node for _, node in writes]
@@ -84,8 +81,9 @@ class LazyStaging(Staging):
             np.copyto(item.tensor._value, array)  # the write was counted when it was asked for
 
     def _start_again(self) -> None:
-        self.trace = Trace(self.trace.name)
-        self.nodes, self.captured, self.made = [], {}, []
+        ended, self.trace = self.trace, Trace(self.trace.name)
+        self.trace.thread, ended.thread = ended.thread, None
+        self.nodes, self.captured, self.memory, self.renewed, self.made = [], {}, {}, {}, []
         self.taken_names = set()
         self.grads, self.guards, self.grad_owners = {}, [], {}
 

@@ -7,15 +7,16 @@ and the new values of whatever was written in place. `Program` is such a graph, 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import backends
+from ..autograd.function import in_forward
 from ..graph import Graph
-from ..interpreters import Captured
-from ..ir import Node
+from ..interpreters import Captured, Staging, is_grad_enabled, set_grad_enabled
+from ..ir import Node, Primitive
 from ..passes import Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
 
@@ -40,11 +41,38 @@ class Program:
         self.compile_time = time.perf_counter() - start
 
 
-def replay(graph: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Apply a graph's primitives to tensors one by one, in whatever mode is current; autograd sees every one."""
+class CallStaging(Staging):
+    """The recording of a call.
+
+    Attributes:
+        untaped: the nodes whose operations the tape did not see: they were under `no_grad`, such as those of `detach`.
+            What a `Function` computes is not among them, since its result has a derivative.
+    """
+
+    def __init__(self, name: str, names: Mapping[int, str]) -> None:
+        super().__init__(name, names)
+        self.untaped: set[Node] = set()
+
+    def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
+        node = super()._append(primitive, nodes, params)
+        if not is_grad_enabled() and not in_forward():
+            self.untaped.add(node)
+        return node
+
+
+def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = ()) -> list[Tensor]:
+    """Apply a graph's primitives to tensors one by one, in whatever mode is current.
+
+    Autograd sees every one, but for those that it did not see when they were recorded, `untaped`.
+    """
     values: dict[Node, Tensor] = dict(zip(graph.inputs, tensors, strict=True))
-    for node in graph.nodes:
-        values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
+    recording = is_grad_enabled()
+    try:
+        for node in graph.nodes:
+            set_grad_enabled(recording and node not in untaped)
+            values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
+    finally:
+        set_grad_enabled(recording)
     return [values[node] for node in graph.outputs]
 
 

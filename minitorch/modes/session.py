@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from .. import backends
-from ..errors import FeedError, FetchError, TracingError
+from ..errors import FeedError, FetchError, TracingError, compose
 from ..graph import Graph as BaseGraph
 from ..interpreters import Captured, current_staging, made_by
-from ..ir import Node
+from ..ir import Node, warn_user
+from ..nn import Module
 from ..tensor import Tensor
 from ..tree import flatten, unflatten
-from .definition import Graph, GraphStaging, Operation, Update, Write
+from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
 from .feeding import as_fed
 from .lazy import LazyStaging
 from .recording import Program, write
@@ -30,7 +31,12 @@ class Session:
         graph: defined with ``with mt.Graph() as graph:``.
         backend: what runs it.
 
-    Each set of fetches is optimised and compiled once.
+    Each set of fetches is optimised and compiled once. An in-place write is carried out when it is fetched, by itself
+    or as a part of ``optimizer.minimize(loss)``; that has also the writes of the modules that the loss was computed
+    with to their buffers, such as running statistics. Fetching the loss alone changes nothing.
+
+    The graph has its modules as they were when it was defined, in training or not: for evaluation, define another one
+    after ``model.eval()``.
 
     Example:
         >>> import minitorch as mt
@@ -56,6 +62,8 @@ class Session:
         assert graph._staging is not None
         self._staging = graph._staging
         self._programs: OrderedDict[Any, _Compiled] = OrderedDict()
+        self._module_changes = Module.changes - 1
+        self._warned = False
 
     def __enter__(self) -> Session:
         return self
@@ -90,6 +98,8 @@ class Session:
                 why="it would run once, now, and the recorded program would only have its numbers, as constants",
                 fix="run the session outside, and pass the result on as an argument",
             )
+        if self._module_changes != Module.changes and not self._warned:
+            self._look_at_modes()
         leaves, structure = flatten(fetches)
         program = self._compiled(leaves)
         arrays = program.arguments(self._fed(feed_dict or {}, program))
@@ -98,6 +108,25 @@ class Session:
         for captured, array in zip(program.written, values[program.fetched :], strict=True):
             write(captured.tensor, array)
         return unflatten(structure, results)
+
+    def _look_at_modes(self) -> None:
+        """Warn, once, of a module that was switched between training and evaluation since the graph was defined."""
+        self._module_changes = Module.changes
+        module = self.graph.other_mode()
+        if module is None:
+            return
+        self._warned = True
+        kind, now = type(module).__name__, "train" if module.training else "eval"
+        warn_user(
+            compose(
+                "MT106",
+                f"`training` of a {kind} was {not module.training} when this graph was defined and is "
+                f"{module.training} now; the graph goes on as it was",
+                why="train() and eval() say what is recorded, and a finished graph is not recorded again",
+                fix=f"define a graph for {'training' if module.training else 'evaluation'} after model.{now}(), "
+                "with the same parameters, and run that in a session of its own",
+            )
+        )
 
     def _fed(self, feed_dict: Mapping[Any, Any], program: _Compiled) -> dict[int, np.ndarray[Any, Any]]:
         by_name = {str(node.params["name"]): node for node in self._staging.placeholders}
@@ -191,7 +220,7 @@ def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -
     """
     drawn_from = {
         id(node.inputs[0])
-        for node in _needed([*nodes, *(item.after for item in asked)])
+        for node in needed_for([*nodes, *(item.after for item in asked)])
         if node.primitive.name == "random_bits"
     }
     asked = [*asked, *(item for item in staging.writes if id(item.before) in drawn_from)]
@@ -199,17 +228,6 @@ def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -
     for item in sorted(asked, key=lambda item: item.position):
         last[id(item.variable)] = item
     return list(last.values())
-
-
-def _needed(nodes: list[Node]) -> list[Node]:
-    seen: dict[int, Node] = {}
-    pending = list(nodes)
-    while pending:
-        node = pending.pop()
-        if id(node) not in seen:
-            seen[id(node)] = node
-            pending += node.inputs
-    return list(seen.values())
 
 
 def _fetched(staging: GraphStaging, leaf: Any) -> Node:

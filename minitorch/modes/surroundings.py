@@ -128,7 +128,7 @@ def _outside_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 @functools.cache
-def _named_in_methods(kind: type) -> frozenset[str]:
+def names_in_methods(kind: type) -> frozenset[str]:
     """The attributes that the methods of a class name, those for construction and display apart."""
     found: set[str] = set()
     for ancestor in kind.__mro__:
@@ -137,7 +137,7 @@ def _named_in_methods(kind: type) -> frozenset[str]:
                 function = getattr(method, "function", method) if type(method).__name__ == "Jitted" else method
                 if isinstance(function, FunctionType) and name not in ("__init__", "__repr__", "extra_repr"):
                     found.update(*(code.co_names for code in _codes(function.__code__)))
-    return frozenset(found) - {"training"}
+    return frozenset(found)
 
 
 def names_in(variables: dict[str, Any]) -> dict[int, str]:
@@ -218,7 +218,7 @@ class Surroundings:
         """Watch the plain attributes of an object that its methods name, such as a factor or a probability."""
         space = getattr(owner, "__dict__", {})
         kind: Any = type(owner)
-        named = _named_in_methods(kind)
+        named = names_in_methods(kind) - {"training"}
         if id(space) in self._seen:
             return
         self._seen.add(id(space))

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..autograd.tape import LeafHooks, hooks_of
 from ..graph import Graph
-from ..interpreters import Staging, interpreting
+from ..interpreters import interpreting
 from ..ir import Node, Spec
 from ..nn import Module
 from ..passes import Pass
@@ -25,7 +26,7 @@ from .differentiable import Backward, Differentiable, record_backward
 from .effects import Effects, Where
 from .explain import SignatureReport
 from .leaks import warn_of_leaks
-from .recording import Program, grad_of
+from .recording import CallStaging, Program, grad_of
 from .watch import Watch
 
 
@@ -48,7 +49,7 @@ class Traced:
 
     def __init__(
         self,
-        staging: Staging,
+        staging: CallStaging,
         around: surroundings.Surroundings,
         program: Program,
         recorded: _Recorded,
@@ -64,6 +65,8 @@ class Traced:
             (item.tensor._value.shape, item.tensor._value.dtype, item.tensor._requires_grad) for item in self._captured
         ]
         self._guards = recorded.guards
+        self._hooks = [(item.tensor, hooks_of(item.tensor)) for item in self._captured if item.tensor._requires_grad]
+        self._hook_changes = LeafHooks.changes
         self._watches = around.watches
         self._modules = around.modules
         self._module_watches = around.module_watches
@@ -81,6 +84,8 @@ class Traced:
             if not watch.holds():
                 return False
         if self._module_changes != Module.changes and not self._modules_are_current():
+            return False
+        if self._hook_changes != LeafHooks.changes and not self._hooks_are_current():
             return False
         for item, kind in zip(self._captured, self._kinds, strict=True):
             tensor = item.tensor
@@ -100,6 +105,14 @@ class Traced:
         self._module_changes = changes
         return True
 
+    def _hooks_are_current(self) -> bool:
+        """Whether the leaves from outside have the hooks they had. Looked up only when those of some leaf changed."""
+        changes = LeafHooks.changes
+        if any(hooks_of(tensor) != hooks for tensor, hooks in self._hooks):
+            return False
+        self._hook_changes = changes
+        return True
+
     def constants_changed(self) -> list[Watch]:
         """The values from outside that the graph has baked in and that are others now."""
         return [watch for watch in (*self._watches, *self._module_watches) if not watch.holds()]
@@ -115,6 +128,8 @@ class Traced:
             value = item.tensor._value
             if (value.shape, value.dtype, item.tensor._requires_grad) != (shape, dtype, needs):
                 found.append(f"{item.input.params['name']} has another shape, type or requires_grad")
+        if not self._hooks_are_current():
+            found.append("a tensor from outside has other hooks")
         for where, spec in self._guards:
             tensor = _at(where, tensors)
             if _grad_spec(tensor) != spec:
@@ -134,6 +149,7 @@ class Traced:
         arrays = [tensor._value for tensor in inputs]
         values = self.program.execute(arrays)
         outputs = [Tensor(value) for value in values[: self._effects.results]]
+        self._effects.ask_for_gradients(tensors)
         if self._differentiable is not None:
             self._differentiable.connect(inputs, arrays, outputs, values)
         self._effects.carry_out(tensors, values)
@@ -174,7 +190,7 @@ def trace(
     start = time.perf_counter()
     name = surroundings.name(function)
     around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-    staging = Staging(name, around.names)
+    staging = CallStaging(name, around.names)
     recorded = _record(function, leaves, structure, names, staging)
     leaked = warn_of_leaks(staging.made, name)
     around.settle(name, warn=not leaked)
@@ -183,7 +199,8 @@ def trace(
     program = Program(recorded.graph, backend, passes)
     backward = None
     if recorded.backward is not None:
-        backward = Differentiable(recorded.backward, program.graph, recorded.effects, backend, passes)
+        untaped = frozenset(staging.untaped)
+        backward = Differentiable(recorded.backward, program.graph, untaped, recorded.effects, backend, passes)
     captured = staging.captured.values()
     report.compile_time = program.compile_time + (backward.program.compile_time if backward else 0.0)
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
@@ -206,7 +223,7 @@ class _Recorded:
 
 
 def _record(
-    function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], staging: Staging
+    function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], staging: CallStaging
 ) -> _Recorded:
     """Run the function while its operations are written down. No traced tensor outlives this call, unless it leaked."""
     tracers: dict[int, Tensor] = {}  # by id of the argument: one that is given twice is one input
@@ -249,7 +266,7 @@ def _record(
     return _Recorded(graph, results, found, effects, backward, recorded_owners, guards)
 
 
-def _stand_in(argument: Tensor, name: str, staging: Staging) -> Tensor:
+def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:
     """The traced tensor that the function sees in place of an argument."""
     tracer = Tensor(staging.input(argument.spec, name))
     tracer._requires_grad = argument._requires_grad

@@ -57,18 +57,33 @@ class FunctionModule(Module):
         return ", ".join(f"{name}={getattr(self, name)!r}" for name in self.signature.parameters)
 
 
-def module_of(name: str, function: Callable[..., Any], tensors: int = 1, **defaults: Any) -> type[FunctionModule]:
+_DOC = """{summary}
+
+    The module of `{function}`; see there for what the options mean.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.{call}
+        {result}
+    """
+
+
+def module_of(
+    name: str, function: Callable[..., Any], call: str, result: str, tensors: int = 1, **defaults: Any
+) -> type[FunctionModule]:
     """A class of modules that call a function.
 
     Args:
         name: of the class.
         function: its first arguments are tensors, the others the options.
+        call: an example for its documentation.
+        result: what the example gives.
         tensors: how many are tensors.
         defaults: defaults that differ from the function's.
 
     Example:
         >>> from minitorch.nn import functional as F
-        >>> module_of("LeakyReLU", F.leaky_relu)(0.2)
+        >>> module_of("LeakyReLU", F.leaky_relu, "LeakyReLU()", "LeakyReLU(negative_slope=0.01)")(0.2)
         LeakyReLU(negative_slope=0.2)
     """
     parameters = [*inspect.signature(function).parameters.values()]
@@ -82,7 +97,7 @@ def module_of(name: str, function: Callable[..., Any], tensors: int = 1, **defau
         name,
         (FunctionModule,),
         {
-            "__doc__": f"{summary}\n\nThe module of `{function.__name__}`; see there for what the options mean.",
+            "__doc__": _DOC.format(summary=summary, function=function.__name__, call=call, result=result),
             "__module__": __name__,
             "__signature__": inspect.Signature(options),
             "function": staticmethod(function),
@@ -98,43 +113,93 @@ def _identity(input: Tensor) -> Tensor:
     return input
 
 
-Identity = module_of("Identity", _identity)
-Flatten = module_of("Flatten", flatten, start_dim=1)
-Unflatten = module_of("Unflatten", unflatten)
+Identity = module_of("Identity", _identity, "Identity()(mt.tensor([-1.0, 2.0]))", "tensor([-1.,  2.])")
+Flatten = module_of("Flatten", flatten, "Flatten()(mt.zeros(2, 3, 4)).shape", "(2, 12)", start_dim=1)
+Unflatten = module_of("Unflatten", unflatten, "Unflatten(1, (3, 4))(mt.zeros(2, 12)).shape", "(2, 3, 4)")
 
-ReLU = module_of("ReLU", F.relu)
-ReLU6 = module_of("ReLU6", F.relu6)
-Hardtanh = module_of("Hardtanh", F.hardtanh)
-LeakyReLU = module_of("LeakyReLU", F.leaky_relu)
-ELU = module_of("ELU", F.elu)
-SELU = module_of("SELU", F.selu)
-GELU = module_of("GELU", F.gelu)
-SiLU = module_of("SiLU", F.silu)
-Mish = module_of("Mish", F.mish)
-Sigmoid = module_of("Sigmoid", F.sigmoid)
-Tanh = module_of("Tanh", F.tanh)
-Softplus = module_of("Softplus", F.softplus)
-Softsign = module_of("Softsign", F.softsign)
-LogSigmoid = module_of("LogSigmoid", F.logsigmoid)
-Softmax = module_of("Softmax", F.softmax)
-Softmin = module_of("Softmin", F.softmin)
-LogSoftmax = module_of("LogSoftmax", F.log_softmax)
+ReLU = module_of("ReLU", F.relu, "ReLU()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
+ReLU6 = module_of("ReLU6", F.relu6, "ReLU6()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
+Hardtanh = module_of("Hardtanh", F.hardtanh, "Hardtanh()(mt.tensor([-1.0, 2.0]))", "tensor([-1.,  1.])")
+LeakyReLU = module_of("LeakyReLU", F.leaky_relu, "LeakyReLU(0.5)(mt.tensor([-1.0, 2.0]))", "tensor([-0.5000,  2.0000])")
+ELU = module_of("ELU", F.elu, "ELU()(mt.tensor([-1.0, 2.0]))", "tensor([-0.6321,  2.0000])")
+SELU = module_of("SELU", F.selu, "SELU()(mt.tensor([-1.0, 2.0]))", "tensor([-1.1113,  2.1014])")
+GELU = module_of("GELU", F.gelu, "GELU()(mt.tensor([-1.0, 2.0]))", "tensor([-0.1587,  1.9545])")
+SiLU = module_of("SiLU", F.silu, "SiLU()(mt.tensor([-1.0, 2.0]))", "tensor([-0.2689,  1.7616])")
+Mish = module_of("Mish", F.mish, "Mish()(mt.tensor([-1.0, 2.0]))", "tensor([-0.3034,  1.9440])")
+Sigmoid = module_of("Sigmoid", F.sigmoid, "Sigmoid()(mt.tensor([-1.0, 2.0]))", "tensor([0.2689, 0.8808])")
+Tanh = module_of("Tanh", F.tanh, "Tanh()(mt.tensor([-1.0, 2.0]))", "tensor([-0.7616,  0.9640])")
+Softplus = module_of("Softplus", F.softplus, "Softplus()(mt.tensor([-1.0, 2.0]))", "tensor([0.3133, 2.1269])")
+Softsign = module_of("Softsign", F.softsign, "Softsign()(mt.tensor([-1.0, 2.0]))", "tensor([-0.5000,  0.6667])")
+LogSigmoid = module_of("LogSigmoid", F.logsigmoid, "LogSigmoid()(mt.tensor([-1.0, 2.0]))", "tensor([-1.3133, -0.1269])")
+Softmax = module_of("Softmax", F.softmax, "Softmax(dim=0)(mt.tensor([-1.0, 2.0]))", "tensor([0.0474, 0.9526])")
+Softmin = module_of("Softmin", F.softmin, "Softmin(dim=0)(mt.tensor([-1.0, 2.0]))", "tensor([0.9526, 0.0474])")
+LogSoftmax = module_of(
+    "LogSoftmax", F.log_softmax, "LogSoftmax(dim=0)(mt.tensor([-1.0, 2.0]))", "tensor([-3.0486, -0.0486])"
+)
 
-Dropout = module_of("Dropout", F.dropout)
-MaxPool1d = module_of("MaxPool1d", F.max_pool1d)
-MaxPool2d = module_of("MaxPool2d", F.max_pool2d)
-AvgPool1d = module_of("AvgPool1d", F.avg_pool1d)
-AvgPool2d = module_of("AvgPool2d", F.avg_pool2d)
-AdaptiveAvgPool1d = module_of("AdaptiveAvgPool1d", F.adaptive_avg_pool1d)
-AdaptiveAvgPool2d = module_of("AdaptiveAvgPool2d", F.adaptive_avg_pool2d)
-CosineSimilarity = module_of("CosineSimilarity", F.cosine_similarity, tensors=2)
+Dropout = module_of("Dropout", F.dropout, "Dropout(0.5).eval()(mt.tensor([-1.0, 2.0]))", "tensor([-1.,  2.])")
+MaxPool1d = module_of("MaxPool1d", F.max_pool1d, "MaxPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 3)")
+MaxPool2d = module_of("MaxPool2d", F.max_pool2d, "MaxPool2d(2)(mt.zeros(1, 3, 6, 6)).shape", "(1, 3, 3, 3)")
+AvgPool1d = module_of("AvgPool1d", F.avg_pool1d, "AvgPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 3)")
+AvgPool2d = module_of("AvgPool2d", F.avg_pool2d, "AvgPool2d(2)(mt.zeros(1, 3, 6, 6)).shape", "(1, 3, 3, 3)")
+AdaptiveAvgPool1d = module_of(
+    "AdaptiveAvgPool1d", F.adaptive_avg_pool1d, "AdaptiveAvgPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 2)"
+)
+AdaptiveAvgPool2d = module_of(
+    "AdaptiveAvgPool2d", F.adaptive_avg_pool2d, "AdaptiveAvgPool2d(2)(mt.zeros(1, 3, 6, 6)).shape", "(1, 3, 2, 2)"
+)
+CosineSimilarity = module_of(
+    "CosineSimilarity",
+    F.cosine_similarity,
+    "CosineSimilarity(dim=0)(mt.tensor([1.0, 0.0]), mt.tensor([1.0, 1.0]))",
+    "tensor(0.7071)",
+    tensors=2,
+)
 
-MSELoss = module_of("MSELoss", F.mse_loss, tensors=2)
-L1Loss = module_of("L1Loss", F.l1_loss, tensors=2)
-SmoothL1Loss = module_of("SmoothL1Loss", F.smooth_l1_loss, tensors=2)
-HuberLoss = module_of("HuberLoss", F.huber_loss, tensors=2)
-BCELoss = module_of("BCELoss", F.binary_cross_entropy, tensors=2)
-BCEWithLogitsLoss = module_of("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, tensors=2)
-KLDivLoss = module_of("KLDivLoss", F.kl_div, tensors=2)
-NLLLoss = module_of("NLLLoss", F.nll_loss, tensors=2)
-CrossEntropyLoss = module_of("CrossEntropyLoss", F.cross_entropy, tensors=2)
+MSELoss = module_of(
+    "MSELoss", F.mse_loss, "MSELoss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))", "tensor(2.)", tensors=2
+)
+L1Loss = module_of(
+    "L1Loss", F.l1_loss, "L1Loss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))", "tensor(1.)", tensors=2
+)
+SmoothL1Loss = module_of(
+    "SmoothL1Loss",
+    F.smooth_l1_loss,
+    "SmoothL1Loss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))",
+    "tensor(0.7500)",
+    tensors=2,
+)
+HuberLoss = module_of(
+    "HuberLoss", F.huber_loss, "HuberLoss()(mt.tensor([1.0, 2.0]), mt.tensor([1.0, 4.0]))", "tensor(0.7500)", tensors=2
+)
+BCELoss = module_of(
+    "BCELoss",
+    F.binary_cross_entropy,
+    "BCELoss()(mt.tensor([0.5, 0.5]), mt.tensor([1.0, 0.0]))",
+    "tensor(0.6931)",
+    tensors=2,
+)
+BCEWithLogitsLoss = module_of(
+    "BCEWithLogitsLoss",
+    F.binary_cross_entropy_with_logits,
+    "BCEWithLogitsLoss()(mt.tensor([0.5, 0.5]), mt.tensor([1.0, 0.0]))",
+    "tensor(0.7241)",
+    tensors=2,
+)
+KLDivLoss = module_of(
+    "KLDivLoss",
+    F.kl_div,
+    'KLDivLoss(reduction="sum")(mt.tensor([0.5, 0.5]).log(), mt.tensor([0.5, 0.5]))',
+    "tensor(0.)",
+    tensors=2,
+)
+NLLLoss = module_of(
+    "NLLLoss", F.nll_loss, "NLLLoss()(mt.tensor([[-0.5, -1.0]]), mt.tensor([1]))", "tensor(1.)", tensors=2
+)
+CrossEntropyLoss = module_of(
+    "CrossEntropyLoss",
+    F.cross_entropy,
+    "CrossEntropyLoss()(mt.tensor([[0.0, 0.0]]), mt.tensor([1]))",
+    "tensor(0.6931)",
+    tensors=2,
+)

@@ -108,7 +108,13 @@ class _Conv(_Affine):
 
 
 class Conv1d(_Conv):
-    """`minitorch.nn.functional.conv1d` with a trained weight and bias."""
+    """`minitorch.nn.functional.conv1d` with a trained weight and bias.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.Conv1d(3, 8, kernel_size=3)(mt.zeros(1, 3, 10)).shape
+        (1, 8, 8)
+    """
 
     dims = 1
 

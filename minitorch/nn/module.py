@@ -15,7 +15,7 @@ from ..autograd.gradients import HookHandle, set_grad
 from ..dtypes import DType, as_dtype, bfloat16, float16, float32, float64
 from ..functional.inplace import assign
 from ..functional.operands import from_array
-from ..interpreters import concrete
+from ..interpreters import concrete, current_staging
 from ..tensor import Tensor
 from .parameter import Parameter
 
@@ -83,6 +83,12 @@ class Module:
         Module.changes += 1
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        staging: Any = current_staging()
+        if staging is None or not staging.is_definition:
+            return self._call(args, kwargs)
+        return staging.module_call(self, lambda: self._call(args, kwargs))
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in self._hooks["before"]:
             changed = hook(self, args)
             if changed is not None:

@@ -52,7 +52,13 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """`minitorch.nn.functional.rms_norm` with a trained weight, which starts as 1."""
+    """`minitorch.nn.functional.rms_norm` with a trained weight, which starts as 1.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.RMSNorm(2)(mt.tensor([[3.0, 3.0]])).detach()
+        tensor([[1., 1.]])
+    """
 
     def __init__(
         self,
@@ -85,7 +91,13 @@ def reset_scale(weight: Parameter | None, bias: Parameter | None) -> None:
 
 
 class GroupNorm(Module):
-    """`minitorch.nn.functional.group_norm` with a trained weight and bias per channel, which start as 1 and 0."""
+    """`minitorch.nn.functional.group_norm` with a trained weight and bias per channel, which start as 1 and 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.GroupNorm(2, 4)(mt.zeros(1, 4, 3)).shape
+        (1, 4, 3)
+    """
 
     def __init__(
         self,
@@ -169,13 +181,22 @@ class _BatchNorm(Module):
 
 
 class BatchNorm1d(_BatchNorm):
-    """`minitorch.nn.functional.batch_norm` of [batch, channels] or [batch, channels, length]."""
+    """`minitorch.nn.functional.batch_norm` of [batch, channels] or [batch, channels, length].
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.BatchNorm1d(2, affine=False)(mt.tensor([[1.0, 2.0], [3.0, 2.0]]))
+        tensor([[-1.0000,  0.0000],
+                [ 1.0000,  0.0000]])
+    """
 
     ndims = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
     """`minitorch.nn.functional.batch_norm` of [batch, channels, height, width].
+
+    In a graph for a `Session`, ``optimizer.minimize(loss)`` updates the running statistics together with the parameters.
 
     Example:
         >>> import minitorch as mt

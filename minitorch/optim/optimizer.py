@@ -10,7 +10,7 @@ from ..autograd import enable_grad, grad, no_grad
 from ..dtypes import float32
 from ..functional.creation import zeros
 from ..functional.inplace import assign
-from ..interpreters import one_operation
+from ..interpreters import current_staging
 from ..nn.module import zero_gradients
 from ..nn.parameter import concretely
 from ..primitives.elementwise import scalar
@@ -23,17 +23,31 @@ State = dict[str, Tensor]
 class Optimizer:
     """The base class, as `torch.optim.Optimizer`.
 
-    A subclass defines `slots`, the names of the tensors that a parameter's state has, and `update`. State is made when
-    a parameter is added, not at its first step: then it exists before any graph of a step does. Steps are counted per
-    group, in PyTorch per parameter; a parameter that gets its first gradient later than its group sees the difference.
+        A subclass defines `slots`, the names of the tensors that a parameter's state has, and `update`. State is made when
+        a parameter is added, not at its first step: then it exists before any graph of a step does. Steps are counted per
+        group, in PyTorch per parameter; a parameter that gets its first gradient later than its group sees the difference.
 
-    Args:
-        params: parameters, named parameters, or dicts of ``"params"`` and hyperparameters for groups of them.
-        defaults: hyperparameters for the groups that do not give their own.
+        Args:
+            params: parameters, named parameters, or dicts of ``"params"`` and hyperparameters for groups of them.
+            defaults: hyperparameters for the groups that do not give their own.
 
-    Attributes:
-        param_groups: the groups. ``optimizer.param_groups[0]["lr"] = 0.01`` is seen by recorded steps, too.
-        state: for every parameter, its tensors by name.
+        Attributes:
+            param_groups: the groups. ``optimizer.param_groups[0]["lr"] = 0.01`` is seen by recorded steps, too.
+            state: for every parameter, its tensors by name.
+
+    Example:
+        >>> import minitorch as mt
+        >>> class SignDescent(mt.optim.Optimizer):
+        ...     def slots(self, group):
+        ...         return ()
+        ...     def update(self, group, parameters, gradients):
+        ...         return [p.copy_(p - group["lr"] * g.sign()) for p, g in zip(parameters, gradients)]
+        >>> w = mt.tensor([4.0, -1.0], requires_grad=True)
+        >>> optimizer = SignDescent([w], {"lr": 0.5})
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 3.5000, -0.5000], requires_grad=True)
     """
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
@@ -119,7 +133,8 @@ class Optimizer:
         No parameter's ``grad`` is read or changed.
 
         Returns:
-            The updated parameters; while a graph is defined, the operation that updates them and the optimiser's state.
+            The updated parameters; while a graph is defined, the operation that updates them, the optimiser's state,
+            and the buffers of the modules that the loss was computed with (the running statistics of a `BatchNorm2d`).
 
         Example:
             >>> import minitorch as mt
@@ -131,7 +146,12 @@ class Optimizer:
         trained = [each for group in self.param_groups for each in group["params"] if each.requires_grad]
         gradients = grad(loss, trained, allow_unused=True)
         found = {id(each): gradient for each, gradient in zip(trained, gradients, strict=True)}
-        return one_operation(lambda: self._apply(lambda parameter: found.get(id(parameter))))
+        staging: Any = current_staging()
+
+        def update() -> tuple[Tensor, ...]:
+            return self._apply(lambda parameter: found.get(id(parameter)))
+
+        return staging.training_step(loss, update) if staging and staging.is_definition else update()
 
     def _apply(self, gradient_of: Callable[[Tensor], Tensor | None]) -> tuple[Tensor, ...]:
         with no_grad():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from ... import primitives as P
 from ...dtypes import int64
 from ...errors import DTypeError
 from ...functional.operands import to_dtype
-from ...interpreters import concrete
+from ...interpreters import concrete, current_staging
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 
@@ -63,8 +67,15 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     return P.where(is_padding, share(rows), rows)
 
 
+def _check_classes(numbers: np.ndarray[Any, Any], num_classes: int) -> None:
+    if numbers.size and numbers.min() < 0:
+        raise ValueError(f"one_hot: class numbers are not negative, and {numbers.min()} is among them")
+    if numbers.size and 0 <= num_classes <= numbers.max():
+        raise ValueError(f"one_hot: {num_classes} classes end at number {num_classes - 1}, below {numbers.max()}")
+
+
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """For each class number a row of zeros with a 1 in its place, as int64; all zeros if there is no such place.
+    """For each class number a row of zeros with a 1 in its place, as int64.
 
     Args:
         input: class numbers, of an integer type and any shape.
@@ -72,6 +83,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
 
     Raises:
         TracedValueError: while recording, if `num_classes` is left out (``MT103``).
+        ValueError: for a class number below 0, or not below `num_classes`. A recorded graph cannot look: there, it
+            gives a row of zeros.
 
     Example:
         >>> import minitorch as mt
@@ -80,6 +93,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
                 [1, 0, 0]])
     """
     index = class_numbers(input, "one_hot")
+    if current_staging() is None:
+        _check_classes(concrete(index, "one_hot"), num_classes)
     if num_classes < 0:
         fix = "say how many classes there are: one_hot(x, num_classes=10)"
         num_classes = int(concrete(index, "one_hot without num_classes", "MT103", fix).max()) + 1

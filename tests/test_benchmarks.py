@@ -1,0 +1,154 @@
+"""The benchmarks' table is well-formed, all contenders compute the same, and what is made of the figures is right."""
+
+import json
+
+import numpy as np
+import pytest
+
+from benchmarks import report
+from benchmarks.__main__ import main
+from benchmarks.cases import CASES, GROUPS, distance, flat, in_float64
+from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
+from benchmarks.libraries import NumPy
+from benchmarks.run import Entry, Results, reference
+
+HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
+
+
+def tiny(case):
+    inputs = case.make_inputs(case.tiny)
+    return inputs, reference(case, inputs)
+
+
+def test_names_and_sizes_are_told_apart():
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names)
+    assert {case.group for case in CASES} == set(GROUPS)
+    assert len({row.name for row in TABLE}) == len(TABLE)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_case_makes_the_same_small_inputs_again_and_moves_bytes(case):
+    inputs, expected = tiny(case)
+    for array, again in zip(inputs, case.make_inputs(case.tiny), strict=True):
+        assert array.dtype in (np.float32, np.int64)
+        np.testing.assert_array_equal(array, again, strict=True)
+    assert case.bytes(inputs, expected, case.tiny) > 0
+    assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in expected)
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_every_contender_agrees_with_the_reference(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("MINITORCH_CACHE_DIR", str(tmp_path))
+    library = CONTENDERS[name].make()
+    for case in CASES:
+        if library.supports(case.program):
+            inputs, expected = tiny(case)
+            results = [library.numpy(each) for each in flat(case.prepare(library, inputs)())]
+            assert [each.dtype for each in results] == [np.float32] * len(expected), case.name
+            for result, wanted in zip(results, expected, strict=True):
+                assert distance(result, wanted) < 1e-5, case.name
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "gradient" in case.name], ids=lambda case: case.name)
+def test_the_reference_gradients_are_finite_differences(case):
+    library, inputs = NumPy(), in_float64(case.make_inputs(case.tiny))
+    result = case.program(library, *inputs)
+    if case.program.__name__ == "cross_entropy_and_gradient":
+        gradients, variables = [result[1]], inputs[:1]
+
+        def loss():
+            return case.program(library, *inputs)[0]
+    else:
+        forward = getattr(library, case.program.__name__.removesuffix("_gradient"))
+        *variables, cotangent = inputs
+        gradients = result
+
+        def loss():
+            return (forward(*variables) * cotangent).sum()
+
+    for variable, gradient in zip(variables, gradients, strict=True):
+        found = np.empty_like(variable)
+        for position in np.ndindex(variable.shape):
+            value, sides = variable[position], []
+            for step in (1e-6, -1e-6):
+                variable[position] = value + step
+                sides.append(loss())
+            variable[position] = value
+            found[position] = (sides[0] - sides[1]) / 2e-6
+        np.testing.assert_allclose(gradient, found, rtol=1e-6, atol=1e-8)
+
+
+def test_a_distance_sees_shapes_and_what_is_not_a_number():
+    right = np.array([1.0, 2.0])
+    assert distance(right, right) == 0
+    assert distance(right.reshape(2, 1), right) == np.inf
+    assert distance(np.array([1.0, np.nan]), right) == np.inf
+    assert 0 < distance(np.array([1.0, 2.1]), right) < 0.1
+
+
+def results_of(ours, theirs, first=(0.1, 0.2)):
+    """Results of every case: the times by round of the fused backend and of the baseline."""
+    results = Results(["llvm", BASELINE], list(CASES))
+    for case in CASES:
+        results.bytes[case.name] = 100
+        for name, seconds, call in (("llvm", ours, first[0]), (BASELINE, theirs, first[1])):
+            results.entries[case.name, name] = Entry(dict(enumerate(seconds)), call, [call / 2])
+    return results
+
+
+def verdicts(results):
+    return [bound.kept for bound in report.bounds(results, report.rows(results))]
+
+
+def test_ratios_are_taken_within_a_round():
+    # The second round was disturbed, for both. The ratio of the medians is 1.
+    row = report.rows(results_of((1.0, 10.0, 3.0), (2.0, 20.0, 3.0)))[0]
+    assert row.speedup == report.Ratio(2.0, 1.5, 2.0)
+
+
+def test_bounds_are_kept_and_missed():
+    assert verdicts(results_of((1.0,), (2.0,))) == [True] * 5
+    assert verdicts(results_of((1.0,), (1.5,))) == [False, True, True, True, True]
+    assert verdicts(results_of((1.0,), (0.9,), first=(0.3, 0.2))) == [False, False, False, True, True]
+
+
+def test_one_slow_case_is_named_and_a_wrong_one_is_not_timed():
+    results = results_of((1.0,), (4.0,))
+    slow, wrong, streaming = CASES[0].name, CASES[1].name, next(case.name for case in CASES if case.streaming)
+    results.entries[slow, "llvm"] = Entry({0: 5.0}, 0.1)
+    results.entries[wrong, "llvm"] = Entry(failed="wrong by 1.0e+00")
+    results.bytes[streaming] = report.LARGE
+    results.entries[streaming, report.COPY] = Entry({0: 1.0})
+    rows = report.rows(results)
+    bounds = report.bounds(results, rows)
+    assert [bound.kept for bound in bounds] == [True, False, True, False, False]
+    assert bounds[1].missed_by == (f"{slow} 0.80",)
+    assert bounds[3].missed_by == (f"{streaming} 0.20",)
+    assert "failed" in report.table_text(results, rows)
+    assert f"not timed: llvm in {wrong}" in report.summary_text(results, rows)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(None, "-"), (2e-7, "0.20 us"), (3.14159e-6, "3.14 us"), (0.0234, "23.4 ms"), (0.345, "345 ms"), (1.5, "1.50 s")],
+)
+def test_durations_have_three_digits(seconds, text):
+    assert report.duration(seconds) == text
+
+
+def test_the_command_measures_prints_and_writes(tmp_path, capsys):
+    arguments = ["--cases", "gelu 1e2", "--contenders", "numpy,interpret", "--quick", "--output", str(tmp_path)]
+    assert main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "gelu 1e2" in printed and "us" in printed
+    written = json.loads((tmp_path / "results.json").read_text())
+    entry = written["cases"]["gelu 1e2"]["contenders"]["interpret"]
+    assert entry["median"] > 0 and entry["first"] > 0 and entry["error"] < 1e-6 and not entry["failed"]
+
+
+def test_unknown_contenders_and_cases_are_refused():
+    with pytest.raises(SystemExit, match="there is no contender 'fast'"):
+        main(["--contenders", "fast"])
+    with pytest.raises(SystemExit, match="no case matches"):
+        main(["--cases", "nothing of the kind"])
