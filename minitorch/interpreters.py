@@ -120,8 +120,8 @@ def leaked(tensor: Tensor) -> TracingError:
             "MT104",
             f"{tensor.spec}, a value of {node.trace.name}, was used in another thread",
             where=f"it is {made_by(node)}",
-            why=f"the thread {thread.name!r} is recording it; a recording belongs to its thread, and others can neither "
-            "add to it nor see what it has not computed yet",
+            why=f"the thread {thread.name!r} is recording it; a recording belongs to its thread, and others can "
+            "neither add to it nor see what it has not computed yet",
             fix="use the result when the recording is over, or pass on a value that is computed (x.numpy(), if lazy)",
         )
     return TracingError(
@@ -268,14 +268,12 @@ def number(value: bool | int | float, dtype: DType) -> Tensor:
 
 def memory_owner(array: np.ndarray[Any, Any]) -> int:
     """The same number for arrays that may share memory: the id of the object that owns it."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return id(array if array.base is None else _exporter(array.base))
-
-
-def _exporter(base: Any) -> Any:
-    """Who lends the memory that a foreign object shows, such as the `bytearray` behind a `memoryview`."""
-    return base.obj if isinstance(base, memoryview) else base
+    owner: Any = array
+    while True:
+        lender = owner.base if isinstance(owner, np.ndarray) else owner.obj if isinstance(owner, memoryview) else None
+        if lender is None:
+            return id(owner)
+        owner = lender
 
 
 def _shares_memory(base: np.ndarray[Any, Any], result: np.ndarray[Any, Any]) -> bool:
@@ -302,7 +300,8 @@ def _layout(tensor: Tensor) -> np.ndarray[Any, Any]:
         missing.append(view)
         tensor = view.base
     if isinstance(tensor._value, Node):
-        memory = _layout_in_order(tensor.shape) if tensor._view is None else tensor._view.layout
+        known = tensor._view.layout if tensor._view is not None else None
+        memory = _layout_in_order(tensor.shape) if known is None else known
     else:
         memory = tensor._value
     for view in reversed(missing):

@@ -103,6 +103,7 @@ for _name in [
     "expm1",
     "neg",
     "negative",
+    "positive",
     "rad2deg",
     "reciprocal",
     "sigmoid",
@@ -162,6 +163,8 @@ add("pow", positive(2, 3), real(3))
 add("pow", real(3), call=lambda x: mt.pow(x, 3))
 add("pow", whole(3, high=4), whole(3, high=4))
 add("lerp", real(3), real(3), unit(3))
+add("xlogy", real(2, 3), positive(3))
+add("xlogy", np.array([0.0, 0.0, 0.0, 1.0], np.float32), np.array([0.0, -1.0, np.inf, 0.0], np.float32), smooth=False)
 add("addcmul", real(3), real(2, 3), real(3), call=lambda a, b, c: mt.addcmul(a, b, c, value=0.5))
 add("addcdiv", real(3), real(2, 3), positive(3))
 for _name in ["eq", "ge", "gt", "le", "lt", "ne", "greater", "greater_equal", "less", "less_equal", "not_equal"]:
@@ -305,6 +308,7 @@ add("bucketize", real(4) * 3, np.array([1.0, 2.0, 3.0], np.float32), smooth=Fals
 add("arange", call=lambda: mt.arange(1, 7, 2))
 add("arange", call=lambda: mt.arange(0.0, 1.0, 0.25))
 add("linspace", call=lambda: mt.linspace(-1, 1, 5))
+add("logspace", call=lambda: mt.logspace(0, 2, 5, base=2))
 add("eye", call=lambda: mt.eye(3, 4))
 add("zeros", call=lambda: mt.zeros(2, 3))
 add("ones", call=lambda: mt.ones(2, 3, dtype=mt.int64))
@@ -331,6 +335,8 @@ add("bernoulli", unit(3, 4), smooth=False)
 for _name in [
     "elu",
     "gelu",
+    "hardsigmoid",
+    "hardswish",
     "hardtanh",
     "leaky_relu",
     "logsigmoid",
@@ -430,6 +436,7 @@ EAGER_BY_NATURE = frozenset(
         "allclose",
         "argwhere",
         "broadcast_shapes",
+        "can_cast",
         "default_generator",
         "empty",
         "empty_like",
@@ -437,11 +444,15 @@ EAGER_BY_NATURE = frozenset(
         "finfo",
         "from_dlpack",
         "from_numpy",
+        "get_default_dtype",
         "iinfo",
         "initial_seed",
+        "is_floating_point",
+        "is_tensor",
         "manual_seed",
         "masked_select",
         "nonzero",
+        "numel",
         "promote_types",
         "result_type",
         "seed",

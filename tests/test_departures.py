@@ -48,8 +48,12 @@ def test_a_number_never_wraps_on_its_way_to_a_float_function(name):
     ],
 )
 def test_sums_along_outer_dimensions_keep_their_digits(shape, dims, dtype):
-    x = mt.full(shape, 0.1, dtype=dtype)
-    for x, axes in ((x, dims), (x.flip(0), dims), (x.movedim(0, -1), tuple((dim - 1) % len(shape) for dim in dims))):
+    full = mt.full(shape, 0.1, dtype=dtype)
+    for x, axes in (
+        (full, dims),
+        (full.flip(0), dims),
+        (full.movedim(0, -1), tuple((dim - 1) % len(shape) for dim in dims)),
+    ):
         exact = x.ravel()[0].double().item() * math.prod(x.shape[axis] for axis in axes)
         tolerance = {mt.float32: 1e-5, mt.float64: 3e-14, mt.bfloat16: 2**-8}[dtype]
         np.testing.assert_allclose(x.sum(axes).double().numpy(), exact, rtol=tolerance)
@@ -145,3 +149,22 @@ def test_an_exchange_of_data_is_noticed_by_the_tape():
     x.data = mt.zeros(2)
     with pytest.raises(errors.AutogradError):
         y.sum().backward()
+
+
+def test_names_that_pytorch_has():
+    x = mt.empty(1000)
+    assert x.nelement() == mt.numel(x) == 1000
+    assert x.uniform_(-3, -2) is x and (x >= -3).all() and (x < -2).all()
+    assert abs(x.normal_(5.0, 0.1).mean().item() - 5) < 0.05
+    assert set(x.bernoulli_(0.5).tolist()) == {0, 1}
+    with pytest.raises(TypeError, match="float type"):
+        mt.zeros(2, dtype=mt.int64).uniform_()
+    with pytest.raises(errors.DTypeError, match="MT202"):
+        +mt.tensor([True])
+    np.testing.assert_allclose(mt.logspace(-2, 2, 5).numpy(), [0.01, 0.1, 1, 10, 100])
+    assert mt.xlogy(mt.tensor([0.0, 0.0]), mt.tensor([float("nan"), float("inf")])).isnan().tolist() == [True, False]
+    net = mt.nn.Sequential(mt.nn.Linear(2, 3), mt.nn.ParameterList([mt.zeros(2)]))
+    assert net.get_parameter("0.weight") is net[0].weight and net.get_parameter("1.0") is net[1][0]
+    for wrong in ("0.nothing", "2.weight", "weight"):
+        with pytest.raises(AttributeError):
+            net.get_parameter(wrong)

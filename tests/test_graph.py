@@ -13,7 +13,7 @@ from minitorch.errors import GraphError
 from minitorch.graph import Graph, apply, input_node, literal, topological_order
 from minitorch.graph.text import declared_params
 from minitorch.graph.verify import PARAMETERS
-from minitorch.ir import PRIMITIVES, Node, Primitive, Source, Spec
+from minitorch.ir import PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, is_input_name
 from tests.graphs import graphs
 
 VECTOR = Spec((4,), float32)
@@ -102,6 +102,21 @@ def test_names_of_inputs(name):
 @pytest.mark.parametrize("name", ["", "1", "1.5", "1e5", ".5", "inf", "nan", "true", "return", "a b", "a[0]", "%0"])
 def test_what_is_no_name(name):
     assert not is_input_name(name)
+    assert is_input_name(as_input_name(name))
+
+
+def test_a_node_with_a_type_that_is_none_is_named_by_the_error():
+    wrong = Node(PRIMITIVES["iota"], (), {"size": 2, "dtype": 464}, Spec((2,), 464))
+    with pytest.raises(GraphError, match="static parameters"):
+        Graph([], [wrong])
+
+
+@given(graphs(), graphs())
+def test_graphs_are_equal_by_structure(graph, other):
+    again = Graph.parse(str(graph))
+    assert again == graph and hash(again) == hash(graph)
+    assert (graph == other) == graph.structurally_equal(other) != (graph != other)
+    assert graph != str(graph)
 
 
 # Structure ------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import minitorch as mt
 from minitorch.errors import AutogradError, DTypeError, MinitorchError, ShapeError, TracingError
+from minitorch.ir import PRIMITIVES
 
 # Aliasing, as PyTorch -----------------------------------------------------------------------------
 
@@ -464,3 +465,139 @@ def test_stored_gradients_are_separate_tensors():
         run(lambda: (a + b).sum().backward())
         a.grad.mul_(5)
         assert a.grad.tolist() == [5, 5] and b.grad.tolist() == [1, 1]
+
+
+# Long chains of views ---------------------------------------------------------------------------------------------
+
+
+def movements(x, length):
+    for _ in range(length):
+        x = x.reshape(4).reshape(2, 2).T.T
+    return x
+
+
+def evaluations(monkeypatch, function, x):
+    """How often movements are evaluated, and how many nodes there are, when a function is traced."""
+    count = 0
+
+    def counted(evaluate):
+        def call(*args, **params):
+            nonlocal count
+            count += 1
+            return evaluate(*args, **params)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        for name in ("reshape", "permute"):
+            primitive = PRIMITIVES[name]
+            patch.setitem(primitive.__dict__, "evaluate", counted(primitive.evaluate))
+        return len(mt.jit(function, passes=(), backend="interpret").graph(x).nodes), count
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_the_work_for_a_chain_of_views_is_linear(monkeypatch, write):
+    def function(x, length):
+        views = [x]
+        for _ in range(length):
+            views.append(movements(views[-1], 1))
+        if write:
+            views[-1].add_(1)
+        return [view * 1 for view in views]
+
+    short, long, longer = (
+        evaluations(monkeypatch, lambda x, n=length: function(x, n), mt.ones(2, 2)) for length in (50, 150, 250)
+    )
+    for few, more, most in zip(short, long, longer, strict=True):
+        assert most - more == more - few <= 100 * 16
+
+
+def test_a_chain_of_10000_views_is_written_through():
+    def function(x):
+        y = movements(x, 2500)
+        y.add_(mt.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        return y * 1
+
+    for run in (function, mt.jit(function, passes=(), backend="interpret")):
+        x = mt.zeros(2, 2)
+        assert run(x).tolist() == [[1, 2], [3, 4]]
+        assert x.tolist() == [[1, 2], [3, 4]]
+    z = mt.zeros(2, 2)
+    with mt.lazy("interpret"):
+        y = movements(z, 1000)
+        y.add_(1)
+        assert y.tolist() == [[1, 1], [1, 1]]
+    assert z.tolist() == [[1, 1], [1, 1]]
+
+
+def test_a_detached_view_sees_later_writes_too():
+    def function(x):
+        view = x.T
+        other = view.detach()
+        x.add_(1)
+        return view * 1, other * 1
+
+    for result in mt.jit(function)(mt.zeros(2, 2)):
+        assert result.tolist() == [[1, 1], [1, 1]]
+
+
+def test_a_view_from_outside_is_made_again_once():
+    x = mt.zeros(2, 2)
+    view = x.T
+    graph = mt.jit(lambda: (x.add_(1), [view * number for number in range(5)])[1]).graph()
+    assert graph.count()["permute"] == 1
+
+
+# Two tensors over one memory --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lend", [lambda a: a, lambda a: a[1:], lambda a: a[::-1], np.frombuffer], ids=range(4))
+def test_tensors_over_one_array_are_refused_if_one_is_written(lend):
+    array = np.zeros(4, np.float32)
+    x, y = mt.from_numpy(array), mt.from_numpy(lend(array) if lend is not np.frombuffer else np.frombuffer(array, "f4"))
+    write = mt.jit(lambda a, b: (a.add_(1), b * 1)[1])
+
+    def captured():
+        x.add_(1)
+        return y * 1
+
+    def captured_later():
+        result = y * 1
+        x.add_(1)
+        return result
+
+    def lazily():
+        with mt.lazy():
+            captured()
+
+    def in_a_graph():
+        with mt.Graph():
+            captured()
+
+    for use in (
+        lambda: write(x, y),
+        lambda: write(y, x) if y._value.flags.writeable else write(x, y),
+        lambda: mt.jit(lambda a: (x.add_(1), a * 1)[1])(y),
+        lambda: mt.jit(lambda a: (a.add_(1), y * 1)[1])(x),
+        mt.jit(captured),
+        mt.jit(captured_later),
+        in_a_graph,
+    ):
+        with pytest.raises(TracingError, match="MT109"):
+            use()
+    assert not array.any()
+    assert mt.jit(lambda a, b: a + b)(x[:1], y[:1]).tolist() == [0]  # nothing is written
+    with pytest.raises(TracingError, match="MT109"):
+        lazily()
+
+
+def test_parts_of_an_array_that_do_not_overlap_are_two_memories():
+    array = np.zeros(4, np.float32)
+    x, y = mt.from_numpy(array[:2]), mt.from_numpy(array[2:])
+    assert mt.jit(lambda a, b: (a.add_(1), b * 1)[1])(x, y).tolist() == [0, 0]
+    assert array.tolist() == [1, 1, 0, 0]
+
+
+def test_an_operation_that_reads_a_captured_tensor_twice_sees_its_writes():
+    w = mt.ones(3)
+    assert mt.jit(lambda: (w.add_(1), w.clamp(max=1.5), w.softmax(0))[1])().tolist() == [1.5] * 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import types
 import warnings
 from collections import namedtuple
 
@@ -272,7 +273,7 @@ def test_random_numbers_are_new_at_every_call_and_those_of_eager_mode():
     mt.manual_seed(3)
     expected = [[part.tolist() for part in draw()] for _ in range(3)]
     mt.manual_seed(3)
-    compiled = mt.jit(draw)
+    compiled = mt.jit(draw, backend="interpret")
     found = [[part.tolist() for part in compiled()] for _ in range(2)] + [[part.tolist() for part in draw()]]
     assert found == expected and expected[0] != expected[1]
 
@@ -283,7 +284,7 @@ def test_dropout_and_batch_norm_follow_train_and_eval():
         return mt.nn.Sequential(mt.nn.Linear(3, 4), mt.nn.BatchNorm1d(4), mt.nn.Dropout(0.5))
 
     x, eager, model = mt.randn(6, 3), make(), make()
-    compiled = mt.jit(lambda x: model(x))
+    compiled = mt.jit(lambda x: model(x), backend="interpret")
     for training in (True, True, False, False, True):
         eager.train(training)
         model.train(training)
@@ -545,6 +546,8 @@ def test_several_threads_call_one_function_and_trace_it_once():
 
 
 class Tenfold(mt.autograd.Function):
+    """Has a gradient that is not that of its operations."""
+
     @staticmethod
     def forward(ctx, x):
         ctx.save_for_backward(x)
@@ -646,7 +649,8 @@ def test_requires_grad_of_an_argument_is_asked_for_as_in_eager_mode():
         x.requires_grad_()
         (x**2).sum().backward()
 
-    for run in (lambda x: f(x).backward(), lambda x, g=mt.jit(f): g(x).backward(), mt.jit(whole)):
+    compiled = mt.jit(f)
+    for run in (lambda x: f(x).backward(), lambda x: compiled(x).backward(), mt.jit(whole)):
         for _ in range(2):
             x = mt.tensor([3.0])
             run(x)
@@ -666,3 +670,114 @@ def test_wrong_arguments_are_refused_with_the_name_and_the_signature():
     for args, kwargs in (((mt.ones(1), 1, 2), {}), ((), {}), ((mt.ones(1),), {"other": 1})):
         with pytest.raises(TypeError, match=r"scaled\(x, factor=2\.0\): "):
             scaled(*args, **kwargs)
+
+
+# What is read through attributes ---------------------------------------------------------------------------
+
+
+class Options:
+    """Plain attributes, of the class and of the instance."""
+
+    shift = 1.0
+
+    def __init__(self, scale=2.0):
+        self.scale = scale
+        self.inner = types.SimpleNamespace(scale=scale)
+
+
+class Slotted:
+    """An object without a dict."""
+
+    __slots__ = ("scale",)
+
+    def scaled(self, x):
+        return x * self.scale
+
+
+class Shifted(mt.nn.Module):
+    """A module with an attribute of its class."""
+
+    shift = 1.0
+
+    def forward(self, x):
+        return x + self.shift
+
+
+class User:
+    """An object whose methods are compiled."""
+
+    shift = 1.0
+
+    def __init__(self):
+        self.options = Options()
+
+    def deep(self, x):
+        return x * self.options.inner.scale
+
+    def by_helper(self, x):
+        return self.deep(x) + 1
+
+    def of_class(self, x):
+        return x + self.shift
+
+
+namespace = types.ModuleType("namespace")
+namespace.scale = 2.0
+namespace.weight = mt.tensor(2.0)
+options = Options()
+numbers = np.array([1.0, 2.0], np.float32)
+
+
+def attribute_cases():
+    local, user, model, array = Options(), User(), mt.nn.Sequential(Shifted()), np.array([1.0, 2.0], np.float32)
+    model.factor = 2.0
+    yield "global object", lambda x: x * options.scale, lambda: setattr(options, "scale", 5.0)
+    yield "closure object", lambda x: x * local.inner.scale, lambda: setattr(local.inner, "scale", 5.0)
+    yield "object on the way", lambda x: x * local.inner.scale, lambda: setattr(local, "inner", Options(7.0))
+    yield "module namespace", lambda x: x * namespace.scale, lambda: setattr(namespace, "scale", 5.0)
+    yield "tensor", lambda x: x * namespace.weight, lambda: setattr(namespace, "weight", mt.tensor(5.0))
+    yield "class", lambda x: x + Options.shift, lambda: setattr(Options, "shift", 5.0)
+    yield "class of self", user.of_class, lambda: setattr(User, "shift", 5.0)
+    yield "class of a module", model, lambda: setattr(Shifted, "shift", 5.0)
+    yield "a module's, elsewhere", lambda x: x * model.factor, lambda: setattr(model, "factor", 5.0)
+    yield "self.sub.k", user.deep, lambda: setattr(user.options.inner, "scale", 5.0)
+    helped, called = User(), User()
+    yield "a method it calls", helped.by_helper, lambda: setattr(helped.options.inner, "scale", 5.0)
+    yield "a method of another", lambda x: called.deep(x), lambda: setattr(called.options.inner, "scale", 5.0)
+    slotted = Slotted()
+    slotted.scale = 2.0
+    yield "slots", slotted.scaled, lambda: setattr(slotted, "scale", 5.0)
+    yield "inside", lambda x: sum([x * local.scale for _ in range(2)]), lambda: setattr(local, "scale", 5.0)
+    yield "array", lambda x: x * array, lambda: array.__setitem__(0, 9.0)
+    yield "global array", lambda x: x * numbers, lambda: numbers.__setitem__(0, 9.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "change"), list(attribute_cases()), ids=lambda case: case if type(case) is str else ""
+)
+def test_what_is_read_through_attributes_is_watched(name, function, change):
+    f, x = mt.jit(function), mt.ones(2)
+    before = f(x).tolist()
+    assert f(x).tolist() == before and signatures(f) == 1
+    change()
+    expected = function(x).tolist()
+    assert expected != before
+    with pytest.warns(TracingWarning, match="MT106"):
+        assert f(x).tolist() == expected
+    assert f(x).tolist() == expected and signatures(f) == 2
+
+
+def test_constants_of_libraries_and_counters_are_not_watched():
+    import math
+
+    counter = types.SimpleNamespace(calls=0)
+
+    def f(x):
+        counter.calls += 1
+        return x * np.pi + math.e
+
+    jitted = mt.jit(f)
+    assert jitted(mt.ones(1)).tolist() == jitted(mt.ones(1)).tolist()
+    counter.calls = 7
+    jitted(mt.ones(1))
+    assert signatures(jitted) == 1

@@ -11,6 +11,80 @@ from minitorch.functional.operands import promote, promote_all, wrap_dim, wrap_d
 
 ORDER = {"bool": 0, "int": 1, "float": 2}
 
+# What PyTorch 2 answers (torch.result_type), "-" where it refuses. Rows are the left operand, columns the right one;
+# the title says whether they are tensors with a dimension ("full") or without any ("0-d"); numbers are Python's own.
+# tests/optional/test_torch_promotion.py makes these tables again.
+TABLES = {
+    "full, full": """
+              bool  u8    i8    i16   i32   i64   u32   f16   bf16  f32   f64
+        bool  bool  u8    i8    i16   i32   i64   -     f16   bf16  f32   f64
+        u8    u8    u8    i16   i16   i32   i64   -     f16   bf16  f32   f64
+        i8    i8    i16   i8    i16   i32   i64   -     f16   bf16  f32   f64
+        i16   i16   i16   i16   i16   i32   i64   -     f16   bf16  f32   f64
+        i32   i32   i32   i32   i32   i32   i64   -     f16   bf16  f32   f64
+        i64   i64   i64   i64   i64   i64   i64   -     f16   bf16  f32   f64
+        u32   -     -     -     -     -     -     u32   f16   bf16  f32   f64
+        f16   f16   f16   f16   f16   f16   f16   f16   f16   f32   f32   f64
+        bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  f32   bf16  f32   f64
+        f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f64
+        f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64
+    """,
+    "full, 0-d": """
+              bool  u8    i8    i16   i32   i64   u32   f16   bf16  f32   f64   True  1     1.5
+        bool  bool  u8    i8    i16   i32   i64   -     f16   bf16  f32   f64   bool  i64   f32
+        u8    u8    u8    u8    u8    u8    u8    u8    f16   bf16  f32   f64   u8    u8    f32
+        i8    i8    i8    i8    i8    i8    i8    i8    f16   bf16  f32   f64   i8    i8    f32
+        i16   i16   i16   i16   i16   i16   i16   i16   f16   bf16  f32   f64   i16   i16   f32
+        i32   i32   i32   i32   i32   i32   i32   i32   f16   bf16  f32   f64   i32   i32   f32
+        i64   i64   i64   i64   i64   i64   i64   i64   f16   bf16  f32   f64   i64   i64   f32
+        u32   u32   u32   u32   u32   u32   u32   u32   f16   bf16  f32   f64   u32   u32   f32
+        f16   f16   f16   f16   f16   f16   f16   f16   f16   f16   f16   f16   f16   f16   f16
+        bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16
+        f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f32
+        f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64
+    """,
+    "0-d, 0-d": """
+              bool  u8    i8    i16   i32   i64   u32   f16   bf16  f32   f64   True  1     1.5
+        bool  bool  u8    i8    i16   i32   i64   -     f16   bf16  f32   f64   bool  i64   f32
+        u8    u8    u8    i16   i16   i32   i64   -     f16   bf16  f32   f64   u8    u8    f32
+        i8    i8    i16   i8    i16   i32   i64   -     f16   bf16  f32   f64   i8    i8    f32
+        i16   i16   i16   i16   i16   i32   i64   -     f16   bf16  f32   f64   i16   i16   f32
+        i32   i32   i32   i32   i32   i32   i64   -     f16   bf16  f32   f64   i32   i32   f32
+        i64   i64   i64   i64   i64   i64   i64   -     f16   bf16  f32   f64   i64   i64   f32
+        u32   -     -     -     -     -     -     u32   f16   bf16  f32   f64   u32   u32   f32
+        f16   f16   f16   f16   f16   f16   f16   f16   f16   f32   f32   f64   f16   f16   f16
+        bf16  bf16  bf16  bf16  bf16  bf16  bf16  bf16  f32   bf16  f32   f64   bf16  bf16  bf16
+        f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f32   f64   f32   f32   f32
+        f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64   f64
+    """,
+}
+
+
+def answers(title):
+    """Left name, right name, PyTorch's answer."""
+    head, *rows = TABLES[title].strip("\n").splitlines()
+    for left, *cells in map(str.split, filter(str.strip, rows)):
+        yield from ((left, right, answer) for right, answer in zip(head.split(), cells, strict=True))
+
+
+def operand(name, kind):
+    numbers = {"True": True, "1": 1, "1.5": 1.5}
+    return numbers.get(name) or mt.ones(2 if kind == "full" else (), dtype=dtypes.BY_SHORT_NAME[name])
+
+
+@pytest.mark.parametrize("title", TABLES)
+def test_types_of_results_are_those_of_pytorch(title):
+    left_kind, right_kind = title.split(", ")
+    for left, right, answer in answers(title):
+        if answer == "-":
+            assert "u32" in (left, right)  # PyTorch has no promotion for it; here it is defined
+            continue
+        a, b = operand(left, left_kind), operand(right, right_kind)
+        assert mt.result_type(a, b).short == mt.result_type(b, a).short == answer, (left, right)
+        assert (a * b).dtype.short == answer
+        if title == "full, full":
+            assert mt.promote_types(a.dtype, b.dtype).short == answer
+
 
 @pytest.mark.parametrize("a", dtypes.ALL, ids=repr)
 def test_laws_of_promote_types(a):

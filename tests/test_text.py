@@ -1,6 +1,7 @@
 """The text of a graph: what is printed reads back as the same graph; what is damaged is an error with a line."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -167,6 +168,19 @@ def damaged(draw):
     return text
 
 
+@st.composite
+def mistyped(draw):
+    """A listing with numbers where words belong, and words where numbers do."""
+    words = re.split(r"(-?\b[\w.]+\b)", str(draw(graphs(max_nodes=5))))
+    for _ in range(draw(st.integers(1, 3))):
+        place = draw(st.integers(0, len(words) // 2 - 1)) * 2 + 1
+        if words[place].lstrip("-")[:1].isdigit():
+            words[place] = draw(st.sampled_from(("f32", "i64", "bool", "true", "nan", "x0", '"AAAA"', "[1,2]", "dims")))
+        else:
+            words[place] = draw(st.sampled_from(("464", "0", "-1", "1.5", "true", "[1,2]", '"f32"', "f32")))
+    return "".join(words)
+
+
 def read_or_refuse(text: str) -> None:
     try:
         graph = Graph.parse(text)
@@ -178,10 +192,19 @@ def read_or_refuse(text: str) -> None:
         assert Graph.parse(str(graph)).structurally_equal(graph)
 
 
-@given(damaged())
-@settings(max_examples=1000)
+@given(damaged() | mistyped())
+@settings(max_examples=1500)
 def test_damaged_text_is_an_error_with_a_line_and_never_another_exception(text):
     read_or_refuse(text)
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["iota(size=2, dtype=464) : i64[2]", "cast(x, dtype=1)", "iota(size=f32, dtype=f32)", "expand(x, shape=2)"],
+)
+def test_a_parameter_of_another_type_is_an_error_with_a_line(operation):
+    with pytest.raises(ParseError, match=r"line 2: .* is no value for this parameter"):
+        Graph.parse(f"graph(x: f32[2]):\n  %0 = {operation}\n  return %0")
 
 
 @given(st.text(max_size=60) | st.lists(st.sampled_from(PIECES)).map(" ".join))

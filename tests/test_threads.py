@@ -191,7 +191,7 @@ def test_an_interrupt_waits_for_the_parts(kernel: Any) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore")  # whoever else has threads in this process (JAX) warns of forks
 def test_a_forked_process_starts_its_own_threads(kernel: Any) -> None:
     threads.set_num_threads(2)
     count(kernel, 1000)

@@ -23,7 +23,8 @@ def decompose(graph: Graph) -> Graph:
     for node in graph.nodes:
         operands = tuple(moved.get(operand, operand) for operand in node.inputs)
         if node.primitive is P.scatter_add and _one_per_row(*operands):
-            made = list(_one_hot(*operands, source=node))
+            x, updates, _, columns = operands
+            made = list(_one_hot(x, updates, columns, node))
             nodes += made
             moved[node] = made[-1]
         elif operands != node.inputs:
@@ -48,7 +49,7 @@ def _one_per_row(x: Node, updates: Node, *indices: Node) -> bool:
     return x.spec.ndim == len(indices) == 2 and _is_zero(x) and rows.primitive is P.iota and rows.shape == x.shape[:1]
 
 
-def _one_hot(x: Node, updates: Node, rows: Node, columns: Node, source: Node) -> Iterator[Node]:
+def _one_hot(x: Node, updates: Node, columns: Node, source: Node) -> Iterator[Node]:
     """``where(arange(columns) == index, update, 0)``, an index below 0 counted from the end."""
     height, width = x.shape
 

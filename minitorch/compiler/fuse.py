@@ -19,7 +19,7 @@ from ..ir import Node
 from .index import NOWHERE, Index, Variable, linear, variable
 from .loops import ALWAYS, Expression, Inside, Load
 from .lower import At, Lowering, Reader
-from .roots import base_of, is_stored_already
+from .roots import LONG, base_of, is_stored_already
 
 FEW_ROWS, MANY_COLUMNS = 16, 4096
 
@@ -117,7 +117,7 @@ def fuse(roots: dict[Node, str], is_call: dict[Node, bool]) -> list[Group | Node
             continue
         member = member_of(node)
         reads = [(root, at) for root, at in reads_of(member, roots) if root in home]
-        for group in _candidates(reads, home):
+        for group in _candidates([read for read in reads if roots[read[0]] != LONG], home):
             if not _closes_a_circle(group, reads, home) and _join(group, member, reads):
                 break
         else:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from ..dtypes import DType
@@ -61,12 +60,14 @@ class Expression:
 
     dtype: DType
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash((type(self).__name__, *(getattr(self, name) for name in self.__dataclass_fields__)))
+    def __post_init__(self) -> None:
+        # At once, while the hashes of the parts are at hand: later it would recurse through the whole expression.
+        fields = tuple(getattr(self, name) for name, field in self.__dataclass_fields__.items() if field.compare)
+        object.__setattr__(self, "_hash", hash((type(self).__name__, fields)))
 
     def __hash__(self) -> int:
-        return self._hash
+        known: int = self.__dict__["_hash"]
+        return known
 
     def parts(self) -> tuple[Expression, ...]:
         """The expressions that it is computed from."""

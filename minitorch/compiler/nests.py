@@ -96,7 +96,7 @@ class _Builder:
                     after = loops.setdefault((place.level + 1, False, ()), [])
                     after.append(self._store(member.node, self._row_of(member), Total(member.node.dtype, place.slot)))
                 continue
-            value = self._lowering(place).computed(member.node, place.at)
+            value = self._lowering(place).element(member.node, place.at)
             if member.node in self.stored:
                 statements.append(self._store(member.node, place.at, value))
             if place.slot >= 0:

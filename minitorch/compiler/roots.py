@@ -17,7 +17,7 @@ from .lower import POINTWISE, can_lower
 HEAVY = frozenset(
     "exp expm1 log log1p sin cos tanh erf pow atan2 sqrt div remainder floor_divide random_bits".split()  # noqa: SIM905
 )
-MOST_OPERATIONS = 48  # in one expression
+MOST_OPERATIONS = 200  # one after another in one expression
 
 OUTPUT = "it is an output"
 REDUCTION = "it is the result of a reduction"
@@ -71,12 +71,12 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         elif node.primitive.kind == "reduction":
             wanted.setdefault(node, REDUCTION)
     roots: dict[Node, str] = {}
-    weight: dict[Node, int] = {}
+    depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
     for node in graph.nodes:
         inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
         own = int(node.primitive.kind in POINTWISE)
-        weight[node] = own + sum(weight[operand] for operand in inside)
+        depth[node] = 1 + max((depth[operand] for operand in inside), default=0)
         again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
         heavy[node] = node if node.primitive.name in HEAVY else again
         if again is not None and _repeats(node) and again not in roots:
@@ -85,11 +85,11 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         reason = wanted.get(node)
         if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
             reason = SHARED
-        if reason is None and weight[node] > MOST_OPERATIONS:
+        if reason is None and depth[node] > MOST_OPERATIONS:
             reason = LONG
         if reason is not None:
             roots[node] = reason
-            heavy[node], weight[node] = None, 0
+            heavy[node], depth[node] = None, 0
     return {node: roots[node] for node in graph.nodes if node in roots}
 
 

@@ -14,8 +14,8 @@ from ..tensor import Tensor
 class Dataset:
     """The base class: define `__len__` and `__getitem__`.
 
-        A dataset may also define ``batch(indices)``, which gives many samples at once, already collated, and which
-        `DataLoader` then uses.
+    A dataset may also define ``batch(indices)``, which gives many samples at once, already collated, and which
+    `DataLoader` then uses.
 
     Example:
         >>> import minitorch as mt

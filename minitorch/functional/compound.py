@@ -10,7 +10,7 @@ from .formulas import unit_sign
 from .operands import Number, Operand, like, promote_floats, widened
 from .selection import minimum
 
-__all__ = ["addcdiv", "addcmul", "arctan2", "atan2", "copysign", "hypot", "lerp", "logaddexp"]
+__all__ = ["addcdiv", "addcmul", "arctan2", "atan2", "copysign", "hypot", "lerp", "logaddexp", "xlogy"]
 METHODS = tuple(__all__)
 
 
@@ -72,6 +72,24 @@ def copysign(input: Operand, other: Operand) -> Tensor:
     """
     a, b = promote_floats(input, other)
     return P.mul(P.absolute(a), unit_sign(b))
+
+
+@widened
+def _xlogy(x: Tensor, y: Tensor) -> Tensor:
+    zero = like(0, x)
+    endless = P.bitwise_or(P.less_equal(y, zero), P.equal(y, like(float("inf"), y)))
+    return P.mul(x, P.log(P.where(P.bitwise_and(P.equal(x, zero), endless), like(1, y), y)))
+
+
+def xlogy(input: Operand, other: Operand) -> Tensor:
+    """``input * log(other)``, and 0 where `input` is 0, whatever the logarithm; NaN where `other` is NaN.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.xlogy(mt.tensor([0.0, 2.0]), mt.tensor([0.0, 1.0]))
+        tensor([0., 0.])
+    """
+    return _xlogy(*promote_floats(input, other))
 
 
 @widened

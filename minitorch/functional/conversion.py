@@ -156,6 +156,9 @@ def _dlpack_device(tensor: Tensor) -> tuple[int, int]:
 def from_dlpack(source: Any) -> Tensor:
     """A tensor on the memory of another library's array (PyTorch, JAX, NumPy ...), without a copy.
 
+    Of our types, bfloat16 is the one that DLPack knows and we neither import nor export: memory passes through NumPy,
+    which has no bfloat16. Convert to float32, in which every bfloat16 is exact, and back.
+
     Raises:
         DTypeError: if NumPy cannot import the element type (``MT202``).
 
@@ -315,4 +318,4 @@ _DATA_DOC = """The value without its history, as `detach`; set to a tensor, the 
         tensor([0.5000, 0.5000], requires_grad=True)
     """
 
-PROPERTIES: dict[str, Callable[[Tensor], Any]] = {"data": property(detach, _replace_data, doc=_DATA_DOC)}
+PROPERTIES: dict[str, Callable[[Tensor], Any] | property] = {"data": property(detach, _replace_data, doc=_DATA_DOC)}

@@ -29,6 +29,7 @@ __all__ = [
     "full",
     "full_like",
     "linspace",
+    "logspace",
     "ones",
     "ones_like",
     "zeros",
@@ -210,6 +211,21 @@ def linspace(start: Number, end: Number, steps: int, *, dtype: Any = None, requi
     to_end = P.sub(number(float(end), inner), P.mul(step, P.sub(number(steps - 1, inner), index)))
     near_start = P.less(index, number(max(steps / 2, 1), inner))
     return leaf(to_dtype(P.where(near_start, from_start, to_end), kind), requires_grad)
+
+
+def logspace(
+    start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """`base` to the power of evenly spaced numbers from `start` to `end`, both included. Computed in float64.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.logspace(0, 3, 4)
+        tensor([   1.,   10.,  100., 1000.])
+    """
+    exponents = linspace(start, end, steps, dtype=dtypes.float64)
+    kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
+    return leaf(to_dtype(P.power(number(float(base), dtypes.float64), exponents), kind), requires_grad)
 
 
 def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:

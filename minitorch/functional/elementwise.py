@@ -14,7 +14,7 @@ from .. import primitives as P
 from ..tensor import Tensor
 from . import formulas as F
 from .casting import finfo
-from .operands import as_float, like, operand, widened
+from .operands import as_float, like, operand, require_number, widened
 
 __all__ = [
     "abs",
@@ -51,6 +51,7 @@ __all__ = [
     "nan_to_num",
     "neg",
     "negative",
+    "positive",
     "rad2deg",
     "reciprocal",
     "round",
@@ -220,5 +221,17 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
     return P.where(P.equal(x, like(-math.inf, x)), like(-largest if neginf is None else neginf, x), x)
 
 
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself: Python's ``+x``. Not for bools.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.positive(mt.tensor([-1.0, 2.0]))
+        tensor([-1.,  2.])
+    """
+    require_number(input, "positive")
+    return input
+
+
 METHODS = tuple(__all__)
-OPERATORS = {"__neg__": neg, "__abs__": abs, "__pos__": lambda x: x}
+OPERATORS = {"__neg__": neg, "__abs__": abs, "__pos__": positive}

@@ -320,6 +320,13 @@ def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
 
 
 def argwhere(x: Tensor) -> Tensor:
-    """The positions of the elements that are not zero, a row for each."""
+    """The positions of the elements that are not zero, a row for each.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.argwhere(mt.tensor([[0, 5], [7, 0]]))
+        tensor([[0, 1],
+                [1, 0]])
+    """
     positions: Tensor = nonzero(x)
     return positions

@@ -324,4 +324,20 @@ def _with_written(view: Tensor, chosen: Selection, value: Tensor) -> Tensor:
     return _permuted(moved, _inverse(how.order))
 
 
-OPERATORS: dict[str, Callable[..., Any]] = {"__getitem__": getitem, "__setitem__": setitem}
+def index_put_(x: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:
+    """``x[indices] = values``, returning the tensor. (PyTorch's ``accumulate=True`` is `index_add` here.)
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(3).index_put_((mt.tensor([0, 2]),), mt.tensor([1.0, 2.0]))
+        tensor([1., 0., 2.])
+    """
+    setitem(x, tuple(indices), values)
+    return x
+
+
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "__getitem__": getitem,
+    "__setitem__": setitem,
+    "index_put_": index_put_,
+}

@@ -157,7 +157,7 @@ def promote_floats(*operands: Operand) -> tuple[Tensor, ...]:
     The type is decided before anything is converted: a number takes part as a float, and never wraps around in a small
     integer type on the way (``int8 / 1000``).
     """
-    if len(operands) == 2 and any([isinstance(x, Tensor) and x.dtype.category == "float" for x in operands]):
+    if len(operands) == 2 and any(isinstance(x, Tensor) and x.dtype.category == "float" for x in operands):
         return promote(*operands)  # the usual case, which knows shorter ways
     dtype = result_type(*operands)
     if dtype.category != "float":

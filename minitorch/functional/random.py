@@ -212,8 +212,9 @@ def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) 
 
     Example:
         >>> import minitorch as mt
-        >>> mt.rand_like(mt.zeros(2, 3, dtype=mt.float16)).spec
-        f16[2, 3]
+        >>> x = mt.rand_like(mt.zeros(2, 3, dtype=mt.float16))
+        >>> x.shape, x.dtype
+        ((2, 3), minitorch.float16)
     """
     return rand(input.shape, dtype=_float_type("rand_like", dtype, input.dtype), requires_grad=requires_grad)
 
@@ -223,8 +224,9 @@ def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False)
 
     Example:
         >>> import minitorch as mt
-        >>> mt.randn_like(mt.zeros(2, 3, dtype=mt.float64)).spec
-        f64[2, 3]
+        >>> x = mt.randn_like(mt.zeros(2, 3, dtype=mt.float64))
+        >>> x.shape, x.dtype
+        ((2, 3), minitorch.float64)
     """
     return randn(input.shape, dtype=_float_type("randn_like", dtype, input.dtype), requires_grad=requires_grad)
 
@@ -342,3 +344,45 @@ def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -
     high, low = [P.cast(word, dtype=dtypes.int64) for word in _unpacked(words)]
     order = P.argsort(_joined(high, low), dim=0, descending=False)
     return to_dtype(order, dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype))
+
+
+# In place ---------------------------------------------------------------------------------------------------
+
+
+def uniform_(tensor: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write uniform random numbers from `from_` up to `to` into the tensor, of a float type.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.empty(100).uniform_(2, 3).floor().unique()
+        tensor([2.])
+    """
+    drawn = uniform(tensor.shape, _float_type("uniform_", None, tensor.dtype), generator)
+    return assign(tensor, add(mul(drawn, to - from_), from_), "uniform_")
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Write normal random numbers into the tensor, of a float type.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.empty(2, 3).normal_(5.0, std=0.0)
+        tensor([[5., 5., 5.],
+                [5., 5., 5.]])
+    """
+    drawn = gaussian(tensor.shape, _float_type("normal_", None, tensor.dtype), generator)
+    return assign(tensor, add(mul(drawn, std), mean), "normal_")
+
+
+def bernoulli_(tensor: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Write 1 with the probability `p`, else 0, into each element.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.empty(3).bernoulli_(1.0)
+        tensor([1., 1., 1.])
+    """
+    return assign(tensor, bernoulli(tensor, p, generator=generator), "bernoulli_")
+
+
+OPERATORS = {"bernoulli_": bernoulli_, "normal_": normal_, "uniform_": uniform_}

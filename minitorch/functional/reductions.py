@@ -84,7 +84,13 @@ def sum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = 
 
 
 def nansum(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements that are not NaN."""
+    """The sum of the elements that are not NaN.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nansum(mt.tensor([1.0, float("nan"), 3.0]))
+        tensor(4.)
+    """
     x = operand(input)
     return sum(P.where(P.equal(x, x), x, like(0, x)), dim, keepdim, dtype=dtype)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_DIMS = 64  # as in NumPy
 MAX_BYTES = 2**63
 
+
 def _is_int(value: object) -> bool:
     return type(value) is int
 
@@ -200,7 +201,7 @@ def _apply(graph: Graph, rules: tuple[Rule, ...], node: Node, seen: set[Node]) -
 def _spec_text(node: Node) -> str:
     """Shape and type of a node that may have neither."""
     spec = node.spec
-    return str(spec) if isinstance(spec.dtype, DType) and type(spec.shape) is tuple else repr(spec)
+    return str(spec) if _shape(node, set()) is None else repr(spec)
 
 
 def _fail(graph: Graph, node: Node, wrong: str, rule: str, why: str) -> NoReturn:

@@ -51,8 +51,9 @@ _defined: WeakKeyDictionary[Module, set[bool]] = WeakKeyDictionary()
 
 def follows_training(module: Module) -> bool:
     """Whether a module does something else in training, as far as its code shows."""
+    kind: Any = type(module)
     options = getattr(module, "function_parameters", None)
-    return "training" in (names_in_methods(type(module)) if options is None else options)
+    return "training" in (names_in_methods(kind) if options is None else options)
 
 
 def needed_for(nodes: Iterable[Node]) -> list[Node]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..autograd.gradients import backward
 from ..errors import TracingError
-from ..interpreters import Staging
+from ..interpreters import Staging, memory_owner
 from ..ir import Node
 from ..tensor import Tensor
 from .recording import write
@@ -35,6 +35,7 @@ class Effects:
         self._written: set[int] = set()  # ids of the captured roots that are written
         self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
         self._captured: set[int] = set()  # and of all that are captured
+        self._around: list[tuple[Tensor, bool]] = []  # what is captured, and whether it is written
 
     def _output(self, node: Node) -> int:
         self.nodes.append(node)
@@ -60,6 +61,7 @@ class Effects:
             owner = staging.grad_owners.get(id(item.tensor))
             if owner is None:
                 self._captured.add(id(item.tensor._root))
+                self._around.append((item.tensor, item.node is not item.input))
             if item.node is item.input:
                 continue
             if owner is None:
@@ -88,9 +90,10 @@ class Effects:
             return
         roots = [id(tensor._root) for tensor in tensors]
         written = {roots[position] for position in self.written_arguments()}
+        overlapping = self._overlapping(tensors)
         for position, root in enumerate(roots):
             others = roots.count(root) > 1 or root in self._captured
-            if root in self._written or (root in written and others):
+            if root in self._written or (root in written and others) or position == overlapping:
                 raise TracingError(
                     "MT109",
                     f"argument {position} of {name}, {tensors[position].spec}, shares its memory with another tensor "
@@ -98,6 +101,23 @@ class Effects:
                     why="a graph has values and no memory: it cannot show a write to one tensor in another one",
                     fix="pass the tensor once and take the views inside, or pass a .clone()",
                 )
+
+    def _overlapping(self, tensors: Sequence[Tensor]) -> int | None:
+        """The position of an argument that overlaps with a tensor made from the same NumPy array, if one is written."""
+        if not tensors:
+            return None
+        arguments = set(self.written_arguments())
+        known: dict[int, list[tuple[Array, bool]]] = {}
+        if arguments or self._written:
+            for tensor, is_written in self._around:
+                known.setdefault(memory_owner(tensor._value), []).append((tensor._value, is_written))
+        for position, tensor in enumerate(tensors):
+            array, is_written = tensor._value, position in arguments
+            neighbours = known.setdefault(memory_owner(array), [])
+            if any((is_written or other) and np.may_share_memory(array, memory) for memory, other in neighbours):
+                return position
+            neighbours.append((array, is_written))
+        return None
 
     def ask_for_gradients(self, tensors: Sequence[Tensor]) -> None:
         """Do what the function did with ``requires_grad_``; before the call is put on the tape, which looks at it."""

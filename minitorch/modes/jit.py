@@ -159,7 +159,7 @@ class Jitted:
             elif isinstance(leaf, _Static):
                 kinds.append((type(leaf.value), leaf.value))
             elif isinstance(leaf, PLAIN):
-                kinds.append((type(leaf), repr(leaf) if type(leaf) is float else leaf))
+                kinds.append((type(leaf), repr(leaf) if type(leaf) in (float, range) else leaf))
             elif isinstance(leaf, slice) and all(type(part) in (int, type(None)) for part in _parts(leaf)):
                 kinds.append((slice, *_parts(leaf)))
             elif isinstance(leaf, Module) or callable(leaf):
@@ -199,8 +199,8 @@ class Jitted:
         return ArgumentError(
             "MT108",
             f"the argument `{name}` of {self.__name__} is of type {type(leaf).__name__}",
-            why="a traced function takes tensors, plain values (numbers, strings, types, slices, None), modules, and nested tuples, "
-            "lists and dicts of these",
+            why="a traced function takes tensors, plain values (numbers, strings, types, slices, None), modules, and "
+            "nested tuples, lists and dicts of these",
             fix=f"pass its tensors, or, if it is hashable and never changes, make it static: "
             f"mt.jit(f, static_argnames='{name.split('.')[0]}')",
         )
@@ -329,6 +329,9 @@ def jit(
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
         another number is another graph. ``explain()`` tells what was traced and why, ``graph(*args)`` shows it.
+
+    Gradients through a call are those of the function, and can be differentiated again. For second derivatives a hook
+    is constant, and what a `minitorch.autograd.Function` saved has the derivatives of the operations in its `forward`.
 
     Raises:
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).

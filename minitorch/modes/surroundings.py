@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 from ..errors import compose
 from ..ir import warn_user
@@ -19,7 +19,8 @@ from ..nn import Module
 from ..optim import Optimizer
 from ..tensor import Tensor
 from ..tree import Structure, flatten, paths
-from .watch import Watch, can_be_watched, snapshot
+from .chains import class_attribute, follow, only_modules, roots_of
+from .watch import Watch, can_be_watched, watch
 
 _MISSING = object()
 
@@ -81,7 +82,7 @@ def _plain_name(path: str) -> str:
 def _functions(function: Callable[..., Any]) -> Iterator[tuple[FunctionType, Any]]:
     """The plain functions that run when this is called, and what they are bound to; helpers of its file too."""
     pending: list[tuple[Any, Any]] = [(function, None)]
-    seen: set[int] = set()
+    seen: set[tuple[int, int]] = set()
     while pending:
         at, bound = pending.pop()
         if isinstance(at, MethodType):
@@ -90,10 +91,15 @@ def _functions(function: Callable[..., Any]) -> Iterator[tuple[FunctionType, Any
         if isinstance(at, Module):
             at, bound = type(at).forward, at
         at = getattr(at, "function", at) if type(at).__name__ == "Jitted" else at
-        if not isinstance(at, FunctionType) or id(at) in seen:
+        if not isinstance(at, FunctionType) or (id(at), id(bound)) in seen:
             continue
-        seen.add(id(at))
+        seen.add((id(at), id(bound)))
         yield at, bound
+        for chain, root in (pair for code in _codes(at.__code__) for pair in roots_of(at, code, bound, {})):
+            reached = follow(chain, root)
+            value = None if reached is None else reached.value
+            if isinstance(value, (FunctionType, MethodType)) and value.__module__ == at.__module__:
+                pending.append((value, None))
         for _, value in _outside_values(at):
             if isinstance(value, FunctionType) and value.__module__ == at.__module__:
                 pending.append((value, None))
@@ -128,7 +134,7 @@ def _outside_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 @functools.cache
-def names_in_methods(kind: type) -> frozenset[str]:
+def names_in_methods(kind: Any) -> frozenset[str]:
     """The attributes that the methods of a class name, those for construction and display apart."""
     found: set[str] = set()
     for ancestor in kind.__mro__:
@@ -192,6 +198,8 @@ class Surroundings:
             for code in _codes(at.__code__):
                 for variable in _globals_in(code):
                     self._watch_global(variable, at.__globals__)
+                modules = {name: value for name, value in arguments if isinstance(value, Module)}
+                self._watch_chains(at, code, bound, modules if at is called[0][0] else {})
 
     def _watch(self, variable: str, cell: Any) -> None:
         try:
@@ -205,6 +213,23 @@ class Surroundings:
         if value is not _MISSING:
             self._note(variable, value, lambda: space.get(variable))
 
+    def _watch_chains(self, function: FunctionType, code: CodeType, bound: Any, arguments: dict[str, Any]) -> None:
+        """Watch the attributes that a piece of code reads from variables."""
+        for chain, root in roots_of(function, code, bound, arguments):
+            reached = follow(chain, root)
+            if reached is None or not can_be_watched(reached.value):
+                continue
+            owner, attribute = reached.owners[-1], reached.name.rpartition(".")[2]
+            in_modules, kind = only_modules(reached.owners), cast(Any, type(owner))
+            space = getattr(owner, "__dict__", None)
+            known = isinstance(space, dict) and id(space) in self._seen and attribute in names_in_methods(kind)
+            if attribute == "training" and in_modules:
+                continue
+            self._add(reached.name, reached.value)
+            if not (known and len(reached.owners) == 1):  # then `_watch_attributes` has it
+                watches = self.module_watches if in_modules and attribute in vars(owner) else self.watches
+                watches.append(watch(reached.name, reached.look, reached.value))
+
     def _note(self, variable: str, value: Any, look: Callable[[], Any]) -> None:
         if id(value) in self._helpers:  # it is defined in the same file, and may be defined anew
             self.watches.append(Watch(variable, look, value))
@@ -212,7 +237,7 @@ class Surroundings:
             return
         self._add(variable, value)
         if can_be_watched(value):
-            self.watches.append(Watch(variable, look, snapshot(value)))
+            self.watches.append(watch(variable, look, value))
 
     def _watch_attributes(self, path: str, owner: Any) -> None:
         """Watch the plain attributes of an object that its methods name, such as a factor or a probability."""
@@ -232,7 +257,11 @@ class Surroundings:
             if can_be_watched(value):
                 look = functools.partial(space.get, attribute)
                 watches = self.module_watches if isinstance(owner, Module) else self.watches
-                watches.append(Watch(f"{path}.{attribute}", look, snapshot(value)))
+                watches.append(watch(f"{path}.{attribute}", look, value))
+        for attribute in named - space.keys():
+            value = class_attribute(kind, attribute)
+            if value is not None and can_be_watched(value):
+                self.watches.append(watch(f"{path}.{attribute}", functools.partial(getattr, owner, attribute), value))
 
     def _add(self, variable: str, value: Any) -> None:
         """Name the tensors inside a value, and remember its modules."""
@@ -259,16 +288,16 @@ class Surroundings:
 
     def settle(self, name: str, warn: bool) -> None:
         """After the trace: take what the function itself has changed for what it was, and warn of it."""
-        for watch in (*self.watches, *self.module_watches):
-            if watch.holds():
+        for watched in (*self.watches, *self.module_watches):
+            if watched.holds():
                 continue
             if warn:
                 warn_user(
                     compose(
                         "MT105",
-                        f"{name} changes `{watch.name}` while it is traced: it {watch.change()}",
+                        f"{name} changes `{watched.name}` while it is traced: it {watched.change()}",
                         why="the function runs once, to be written down; later calls run the graph, and change nothing",
-                        fix=f"return the new value, and assign `{watch.name}` outside",
+                        fix=f"return the new value, and assign `{watched.name}` outside",
                     )
                 )
-            watch.settle()
+            watched.settle()

@@ -89,3 +89,38 @@ class Watch:
 
     def __str__(self) -> str:
         return f"{self.name} {self.change()}"
+
+
+_MOST_BYTES = 4096  # of an array, few enough to compare at every call
+
+
+class ArrayWatch(Watch):
+    """A small NumPy array, which may also be written in place."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, variable: str, look: Callable[[], Any], expected: Any) -> None:
+        super().__init__(variable, look, expected)
+        self.content = expected.tobytes()
+
+    def holds(self) -> bool:
+        """Whether it is the same array with the same elements."""
+        return self.look() is self.expected and self.expected.tobytes() == self.content
+
+    def settle(self) -> None:
+        """Take what is there now for what it was."""
+        super().settle()
+        self.content = self.expected.tobytes() if isinstance(self.expected, np.ndarray) else b""
+
+    def change(self) -> str:
+        """What has changed, in words."""
+        if self.look() is self.expected:
+            return "has other elements now than when it was traced"
+        return super().change()
+
+
+def watch(variable: str, look: Callable[[], Any], value: Any) -> Watch:
+    """The watch for a value that can be watched."""
+    if isinstance(value, np.ndarray) and value.nbytes <= _MOST_BYTES:
+        return ArrayWatch(variable, look, value)
+    return Watch(variable, look, snapshot(value))

@@ -5,7 +5,7 @@ in `functions`; what they compute is in `minitorch.nn.functional`.
 """
 
 from . import functional, init, utils
-from .containers import ModuleDict, ModuleList, Sequential
+from .containers import ModuleDict, ModuleList, ParameterList, Sequential
 from .functions import (
     ELU,
     GELU,
@@ -20,6 +20,8 @@ from .functions import (
     CrossEntropyLoss,
     Dropout,
     Flatten,
+    Hardsigmoid,
+    Hardswish,
     Hardtanh,
     HuberLoss,
     Identity,
@@ -70,6 +72,8 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GroupNorm",
+    "Hardsigmoid",
+    "Hardswish",
     "Hardtanh",
     "HuberLoss",
     "Identity",
@@ -89,6 +93,7 @@ __all__ = [
     "ModuleList",
     "NLLLoss",
     "Parameter",
+    "ParameterList",
     "RMSNorm",
     "ReLU",
     "ReLU6",

@@ -1,4 +1,4 @@
-"""Modules that hold others: `Sequential`, `ModuleList` and `ModuleDict`.
+"""Modules that hold others: `Sequential`, `ModuleList` and `ModuleDict`; and `ParameterList`.
 
 The modules held are attributes, named by their position or key: that is what their parameters are called after.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Self, overload
 
+from ..tensor import Tensor
 from .module import Module
+from .parameter import Parameter
 
 
 class _Listed(Module):
@@ -185,3 +187,38 @@ class ModuleDict(Module):
         module = self[key]
         del self[key]
         return module
+
+
+class ParameterList(Module):
+    """A list of parameters that are found; tensors become parameters.
+
+    Example:
+        >>> import minitorch as mt
+        >>> weights = mt.nn.ParameterList([mt.zeros(2), mt.ones(3)])
+        >>> len(weights), [name for name, _ in weights.named_parameters()]
+        (2, ['0', '1'])
+    """
+
+    def __init__(self, values: Iterable[Tensor] = ()) -> None:
+        super().__init__()
+        self.extend(values)
+
+    def append(self, value: Tensor) -> Self:
+        """Add a parameter at the end."""
+        self.register_parameter(str(len(self)), value if isinstance(value, Parameter) else Parameter(value))
+        return self
+
+    def extend(self, values: Iterable[Tensor]) -> Self:
+        """Add parameters at the end."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def __len__(self) -> int:
+        return len(self._own_parameters())
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter(self._own_parameters().values())
+
+    def __getitem__(self, index: int) -> Parameter:
+        return list(self)[index]

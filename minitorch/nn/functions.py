@@ -120,6 +120,10 @@ Unflatten = module_of("Unflatten", unflatten, "Unflatten(1, (3, 4))(mt.zeros(2, 
 ReLU = module_of("ReLU", F.relu, "ReLU()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
 ReLU6 = module_of("ReLU6", F.relu6, "ReLU6()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
 Hardtanh = module_of("Hardtanh", F.hardtanh, "Hardtanh()(mt.tensor([-1.0, 2.0]))", "tensor([-1.,  1.])")
+Hardsigmoid = module_of(
+    "Hardsigmoid", F.hardsigmoid, "Hardsigmoid()(mt.tensor([-4.0, 1.5]))", "tensor([0.0000, 0.7500])"
+)
+Hardswish = module_of("Hardswish", F.hardswish, "Hardswish()(mt.tensor([-1.0, 1.5]))", "tensor([-0.3333,  1.1250])")
 LeakyReLU = module_of("LeakyReLU", F.leaky_relu, "LeakyReLU(0.5)(mt.tensor([-1.0, 2.0]))", "tensor([-0.5000,  2.0000])")
 ELU = module_of("ELU", F.elu, "ELU()(mt.tensor([-1.0, 2.0]))", "tensor([-0.6321,  2.0000])")
 SELU = module_of("SELU", F.selu, "SELU()(mt.tensor([-1.0, 2.0]))", "tensor([-1.1113,  2.1014])")

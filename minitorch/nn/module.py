@@ -137,6 +137,14 @@ class Module:
                 return module
         raise AttributeError(f"{type(self).__name__} has no module {target!r}")
 
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a name as in `named_parameters`."""
+        place, _, name = target.rpartition(".")
+        found = self.get_submodule(place)._own_parameters().get(name)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no parameter {target!r}")
+        return found
+
     # Parameters and buffers --------------------------------------------------------------------------------
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:

@@ -196,7 +196,7 @@ class BatchNorm1d(_BatchNorm):
 class BatchNorm2d(_BatchNorm):
     """`minitorch.nn.functional.batch_norm` of [batch, channels, height, width].
 
-    In a graph for a `Session`, ``optimizer.minimize(loss)`` updates the running statistics together with the parameters.
+    In a graph for a `Session`, ``optimizer.minimize(loss)`` updates the running statistics, too.
 
     Example:
         >>> import minitorch as mt

@@ -110,14 +110,14 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """`Adam` whose weight decay shrinks the parameters themselves (Loshchilov and Hutter, arXiv:1711.05101).
 
-        Args:
-            params: parameters, or groups of them.
-            lr: the learning rate.
-            betas: how much of the two running means is kept at each step.
-            eps: added to the denominator.
-            weight_decay: the share of a parameter that is taken off at each step, times `lr`.
-            amsgrad: divide by the largest mean of squares so far.
-            maximize: go uphill.
+    Args:
+        params: parameters, or groups of them.
+        lr: the learning rate.
+        betas: how much of the two running means is kept at each step.
+        eps: added to the denominator.
+        weight_decay: the share of a parameter that is taken off at each step, times `lr`.
+        amsgrad: divide by the largest mean of squares so far.
+        maximize: go uphill.
 
     Example:
         >>> import minitorch as mt

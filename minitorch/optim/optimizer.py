@@ -23,17 +23,17 @@ State = dict[str, Tensor]
 class Optimizer:
     """The base class, as `torch.optim.Optimizer`.
 
-        A subclass defines `slots`, the names of the tensors that a parameter's state has, and `update`. State is made when
-        a parameter is added, not at its first step: then it exists before any graph of a step does. Steps are counted per
-        group, in PyTorch per parameter; a parameter that gets its first gradient later than its group sees the difference.
+    A subclass defines `slots`, the names of the tensors that a parameter's state has, and `update`. State is made when
+    a parameter is added, not at its first step: then it exists before any graph of a step does. Steps are counted per
+    group, in PyTorch per parameter; a parameter that gets its first gradient later than its group sees the difference.
 
-        Args:
-            params: parameters, named parameters, or dicts of ``"params"`` and hyperparameters for groups of them.
-            defaults: hyperparameters for the groups that do not give their own.
+    Args:
+        params: parameters, named parameters, or dicts of ``"params"`` and hyperparameters for groups of them.
+        defaults: hyperparameters for the groups that do not give their own.
 
-        Attributes:
-            param_groups: the groups. ``optimizer.param_groups[0]["lr"] = 0.01`` is seen by recorded steps, too.
-            state: for every parameter, its tensors by name.
+    Attributes:
+        param_groups: the groups. ``optimizer.param_groups[0]["lr"] = 0.01`` is seen by recorded steps, too.
+        state: for every parameter, its tensors by name.
 
     Example:
         >>> import minitorch as mt
@@ -43,7 +43,7 @@ class Optimizer:
         ...     def update(self, group, parameters, gradients):
         ...         return [p.copy_(p - group["lr"] * g.sign()) for p, g in zip(parameters, gradients)]
         >>> w = mt.tensor([4.0, -1.0], requires_grad=True)
-        >>> optimizer = SignDescent([w], {"lr": 0.5})
+        >>> optimizer = SignDescent([w], {"lr": 0.5, "maximize": False})
         >>> (w * w).sum().backward()
         >>> optimizer.step()
         >>> w

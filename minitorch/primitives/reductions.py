@@ -81,7 +81,8 @@ def _summed(x: Array, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
 def _blocks(x: Array, axis: int) -> tuple[Array, Array]:
     """A view with an axis taken apart into blocks and places in a block, and the elements that are left over."""
     count = x.shape[axis] // _BLOCK
-    before, cut = (slice(None),) * axis, count * _BLOCK
+    before: tuple[Any, ...] = (slice(None),) * axis
+    cut = count * _BLOCK
     shape = (*x.shape[:axis], count, _BLOCK, *x.shape[axis + 1 :])
     return np.reshape(x[(*before, slice(cut))], shape), x[(*before, slice(cut, None))]
 
@@ -201,7 +202,7 @@ def _running_sum(x: Array, dim: int, dtype: np.dtype[Any]) -> Array:
     (blocks, tail), (into, into_tail) = _blocks(x, dim), _blocks(result, dim)
     np.cumsum(blocks, axis=dim + 1, dtype=dtype, out=into)
     np.cumsum(tail, axis=dim, dtype=dtype, out=into_tail)
-    before = (slice(None),) * dim
+    before: tuple[Any, ...] = (slice(None),) * dim
     sums = np.expand_dims(_running_sum(into[(*before, slice(None), -1)], dim, dtype), dim + 1)
     into[(*before, slice(1, None))] += sums[(*before, slice(-1))]
     into_tail += sums[(*before, -1)]

@@ -377,3 +377,20 @@ CREATED = {
 def test_creation(name):
     for ours, theirs in zip(CREATED[name](mt), CREATED[name](torch), strict=True):
         agree(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["div", "copysign", "atan2", "hypot", "logaddexp", "xlogy"])
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "int16", "int32", "int64"])
+def test_float_functions_of_integers_and_numbers(name, dtype):
+    ours, theirs = both([0, 1, 100], dtype)
+    for value, kind in itertools.product([1000, -255, -3, 3, 0, 2**40, True, 0.5], ["number", "scalar", "vector"]):
+        if kind == "number":
+            mine = its = value
+        else:
+            its = torch.tensor(value if kind == "scalar" else [value])
+            mine = mt.tensor(its.tolist(), dtype=getattr(mt, str(its.dtype).removeprefix("torch.")))
+        try:
+            expected = getattr(torch, name)(theirs, its)
+        except (TypeError, RuntimeError):  # not every function of theirs takes numbers, or integers
+            continue
+        agree(getattr(mt, name)(ours, mine), expected, zeros=False)

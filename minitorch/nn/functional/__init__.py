@@ -10,6 +10,8 @@ from ...tensor import Tensor
 from .activations import (
     elu,
     gelu,
+    hardsigmoid,
+    hardswish,
     hardtanh,
     leaky_relu,
     log_sigmoid,
@@ -79,6 +81,8 @@ __all__ = [
     "embedding",
     "gelu",
     "group_norm",
+    "hardsigmoid",
+    "hardswish",
     "hardtanh",
     "huber_loss",
     "kl_div",

@@ -18,6 +18,8 @@ from ...tensor import Tensor, share
 __all__ = [
     "elu",
     "gelu",
+    "hardsigmoid",
+    "hardswish",
     "hardtanh",
     "leaky_relu",
     "log_sigmoid",
@@ -72,6 +74,38 @@ def relu6(input: Tensor) -> Tensor:
         tensor([0., 3., 6.])
     """
     return hardtanh(input, 0.0, 6.0)
+
+
+def hardsigmoid(input: Tensor) -> Tensor:
+    """A sigmoid of three straight lines: ``relu6(x + 3) / 6``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.hardsigmoid(mt.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+    """
+    return _hardsigmoid(input)
+
+
+def hardswish(input: Tensor) -> Tensor:
+    """``x * hardsigmoid(x)``: a `silu` without exponentials (Howard et al., arXiv:1905.02244).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.hardswish(mt.tensor([-1.0, 1.5, 4.0]))
+        tensor([-0.3333,  1.1250,  4.0000])
+    """
+    return _hardswish(input)
+
+
+@widened
+def _hardsigmoid(x: Tensor) -> Tensor:
+    return relu6(x + 3) / 6
+
+
+@widened
+def _hardswish(x: Tensor) -> Tensor:
+    return x * relu6(x + 3) / 6
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:

@@ -186,6 +186,29 @@ def _check(x: Tensor, weight: Tensor, amounts: Pairs, dilation: Sequence[int], g
             )
 
 
+def _conv_doc(name: str, ndim: int) -> str:
+    lengths = ", ".join("5" * ndim)
+    return f"""Filters that slide over the last {ndim} dimensions (not turned around: a cross-correlation).
+
+    Args:
+        input: [batch, channels, ...] or [channels, ...].
+        weight: [filters, channels / groups, *size].
+        bias: [filters], added to the result.
+        stride: how far the filters move.
+        padding: how many zeros are put at both ends; or ``"valid"``: none, or ``"same"``: as many as keep the length.
+        dilation: the distance of the elements under a filter.
+        groups: the channels and the filters are divided into so many groups that do not see each other.
+
+    Raises:
+        ShapeError: if the shapes do not fit (``MT201``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.functional.{name}(mt.ones(1, 2, {lengths}), mt.ones(4, 2, {", ".join("3" * ndim)})).shape
+        {(1, 4, *(3,) * ndim)}
+    """
+
+
 def _conv(ndim: int) -> Callable[..., Tensor]:
     def conv(
         input: Tensor,
@@ -209,27 +232,8 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
         return with_batch(convolve, input, ndim, name)
 
     name = f"conv{ndim}d"
-    lengths = ", ".join("5" * ndim)
     conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = f"""Filters that slide over the last {ndim} dimensions (not turned around: a cross-correlation).
-
-    Args:
-        input: [batch, channels, ...] or [channels, ...].
-        weight: [filters, channels / groups, *size].
-        bias: [filters], added to the result.
-        stride: how far the filters move.
-        padding: how many zeros are put at both ends; or ``"valid"``: none, or ``"same"``: as many as keep the length.
-        dilation: the distance of the elements under a filter.
-        groups: the channels and the filters are divided into so many groups that do not see each other.
-
-    Raises:
-        ShapeError: if the shapes do not fit (``MT201``).
-
-    Example:
-        >>> import minitorch as mt
-        >>> mt.nn.functional.{name}(mt.ones(1, 2, {lengths}), mt.ones(4, 2, {", ".join("3" * ndim)})).shape
-        {(1, 4, *(3,) * ndim)}
-    """
+    conv.__doc__ = _conv_doc(name, ndim)
     return conv
 
 

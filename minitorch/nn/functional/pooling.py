@@ -154,6 +154,25 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
     return max_pool
 
 
+def _avg_pool_doc(name: str, ndim: int) -> str:
+    return f"""The mean of each window over the last {ndim} dimensions.
+
+    Args:
+        input: [batch, channels, ...] or [channels, ...].
+        kernel_size: the size of the window.
+        stride: how far it moves, by default its size.
+        padding: how many zeros are put at both ends, up to half of the window.
+        ceil_mode: only False.
+        count_include_pad: whether the mean counts the padding.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.arange({4**ndim}.0).reshape(1, {", ".join("4" * ndim)})
+        >>> mt.nn.functional.{name}(x, 2).flatten()
+        tensor({"[0.5000, 2.5000]" if ndim == 1 else "[ 2.5000,  4.5000, 10.5000, 12.5000]"})
+    """
+
+
 def _avg_pool(ndim: int) -> Callable[..., Tensor]:
     def avg_pool(
         input: Tensor,
@@ -181,22 +200,7 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
 
     name = f"avg_pool{ndim}d"
     avg_pool.__name__ = avg_pool.__qualname__ = name
-    avg_pool.__doc__ = f"""The mean of each window over the last {ndim} dimensions.
-
-    Args:
-        input: [batch, channels, ...] or [channels, ...].
-        kernel_size: the size of the window.
-        stride: how far it moves, by default its size.
-        padding: how many zeros are put at both ends, up to half of the window.
-        ceil_mode: only False.
-        count_include_pad: whether the mean counts the padding.
-
-    Example:
-        >>> import minitorch as mt
-        >>> x = mt.arange({4**ndim}.0).reshape(1, {", ".join("4" * ndim)})
-        >>> mt.nn.functional.{name}(x, 2).flatten()
-        tensor({"[0.5000, 2.5000]" if ndim == 1 else "[ 2.5000,  4.5000, 10.5000, 12.5000]"})
-    """
+    avg_pool.__doc__ = _avg_pool_doc(name, ndim)
     return avg_pool
 
 

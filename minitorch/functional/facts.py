@@ -1,0 +1,79 @@
+"""Questions whose answer is a Python value known without any number: how many elements, of which type.
+
+They can be asked while a graph is recorded, too. What needs the numbers themselves is in `conversion`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..dtypes import DType
+from ..tensor import Tensor
+
+__all__ = ["can_cast", "get_default_dtype", "is_floating_point", "is_tensor", "numel"]
+METHODS = ("nelement",)
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.numel(mt.zeros(2, 3))
+        6
+    """
+    return input.numel()
+
+
+def nelement(input: Tensor) -> int:
+    """The number of elements: another name of `numel`."""
+    return input.numel()
+
+
+def is_tensor(obj: object) -> bool:
+    """Whether something is a tensor.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.is_tensor(mt.ones(1)), mt.is_tensor([1.0])
+        (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the element type is one of the floats.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.is_floating_point(mt.ones(1)), mt.is_floating_point(mt.arange(1))
+        (True, False)
+    """
+    return input.dtype.is_floating_point
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether an in-place operation may keep a result of the first type in a tensor of the second.
+
+    A type can be kept in any of its own category, or of a higher one (bool < int < float).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.can_cast(mt.float64, mt.float16), mt.can_cast(mt.float32, mt.int64)
+        (True, False)
+    """
+    order = ("bool", "int", "float")
+    categories = [dtypes.as_dtype(dtype).category for dtype in (from_, to)]
+    return order.index(categories[0]) <= order.index(categories[1])
+
+
+def get_default_dtype() -> DType:
+    """The type of floats that nobody gave another one; it cannot be changed.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.get_default_dtype()
+        minitorch.float32
+    """
+    return dtypes.DEFAULT_FLOAT
