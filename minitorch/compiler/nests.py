@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from ..dtypes import DType
 from ..ir import Node
-from .emit import Layout
 from .fuse import Group, Member, reads_of
 from .index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
+from .layout import Layout
 from .loops import (
     ALWAYS,
     Accumulate,

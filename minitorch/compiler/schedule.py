@@ -15,8 +15,9 @@ from ..graph import Graph
 from ..ir import INPUT, Node
 from . import machine
 from .decompose import decompose
-from .emit import emit, units
+from .emit import emit
 from .fuse import Group, fuse
+from .layout import units
 from .loops import LoopKernel
 from .nests import build_kernel
 from .roots import base_of, find_roots, is_call, is_stored_already, output_base

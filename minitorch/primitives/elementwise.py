@@ -176,7 +176,7 @@ bitcast = declare(
     "bitcast",
     "unary",
     _infer_bitcast,
-    lambda x, *, dtype: x.view(dtype.numpy),
+    lambda x, *, dtype: x.view(dtype.numpy).copy(),  # a value of its own, like every result that is no view
     doc="the same bits read as another type of the same size",
 )
 

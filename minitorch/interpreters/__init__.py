@@ -1,0 +1,57 @@
+"""Interpreters: what happens when a primitive is applied. Eager computes it now, Staging writes it down.
+
+`bind` is the one door: every operation of every mode passes through it. It asks the thread's current interpreter
+for the result and, if a gradient may be asked for later, records the application on the tape; the tape is the same
+for both interpreters, which is why `backward` can itself be recorded into a graph.
+
+Which interpreter is current, and whether the tape records, belongs to the thread: two threads with different modes
+do not disturb each other.
+"""
+
+from .binding import bind, concrete, number, one_operation, staging_or_error, twin
+from .broadcasting import broadcast_shapes
+from .eager import Eager, Observed, Observer
+from .provenance import Trace, leaked, made_by, origins, origins_text
+from .staging import Captured, Staging
+from .state import (
+    Interpreter,
+    current,
+    current_observer,
+    current_staging,
+    interpreting,
+    is_grad_enabled,
+    observing,
+    run_silently,
+    set_grad_enabled,
+)
+from .views import memory_owner
+
+__all__ = [
+    "Captured",
+    "Eager",
+    "Interpreter",
+    "Observed",
+    "Observer",
+    "Staging",
+    "Trace",
+    "bind",
+    "broadcast_shapes",
+    "concrete",
+    "current",
+    "current_observer",
+    "current_staging",
+    "interpreting",
+    "is_grad_enabled",
+    "leaked",
+    "made_by",
+    "memory_owner",
+    "number",
+    "observing",
+    "one_operation",
+    "origins",
+    "origins_text",
+    "run_silently",
+    "set_grad_enabled",
+    "staging_or_error",
+    "twin",
+]

@@ -1,0 +1,105 @@
+"""`bind`, the one door: compute or record an operation, and put it on the tape if a gradient may be asked for."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+
+from ..dtypes import DType
+from ..errors import TracingError
+from ..ir import Primitive
+from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
+from .broadcasting import expand_operands
+from .provenance import leaked
+from .staging import Staging
+from .state import current_staging, thread
+from .views import layout_of, reshapes_in_place, shares_memory
+
+NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
+
+
+def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any] = NO_PARAMS) -> Tensor:
+    """Apply a primitive to tensors: compute or record it, and put it on the tape if a gradient may be asked for."""
+    state = thread
+    needs_gradient = False
+    if state.grad_enabled and primitive.gradient is not None:
+        for tensor in inputs:
+            if tensor._requires_grad:
+                needs_gradient = True
+                if primitive.broadcasts:
+                    inputs = expand_operands(inputs, primitive.name, recorded_only=True)
+                break
+    output = state.interpreter.bind(primitive, inputs, params)
+    if primitive.is_view:
+        base = inputs[0]
+        if state.interpreter.records:
+            staging = cast("Staging", state.interpreter)
+            if primitive.name != "reshape" or reshapes_in_place(layout_of(base), params["shape"]):
+                output._view = View(base, primitive, params, staging.node_of(base._root))
+        elif primitive.name != "reshape" or shares_memory(base._value, output._value):
+            output._view = View(base, primitive, params, None)
+    if needs_gradient and output.dtype.is_floating_point:
+        saved = twin(output) if primitive.saves_output else ghost(output)  # not `output`, which would make a cycle
+        output._requires_grad = saved._requires_grad = True
+        output._entry = TapeEntry(primitive, inputs, params, saved)
+    return output
+
+
+def number(value: bool | int | float, dtype: DType) -> Tensor:
+    """A constant of no dimensions."""
+    return thread.interpreter.number(value, dtype)
+
+
+def twin(tensor: Tensor) -> Tensor:
+    """Another tensor with the same value and no history, known to the recording under way."""
+    other = twin_of(tensor)
+    staging = current_staging()
+    if staging is not None:
+        staging.made.append(weakref.ref(other))
+    return other
+
+
+def _call(primitive: Primitive, *inputs: Tensor, **params: Any) -> Tensor:
+    return bind(primitive, inputs, params)
+
+
+Primitive.__call__ = _call  # type: ignore[method-assign, assignment]
+
+
+def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
+    """The array that a tensor holds; `what` names the operation that needs it, for the error if there is none.
+
+    Raises:
+        TracedValueError: while a graph is recorded that runs later (``MT101``, ``MT102`` or ``MT103``).
+        TracingError: for a value of an ended trace (``MT104``).
+    """
+    staging = current_staging()
+    if staging is not None:
+        return staging.concrete(tensor, what, code, fix)
+    value = tensor._value
+    if isinstance(value, np.ndarray):
+        return value
+    raise leaked(tensor)
+
+
+def one_operation(run: Callable[[], Any]) -> Any:
+    """Call a function; while a Session's graph is defined, all its in-place writes become one operation to fetch."""
+    staging = current_staging()
+    return run() if staging is None else staging.one_operation(run)
+
+
+def staging_or_error(what: str) -> Staging:
+    """The recording under way, for functions that make sense inside one only."""
+    staging = current_staging()
+    if staging is None:
+        raise TracingError(
+            "MT110",
+            f"{what} outside of a graph",
+            why="it describes an input of a graph that is being defined",
+            fix="call it inside `with mt.Graph() as g:`",
+        )
+    return staging

@@ -1,0 +1,94 @@
+"""The interpreter that computes each operation as it is called."""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from ..errors import TracingError
+from ..ir import Node, Primitive, Source, user_source
+from ..tensor import Tensor
+from .provenance import leaked
+
+# Called with each value as it is computed: the primitive, its operands, the value, and the line that asked for it.
+Observer = Callable[[Primitive, Sequence["np.ndarray[Any, Any]"], "np.ndarray[Any, Any]", Source | None], None]
+
+
+class Eager:
+    """Computes each operation with NumPy as it is called. One instance per thread."""
+
+    records = False
+
+    def __init__(self) -> None:
+        # PyTorch is silent about overflow and 0/0, NumPy warns. The setting is made in a context of our own,
+        # so that the user's NumPy stays as it was, at a tenth of the price of np.errstate per operation.
+        context = contextvars.Context()
+        context.run(np.seterr, all="ignore")
+        self.run = context.run
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Evaluate now."""
+        try:
+            value = self.run(primitive.evaluate, *[tensor._value for tensor in inputs], **params)
+        except Exception as error:
+            raise _explain(error, primitive, inputs, params) from None
+        if type(value) is not np.ndarray:
+            value = np.asarray(value)
+        elif not value.flags.c_contiguous and not primitive.is_view:
+            # What is computed lies in order in every mode, so that a reshape of it is a view in all or in none.
+            value = np.ascontiguousarray(value)
+        return Tensor(value)
+
+    def number(self, value: bool | int | float, dtype: DType) -> Tensor:
+        """A constant of no dimensions; the shortest way there is, since every `x * 2` makes one."""
+        return Tensor(self.run(np.array, value, dtype.numpy))
+
+    def assign(self, tensor: Tensor, value: Tensor) -> None:
+        """Write into the memory; views see it."""
+        array = tensor._value
+        if not isinstance(array, np.ndarray):
+            raise leaked(tensor)
+        if not array.flags.writeable:
+            raise TracingError(
+                "MT109",
+                f"an in-place write to {tensor.spec}, whose memory cannot be written",
+                why="it is an expanded view, in which elements share their place, or belongs to a read-only array",
+                fix="write to a .clone() of it",
+            )
+        np.copyto(array, value._value)
+
+
+def _explain(
+    error: Exception, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]
+) -> Exception:
+    """What a user should read when an evaluation failed: NumPy's words are the last resort."""
+    from .broadcasting import broadcast_shapes  # it names operands of recordings, and so needs the thread's state
+
+    for tensor in inputs:
+        if isinstance(tensor._value, Node):
+            return leaked(tensor)
+    try:
+        if primitive.broadcasts:
+            broadcast_shapes(inputs, primitive.name)
+        primitive.infer(*[tensor.spec for tensor in inputs], **params)
+    except (ValueError, TypeError) as better:
+        return better
+    return error
+
+
+class Observed(Eager):
+    """Eager, telling an observer about every value."""
+
+    def __init__(self, eager: Eager, observer: Observer) -> None:
+        self.run = eager.run
+        self.observer = observer
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Evaluate now, and tell."""
+        output = super().bind(primitive, inputs, params)
+        self.observer(primitive, [tensor._value for tensor in inputs], output._value, user_source())
+        return output

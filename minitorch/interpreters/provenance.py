@@ -1,0 +1,88 @@
+"""Where recorded values come from, in words: what errors and `repr` say of a traced tensor."""
+
+from __future__ import annotations
+
+import threading
+
+from ..errors import TracingError
+from ..ir import INPUT, Node
+from ..tensor import Tensor
+
+
+class Trace:
+    """The token of one recording: its nodes carry it, so that a node that got out can be recognised.
+
+    Attributes:
+        name: what is recorded.
+        is_definition: whether it defines the graph of a Session.
+        thread: the thread that records it now; None when nobody does.
+    """
+
+    __slots__ = ("__weakref__", "is_definition", "name", "thread")
+
+    def __init__(self, name: str, is_definition: bool = False) -> None:
+        self.name = name
+        self.is_definition = is_definition
+        self.thread: threading.Thread | None = None
+
+
+def leaked(tensor: Tensor) -> TracingError:
+    """The error for a tensor of another recording."""
+    node = tensor._value
+    if isinstance(node.trace, Trace) and node.trace.is_definition:
+        return TracingError(
+            "MT104",
+            f"{tensor.spec}, a part of a `with mt.Graph()` block, was used outside of it",
+            where=f"it is {made_by(node)}",
+            why="it stands for a value inside a graph that a Session runs, and has none by itself",
+            fix="fetch it, session.run(y), and use the result; or compute with it inside the graph's `with` block",
+        )
+    thread = node.trace.thread if isinstance(node.trace, Trace) else None
+    if thread is not None and thread is not threading.current_thread():
+        return TracingError(
+            "MT104",
+            f"{tensor.spec}, a value of {node.trace.name}, was used in another thread",
+            where=f"it is {made_by(node)}",
+            why=f"the thread {thread.name!r} is recording it; a recording belongs to its thread, and others can "
+            "neither add to it nor see what it has not computed yet",
+            fix="use the result when the recording is over, or pass on a value that is computed (x.numpy(), if lazy)",
+        )
+    return TracingError(
+        "MT104",
+        f"a traced value {tensor.spec} was used after its trace ended",
+        where=f"it is {made_by(node)}",
+        why="it stands for a value inside a recorded graph, and was never computed; it got out through a variable, "
+        "list or attribute that outlives the traced function",
+        fix="return it from the traced function and use the result",
+    )
+
+
+def origins(node: Node) -> list[Node]:
+    """The inputs of the graph that a node depends on, in the order in which they are found."""
+    seen, found, pending = {id(node)}, [], [node]
+    while pending:
+        at = pending.pop()
+        if at.primitive is INPUT:
+            found.append(at)
+        for operand in reversed(at.inputs):
+            if id(operand) not in seen:
+                seen.add(id(operand))
+                pending.append(operand)
+    return found
+
+
+def made_by(node: Node) -> str:
+    """What a node is, for messages: ``the input `x` ``, or ``made by mul at train.py:3 from `x`, `w` ``."""
+    if node.primitive is INPUT:
+        return f"the input `{node.params['name']}`, given at {node.source}"
+    made = f"made by {node.primitive.name} at {node.source}"
+    return f"{made} from {origins_text(node)}" if origins(node) else made
+
+
+def origins_text(node: Node, most: int = 3) -> str:
+    """The inputs that a node depends on, in words."""
+    names = [f"`{origin.params['name']}`" for origin in origins(node)]
+    if not names:
+        return "no input (it is made inside the graph)"
+    shown = ", ".join(names[:most])
+    return shown + (f" and {len(names) - most} more inputs" if len(names) > most else "")

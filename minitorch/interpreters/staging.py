@@ -1,0 +1,274 @@
+"""The interpreter that writes each operation down as a node, and computes nothing."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from ..errors import ShapeError, TracedValueError, TracingError
+from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, user_source
+from ..tensor import Tensor, View
+from .broadcasting import expand_operands, operands_text
+from .provenance import Trace, leaked, made_by
+from .views import memory_owner
+
+
+class Captured:
+    """A concrete tensor that a recording uses: an input of its graph.
+
+    Attributes:
+        tensor: the tensor itself; its value is read when the graph runs.
+        input: the graph's input that stands for it.
+        node: its value at this point of the program (another node than `input` once it was written in place).
+        version: its version when it was captured.
+    """
+
+    __slots__ = ("input", "node", "tensor", "version")
+
+    def __init__(self, tensor: Tensor, node: Node) -> None:
+        self.tensor = tensor
+        self.version = tensor._version
+        self.input = node
+        self.node = node
+
+
+class Staging:
+    """Writes each operation down as a node, and computes nothing.
+
+    Concrete tensors that are met on the way become inputs of the graph (`captured`): their values are read when the
+    graph runs. In-place writes to them change `Captured.node`, and are written back by whoever runs the graph.
+
+    Args:
+        name: what is recorded, for messages (e.g. the function's name).
+        names: names for tensors that may be captured, by `id` (e.g. parameters of a module).
+    """
+
+    # What to do where a value is asked for that there is not.
+    remedy = "return it from the traced function, and use the result of the call"
+
+    records = True
+
+    def __init__(self, name: str, names: Mapping[int, str] | None = None) -> None:
+        self.trace = Trace(name, self.is_definition)
+        self.nodes: list[Node] = []
+        self.captured: dict[int, Captured] = {}
+        self.memory: dict[int, list[Captured]] = {}  # what was captured, by the id of who owns the memory
+        self.renewed: dict[int, tuple[Tensor, Node, Node]] = {}  # views from outside: of which root's value, as what
+        self.arguments: dict[int, Tensor] = {}  # by id of the stand-in: what the trace was called with
+        self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.guards: list[tuple[Tensor, Spec | None]] = []
+        self.grad_owners: dict[int, Tensor] = {}
+        self.names = dict(names or {})
+        self.taken_names: set[str] = set()
+        self.made: list[weakref.ref[Tensor]] = []
+
+    # Inputs ---------------------------------------------------------------------------------------------
+
+    def input(self, spec: Spec, name: str, source: Source | None = None) -> Node:
+        """A new input of the graph; the name is made one that a listing can show, and unique."""
+        name = as_input_name(name)
+        unique, count = name, 1
+        while unique in self.taken_names:
+            count += 1
+            unique = f"{name}_{count}"
+        self.taken_names.add(unique)
+        return Node(INPUT, (), {"name": unique}, spec, source or user_source(), self.trace)
+
+    def name_of(self, tensor: Tensor) -> str:
+        """A name for a concrete tensor in messages and listings."""
+        known = self.captured.get(id(tensor))
+        if known is not None:
+            return str(known.input.params["name"])
+        if isinstance(tensor._value, Node) and tensor._value.primitive is INPUT:
+            return str(tensor._value.params["name"])
+        return self.names.get(id(tensor), f"captured{len(self.captured)}")
+
+    def capture(self, tensor: Tensor) -> Captured:
+        """The input that stands for a concrete tensor.
+
+        Raises:
+            TracingError: if it shares memory with one that was written (``MT109``).
+        """
+        tensor = getattr(tensor, "_origin", tensor)
+        known = self.captured.get(id(tensor))
+        if known is None:
+            known = Captured(tensor, self.input(tensor.spec, self.name_of(tensor)))
+            for other in self._neighbours(tensor):
+                if other.node is not other.input:
+                    raise self.aliased(other, known)
+            self.captured[id(tensor)] = known
+            self.memory.setdefault(memory_owner(tensor._value), []).append(known)
+        return known
+
+    def _neighbours(self, tensor: Tensor) -> Iterator[Captured]:
+        """The captured tensors that are no views of the same tensor and yet share memory with it."""
+        for other in self.memory.get(memory_owner(tensor._value), ()):
+            if other.tensor._root is not tensor._root and np.may_share_memory(other.tensor._value, tensor._value):
+                yield other
+
+    def aliased(self, written: Captured, other: Captured) -> TracingError:
+        """The error for a write to one of two tensors over one memory."""
+        names = [f"`{item.input.params['name']}` ({item.tensor.spec})" for item in (written, other)]
+        return TracingError(
+            "MT109",
+            f"an in-place write to {names[0]}, which shares its memory with {names[1]}, used in {self.trace.name} too",
+            where=str(user_source()),
+            why="both were made from one NumPy array, and a graph has values and no memory: it cannot show a write to "
+            "one tensor in another one",
+            fix="make one tensor and take views of it, x[...], or use a .clone() of one of them",
+        )
+
+    def node_of(self, tensor: Tensor) -> Node:
+        """The node that stands for a tensor at this point of the program."""
+        view = tensor._view
+        value = tensor._value
+        if not isinstance(value, Node):
+            if view is not None and self._written(view.root):
+                return self._view_again(tensor)
+            return self.capture(tensor).node
+        if value.trace is not self.trace:
+            raise leaked(tensor)
+        if view is not None and view.stamp is not self._root_node(view.root):
+            return self._view_again(tensor)
+        return value
+
+    def _written(self, root: Tensor) -> bool:
+        known = self.captured.get(id(root))
+        return known is not None and known.node is not known.input
+
+    def _root_node(self, root: Tensor) -> Node:
+        return root._value if isinstance(root._value, Node) else self.capture(root).node
+
+    def _view_again(self, tensor: Tensor) -> Node:
+        """A view whose root was written in place since: apply its movements to the root's present value.
+
+        The views on the way are renewed with it, so that after a write each view is made again once.
+        """
+        root = self._root_node(tensor._root)
+        stale: list[tuple[Tensor, View]] = []
+        node = None
+        while (view := tensor._view) is not None and (node := self._up_to_date(tensor, view, root)) is None:
+            stale.append((tensor, view))
+            tensor = view.base
+        node = node or root
+        for each, view in reversed(stale):
+            node = self._append(view.primitive, (node,), view.params)
+            if isinstance(each._value, Node):
+                each._value, view.stamp = node, root
+            else:
+                self.renewed[id(each)] = each, root, node
+        return node
+
+    def _up_to_date(self, tensor: Tensor, view: View, root: Node) -> Node | None:
+        """The node of a view that shows the root's present value, if there is one."""
+        if isinstance(tensor._value, Node):
+            return tensor._value if view.stamp is root else None
+        _, stamp, node = self.renewed.get(id(tensor), (None, None, None))
+        return node if stamp is root else None
+
+    # Operations -----------------------------------------------------------------------------------------
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Write the operation down."""
+        if primitive.broadcasts:
+            inputs = expand_operands(inputs, primitive.name)
+        nodes = tuple([self.node_of(tensor) for tensor in inputs])
+        try:
+            output = Tensor(self._append(primitive, nodes, params))
+        except ShapeError as error:
+            error.locate(operands_text(inputs) or str(user_source()))
+            raise
+        self.made.append(weakref.ref(output))
+        return output
+
+    def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
+        spec = primitive.infer(*[node.spec for node in nodes], **params)
+        node = Node(primitive, nodes, params, spec, user_source(), self.trace)
+        self.nodes.append(node)
+        return node
+
+    def number(self, value: bool | int | float, dtype: DType) -> Tensor:
+        """A constant of no dimensions, as a node."""
+        return PRIMITIVES["constant"](value=value, shape=(), dtype=dtype)
+
+    # In-place writes ------------------------------------------------------------------------------------
+
+    def written(self, tensor: Tensor) -> Tensor:
+        """What an in-place write to a tensor writes to: the tensor, unless it only stands for another one."""
+        return tensor
+
+    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
+        """Give a tensor a new value of the same shape and type, as an in-place operation does."""
+        node = self.node_of(value)
+        if isinstance(tensor._value, Node):
+            if tensor._value.trace is not self.trace:
+                raise leaked(tensor)
+            tensor._value = node
+        else:
+            self.write_to(tensor, node)
+        return None
+
+    def write_to(self, tensor: Tensor, node: Node) -> Captured:
+        """Give a concrete tensor a new value."""
+        captured = self.capture(tensor)
+        if captured.node is captured.input:  # others are checked when they are captured
+            for other in self._neighbours(tensor):
+                raise self.aliased(captured, other)
+        captured.node = node
+        return captured
+
+    def one_operation(self, run: Callable[[], Any]) -> Any:
+        """Make a function's in-place writes one operation, for recordings whose operations are run one by one."""
+        return run()
+
+    # Whether a value that is needed can be computed on the spot (lazy) or not (jit, Session).
+    defers = False
+
+    # Whether this defines the graph of a Session: its values live in the graph for good, and are fetched.
+    is_definition = False
+
+    # Values -----------------------------------------------------------------------------------------------
+
+    def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
+        """The value of a tensor, for `bool(x)`, `x.item()`, `x.numpy()` and the like: not known while recording.
+
+        Raises:
+            TracedValueError: always here; a deferring recording overrides this and computes what is pending.
+        """
+        node = self.node_of(tensor)
+        raise TracedValueError(
+            code,
+            f"{what} needs the value of a traced {node.spec}, {made_by(node)}",
+            where=str(user_source()),
+            why=f"{self.trace.name} is being recorded into a graph, which runs later, with other values each time; "
+            "there is no value now",
+            fix=fix or self.remedy,
+        )
+
+    # Gradients stored on tensors outside ----------------------------------------------------------------
+
+    def grad_of(self, tensor: Tensor) -> Tensor | None:
+        """What ``tensor.grad`` is at this point of the program; reading it makes the trace depend on it."""
+        known = self.grads.get(id(tensor))
+        if known is not None:
+            return known[1]
+        outside = self.arguments.get(id(tensor), tensor)
+        grad = outside._grad
+        if not isinstance(outside._value, Node):
+            self.guards.append((tensor, None if grad is None else grad.spec))
+            self.grads[id(tensor)] = (tensor, grad)
+            if grad is not None:
+                self.grad_owners[id(grad)] = tensor
+                self.names.setdefault(id(grad), f"{self.name_of(tensor)}.grad")
+        return grad
+
+    def set_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
+        """Assign ``tensor.grad``; for a tensor from outside it is noted, and whoever runs the graph carries it out."""
+        if isinstance(tensor._value, Node) and id(tensor) not in self.arguments:
+            tensor._grad = grad
+        else:
+            self.grads[id(tensor)] = (tensor, grad)

@@ -1,0 +1,116 @@
+"""What belongs to a thread: which interpreter is current, whether the tape records, who watches the values."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from ..dtypes import DType
+from ..ir import Primitive
+from ..tensor import Tensor
+from .eager import Eager, Observed, Observer
+
+if TYPE_CHECKING:
+    from .staging import Staging
+
+
+class Interpreter(Protocol):
+    """Says when an operation happens."""
+
+    records: bool  # whether operations are written down rather than computed
+
+    def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
+        """Apply a primitive to tensors."""
+        ...
+
+    def number(self, value: bool | int | float, dtype: DType) -> Tensor:
+        """A constant of no dimensions."""
+        ...
+
+    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
+        """Write a value of the same shape and type into a tensor; may return a handle that stands for the write."""
+        ...
+
+
+class _ThreadState(threading.local):
+    """What belongs to one thread: its interpreter, whether the tape records, and who watches the values."""
+
+    def __init__(self) -> None:
+        self.eager = Eager()
+        self.interpreter: Interpreter = self.eager
+        self.grad_enabled = True
+        self.observer: Observer | None = None
+
+
+thread = _ThreadState()
+
+
+def current() -> Interpreter:
+    """The interpreter of this thread."""
+    return thread.interpreter
+
+
+def current_staging() -> Staging | None:
+    """The recording that is under way in this thread, if there is one."""
+    interpreter = thread.interpreter
+    return cast("Staging", interpreter) if interpreter.records else None
+
+
+@contextmanager
+def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
+    """Make an interpreter current for a `with` block; None stands for the thread's eager one."""
+    state = thread
+    previous = state.interpreter
+    state.interpreter = interpreter or state.eager
+    if interpreter is None or not interpreter.records:
+        try:
+            yield
+        finally:
+            state.interpreter = previous
+        return
+    trace = cast("Staging", interpreter).trace
+    owner, trace.thread = trace.thread, threading.current_thread()
+    try:
+        yield
+    finally:
+        state.interpreter = previous
+        trace.thread = owner
+
+
+@contextmanager
+def observing(observer: Observer) -> Iterator[None]:
+    """Tell an observer about every value that this thread computes, in eager mode and in graphs."""
+    state = thread
+    previous = state.observer, state.eager, state.interpreter
+    state.observer = observer
+    state.eager = Observed(previous[1], observer)
+    if state.interpreter is previous[1]:
+        state.interpreter = state.eager
+    try:
+        yield
+    finally:
+        state.observer, state.eager, state.interpreter = previous
+
+
+def current_observer() -> Observer | None:
+    """Who watches the values that this thread computes."""
+    return thread.observer
+
+
+def run_silently(function: Callable[..., Any], *args: Any) -> Any:
+    """Call a function with NumPy's floating-point warnings off, in this thread's own context."""
+    return thread.eager.run(function, *args)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are being recorded for `backward` in this thread."""
+    return thread.grad_enabled
+
+
+def set_grad_enabled(enabled: bool) -> bool:
+    """Switch recording for `backward` on or off in this thread; returns what it was."""
+    previous = thread.grad_enabled
+    thread.grad_enabled = enabled
+    return previous
