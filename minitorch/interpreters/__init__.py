@@ -8,7 +8,7 @@ Which interpreter is current, and whether the tape records, belongs to the threa
 do not disturb each other.
 """
 
-from .binding import bind, concrete, number, one_operation, staging_or_error, twin
+from .binding import bind, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes
 from .eager import Eager, Observed, Observer
 from .provenance import Trace, leaked, made_by, origins, origins_text
@@ -47,7 +47,6 @@ __all__ = [
     "memory_owner",
     "number",
     "observing",
-    "one_operation",
     "origins",
     "origins_text",
     "run_silently",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -84,12 +84,6 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
     if isinstance(value, np.ndarray):
         return value
     raise leaked(tensor)
-
-
-def one_operation(run: Callable[[], Any]) -> Any:
-    """Call a function; while a Session's graph is defined, all its in-place writes become one operation to fetch."""
-    staging = current_staging()
-    return run() if staging is None else staging.one_operation(run)
 
 
 def staging_or_error(what: str) -> Staging:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -220,10 +220,6 @@ class Staging:
                 raise self.aliased(captured, other)
         captured.node = node
         return captured
-
-    def one_operation(self, run: Callable[[], Any]) -> Any:
-        """Make a function's in-place writes one operation, for recordings whose operations are run one by one."""
-        return run()
 
     # Whether a value that is needed can be computed on the spot (lazy) or not (jit, Session).
     defers = False
