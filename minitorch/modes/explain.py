@@ -83,21 +83,33 @@ def difference(new: SignatureReport, known: Sequence[SignatureReport]) -> str:
     return "; ".join(nearest) or "the tensors that it uses from outside have changed"
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things, in words.
+
+    Example:
+        >>> counted(1, "call"), counted(2, "call")
+        ('1 call', '2 calls')
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 class Explanation:
     """The history of a jitted function; print it, or look at `signatures`."""
 
-    def __init__(self, name: str, signatures: tuple[SignatureReport, ...]) -> None:
+    def __init__(self, name: str, backend: str, signatures: tuple[SignatureReport, ...]) -> None:
         self.name = name
+        self.backend = backend
         self.signatures = signatures
 
     def __str__(self) -> str:
-        calls = sum(report.calls for report in self.signatures)
-        lines = [f"{self.name}: {len(self.signatures)} signatures, {calls} calls"]
+        calls = counted(sum(report.calls for report in self.signatures), "call")
+        signatures = counted(len(self.signatures), "signature")
+        lines = [f"{self.name} on backend {self.backend!r}: {signatures}, {calls}"]
         for number, report in enumerate(self.signatures, 1):
             lines += [
                 f"  {number}. ({report})",
                 f"     traced because: {report.reason}",
-                f"     {report.calls} calls; traced in {report.trace_time * 1e3:.1f} ms, "
+                f"     {counted(report.calls, 'call')}; traced in {report.trace_time * 1e3:.1f} ms, "
                 f"compiled in {report.compile_time * 1e3:.1f} ms",
                 f"     {report.nodes_traced} nodes, {report.nodes} after the passes",
             ]

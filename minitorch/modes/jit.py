@@ -30,7 +30,7 @@ from ..passes import Pass, Run
 from ..tensor import Tensor
 from ..tree import Structure, flatten
 from . import surroundings
-from .explain import Explanation, SignatureReport, difference
+from .explain import Explanation, SignatureReport, counted, difference
 from .trace import Traced, trace
 
 if TYPE_CHECKING:
@@ -91,7 +91,14 @@ class Jitted:
         self.__name__ = surroundings.name(function)
 
     def __repr__(self) -> str:
-        return f"<jit of {self.__name__}, {len(self._reports)} signatures>"
+        return f"<jit of {self.__name__} on backend {self.backend!r}, {counted(len(self._reports), 'signature')}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """Of a jitted module, what the module has: ``jitted.eval()``, ``jitted.parameters()``."""
+        function = self.__dict__.get("function")
+        if isinstance(function, Module):
+            return getattr(function, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         """A jitted method: one compiled function per instance, kept with the instance."""
@@ -304,7 +311,7 @@ class Jitted:
 
     def explain(self) -> Explanation:
         """Every signature that was traced, why, how often it was called, and what tracing and compiling cost."""
-        return Explanation(self.__name__, tuple(self._reports))
+        return Explanation(self.__name__, self.backend, tuple(self._reports))
 
 
 def jit(

@@ -34,11 +34,21 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     Returns:
         [..., out_features].
 
+    Raises:
+        ShapeError: if the input has another number of features than the weight (``MT201``).
+
     Example:
         >>> import minitorch as mt
         >>> mt.nn.functional.linear(mt.tensor([1.0, 2.0]), mt.tensor([[3.0, 4.0]]), mt.tensor([0.5]))
         tensor([11.5000])
     """
+    if input.ndim and weight.ndim and input.shape[-1] != weight.shape[-1]:
+        raise ShapeError(
+            "MT201",
+            f"linear: the input is {input.spec}, with {input.shape[-1]} features; the weight {weight.spec} takes "
+            f"{weight.shape[-1]}",
+            fix="make in_features the last length of the input (after a Flatten: channels * height * width)",
+        )
     dims = tuple(reversed(range(weight.ndim)))
     result = matmul(input, P.permute(weight, dims=dims))
     return result if bias is None else result + bias
