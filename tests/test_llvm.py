@@ -136,7 +136,18 @@ def test_results_are_the_callers_own() -> None:
     assert compiled(x)[1].sum().item() == 32
 
 
-def test_an_index_out_of_range_is_caught_or_harmless() -> None:
-    compiled = mt.jit(lambda x, i: x[i], backend="llvm")
-    with pytest.raises(IndexError):
-        compiled(mt.ones(4), mt.tensor([5]))
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i: x[i],
+        lambda x, i: (x * 2)[i] + 1,
+        lambda x, i: mt.ones(4)[i],
+        lambda x, i: x[:1].expand(4)[i],
+    ],
+)
+def test_an_index_out_of_range_is_an_error(function: Any) -> None:
+    compiled = mt.jit(function, backend="llvm")
+    assert compiled(mt.ones(4), mt.tensor([-1, 3])).shape == (2,)
+    for wrong in (5, 4, -5):
+        with pytest.raises(IndexError):
+            compiled(mt.ones(4), mt.tensor([0, wrong]))
