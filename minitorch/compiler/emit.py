@@ -15,7 +15,9 @@ from typing import Any
 
 from llvmlite import ir
 
+from .emit_gemm import Product
 from .emit_values import POINTER, Values, integer
+from .gemm import recognise
 from .index import Variable
 from .instructions import (
     I64,
@@ -49,7 +51,8 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
             function = ir.Function(module, kind, f"nest{len(functions)}")
             function.linkage = "internal"
             functions[nest, buffers] = function
-            _Emitter(buffers, nest, function, vector_bytes).emit()
+            emitter = Product if recognise(nest) else _Emitter
+            emitter(buffers, nest, function, vector_bytes).emit()
     _emit_entry(module, kernel, functions, vector_bytes)
     return str(module)
 
@@ -87,35 +90,6 @@ class _Emitter(Values):
         self._loop(begin, end, 1, [], self._unit)
         self.builder.ret_void()
 
-    def _loop(
-        self, start: Any, stop: Any, step: int, carried: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]
-    ) -> list[Any]:
-        """``for i in range(start, stop, step)``, with values that each round hands to the next."""
-        before = self.builder.block
-        head = self.function.append_basic_block("head")
-        inside = self.function.append_basic_block("body")
-        after = self.function.append_basic_block("after")
-        self.builder.branch(head)
-        self.builder.position_at_end(head)
-        counter = self.builder.phi(I64)
-        counter.add_incoming(start, before)
-        values = []
-        for value in carried:
-            phi = self.builder.phi(value.type)
-            phi.add_incoming(value, before)
-            values.append(phi)
-        self.builder.cbranch(self.builder.icmp_signed("<", counter, stop), inside, after)
-        self.builder.position_at_end(inside)
-        self.known.append({})
-        results = body(counter, list(values))
-        self.known.pop()
-        counter.add_incoming(self.builder.add(counter, integer(step)), self.builder.block)
-        for phi, result in zip(values, results, strict=True):
-            phi.add_incoming(result, self.builder.block)
-        self.builder.branch(head)
-        self.builder.position_at_end(after)
-        return values
-
     def _unit(self, unit: Any, _: list[Any]) -> list[Any]:
         """One part of the rows: a row, or a run of vectors along the last row variable."""
         rows = list(self.nest.rows)
@@ -151,9 +125,6 @@ class _Emitter(Values):
             rounds = self.builder.zext(is_last, I64)
             self._loop(integer(0), rounds, 1, [], self._rest_of_rows(last, full))
         return []
-
-    def _smaller(self, a: Any, b: Any) -> Any:
-        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
     def _lanes_of_rows(self, last: Variable, count: int = 1) -> Callable[[Any, list[Any]], list[Any]]:
         def body(position: Any, _: list[Any]) -> list[Any]:

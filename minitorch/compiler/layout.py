@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from .gemm import recognise, tiling
 from .index import Variable
 from .loops import Expression, Load, LoopKernel, Nest, walk
 
@@ -70,6 +71,9 @@ def nest_units(nest: Nest, vector_bytes: int) -> int:
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
+    product = recognise(nest)
+    if product is not None:
+        return tiling(product, vector_bytes).units
     layout = Layout(nest, vector_bytes)
     if layout.across_rows and nest.rows:
         return total // nest.rows[-1].extent * layout.blocks
