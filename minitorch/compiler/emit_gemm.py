@@ -243,8 +243,12 @@ class Product(Values):
 
     def _tile(self, row: Any, lane: Any) -> None:
         """One tile for one block of k, and the epilogue if it is the last."""
-        builder, cut = self.builder, self.tiling
-        memory = self.tiles
+        builder, cut, product = self.builder, self.tiling, self.product
+        memory, self.shift = self.tiles, integer(0)
+        if product.height % cut.rows and not cut.packs_left:
+            # The last tile ends with the last row; those that it has in common with the one before are not used.
+            beyond = builder.sub(builder.add(self.first_row, row), integer(product.height - cut.rows))
+            self.shift = builder.select(builder.icmp_signed(">", beyond, integer(0)), beyond, integer(0))
         if self.in_blocks:
             memory = self._at(memory, builder.add(self._times(lane, cut.block_rows), self._times(row, cut.width)))
         places = [integer(row * cut.width + v * self.lanes) for row in range(cut.rows) for v in range(cut.vectors)]
@@ -285,7 +289,8 @@ class Product(Values):
                     place = self._at(left, self.builder.add(start, integer(number * row_step)))
                     yield self._loaded(self.builder.load(place, typ=self.element))
                     continue
-                self._place(product.row, self.first_row, self.builder.add(row, integer(number)))
+                start = self.builder.sub(row, self.shift)
+                self._place(product.row, self.first_row, self.builder.add(start, integer(number)))
                 yield self._fresh(product.left)
 
         def body(k: Any, sums: list[Any]) -> list[Any]:
@@ -323,7 +328,8 @@ class Product(Values):
 
             def vector(number: Any) -> None:
                 self._place(self.product.row, self.first_row, builder.add(row, number))
-                at = builder.add(self._times(number, self.tiling.width), builder.sub(place, start))
+                at = self._times(builder.add(number, self.shift), self.tiling.width)
+                at = builder.add(at, builder.sub(place, start))
                 self.totals = {(self.product.total.slot, 0): self._loaded(self._get(memory, at))}
                 for store in self.product.epilogue:
                     stored = before_store(builder, self._value(store.value), self.buffers[store.buffer].dtype)

@@ -35,9 +35,10 @@ from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Statement,
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width
+MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 MOST_BLOCKS = 1 << 20  # bytes on the stack
-FEW_TILES = 8  # so often is a number read that is not worth packing
+FEW_TILES = 8  # so often, or so much more often in the second cache, is a number read that is not worth packing
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
 
@@ -127,8 +128,6 @@ def _is_dense(expression: Expression, along: Variable) -> bool:
 
 def _is_cheap(expression: Expression) -> bool:
     """Whether it costs next to nothing to read an element again: it lies in memory as it is."""
-    if isinstance(expression, Apply) and expression.primitive == "cast":
-        (expression,) = expression.arguments
     if not isinstance(expression, Load) or expression.inside != ALWAYS:
         return False
     return all(isinstance(atom, Variable) for atom, _ in expression.index.terms)
@@ -171,12 +170,15 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     machine, depth, width = host(), product.k.extent, product.lane.extent
     lanes = _lanes(product, vector_bytes)
     rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers)
-    row_tiles, lane_tiles = -(-product.height // rows), -(-width // (lanes * vectors))
+    row_tiles = -(-product.height // rows)
     left_along_k = product.row is None or not _is_dense(product.left, product.row)
     right_along_k = not _is_dense(product.right, product.lane) and _is_dense(product.right, product.k)
-    packs_left = not _is_cheap(product.left) or lane_tiles > FEW_TILES or product.height % rows > 0
-    packs_right = not _is_cheap(product.right) or not _is_dense(product.right, product.lane) or row_tiles > FEW_TILES
-    block_k = _block_k(product, lanes * vectors, packs_right, machine)
+    packs_left = not _is_cheap(product.left)
+    packs_right = not _is_cheap(product.right) or not _is_dense(product.right, product.lane)
+    if not packs_right:
+        in_cache = depth * width * product.itemsize <= machine.caches[1] // 2
+        packs_right = row_tiles > (4 * FEW_TILES if in_cache else FEW_TILES)
+    block_k = _block_k(product, lanes * vectors, packs_left, packs_right, machine)
     packed = (packs_left, packs_right)
     block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, block_k, packed, machine)
     return Tiling(
@@ -208,7 +210,7 @@ def tile(height: int, vectors: int, registers: int) -> tuple[int, int]:
 
     Example:
         >>> tile(height=1200, vectors=64, registers=32)
-        (12, 2)
+        (8, 2)
         >>> tile(height=1200, vectors=64, registers=16)
         (6, 2)
         >>> tile(height=1, vectors=64, registers=32)
@@ -223,17 +225,22 @@ def tile(height: int, vectors: int, registers: int) -> tuple[int, int]:
     shapes = [
         (rows, across)
         for across in range(1, min(vectors, MOST_VECTORS) + 1)
-        for rows in range(1, min(height, (registers - 2 - across) // across) + 1)
+        for rows in range(1, min(height, MOST_ROWS, (registers - 2 - across) // across) + 1)
     ]
     return min(shapes, key=steps)
 
 
-def _block_k(product: Contraction, width: int, packed: bool, machine: Host) -> int:
-    """Steps of k in one block: the part of `right` that a tile reads should stay in the first cache."""
+def _block_k(product: Contraction, width: int, packs_left: bool, packs_right: bool, machine: Host) -> int:
+    """Steps of k in one block.
+
+    All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
+    packed, that should stay in the first cache, and a packed block of the left one in the second.
+    """
     depth, size = product.k.extent, product.itemsize
-    if not packed and depth * product.lane.extent * size > machine.caches[1]:
+    if not packs_right and depth * product.lane.extent * size > machine.caches[1]:
         return min(depth, 16)  # read once, row by row: as memory likes it
-    most = max(64, machine.caches[0] // (width * size))
+    room = machine.caches[0] if packs_left else machine.caches[1] // 4
+    most = max(64, room // (width * size))
     parts = max(1, round(depth / most))
     return min(depth, -(-depth // parts // 16) * 16)
 
