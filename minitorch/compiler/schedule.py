@@ -20,6 +20,7 @@ from .fuse import Group, fuse
 from .layout import units
 from .loops import LoopKernel
 from .nests import build_kernel
+from .reshapes import reshapes_last
 from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
 from .source import source
 
@@ -134,7 +135,7 @@ class Schedule:
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
-    graph = decompose(graph)
+    graph = reshapes_last(decompose(graph))
     roots = find_roots(graph)
     calls = {node: is_call(node) for node in roots}
     order = fuse(roots, calls)
@@ -263,13 +264,14 @@ def _ledger(
     for number, kernel in enumerate(kernels):
         for node in kernel.nodes:
             home.setdefault(node, set()).add(number)
+    shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # the same memory, seen otherwise
     edges = []
     for node in graph.nodes:
         for operand in dict.fromkeys(node.inputs):
             if operand.primitive is INPUT or operand.primitive.name == "constant":
                 continue
             together = bool(home.get(node, set()) & home.get(operand, set()))
-            free = operand.primitive.is_view and operand not in home
+            free = (operand.primitive.is_view and operand not in home) or (node in shown and node not in home)
             if together or free:
                 reason = FUSED
             elif calls.get(operand):
