@@ -107,5 +107,5 @@ def test_the_ledger_names_a_reason_for_every_edge_that_is_not_fused() -> None:
 
 
 def test_an_expensive_value_that_is_repeated_is_stored() -> None:
-    found = scheduled(lambda x: x.exp().unsqueeze(1) * G, mt.rand(ROWS, COLUMNS))
+    found = scheduled(lambda x: x.exp().unsqueeze(1) * mt.rand(400, COLUMNS), mt.rand(400, COLUMNS))
     assert any("repeatedly" in edge.reason for edge in found.edges if not edge.fused)
