@@ -28,6 +28,7 @@ from .instructions import (
 from .layout import nest_units
 from .loops import (
     Accumulate,
+    Apply,
     Buffer,
     Keep,
     Loop,
@@ -36,7 +37,10 @@ from .loops import (
     Statement,
     Store,
     neutral,
+    walk,
 )
+
+UNROLLED = 8  # operations in a round of a loop that sums up
 
 
 def emit(kernel: LoopKernel, vector_bytes: int) -> str:
@@ -239,13 +243,18 @@ class _Emitter(Values):
                 self._hoist(statement.value, loop)
         outer = list(loop.columns)
         last = outer.pop()
+        copies = 1 if self.across_rows or not slots else self._copies(loop)
 
         def innermost(totals: list[Any]) -> list[Any]:
             if self.across_rows:
                 return self._loop(integer(0), integer(last.extent), 1, totals, column(last))
             full = last.extent // self.lanes * self.lanes
             self.lane = last
-            totals = self._loop(integer(0), integer(full), self.lanes, totals, column(last)) if full else totals
+            unrolled = full // (self.lanes * copies) * self.lanes * copies if copies > 1 else 0
+            if unrolled:
+                totals = self._unrolled(slots, unrolled, copies, totals, column(last))
+            if full > unrolled:
+                totals = self._loop(integer(unrolled), integer(full), self.lanes, totals, column(last))
             if full != last.extent:
                 self.mask = self._first_lanes(last.extent - full)
                 self.known.append({})
@@ -280,6 +289,40 @@ class _Emitter(Values):
             for statement, total in zip(slots, totals[number * len(slots) :], strict=False):
                 total = total if self.across_rows else self._across(statement, total)
                 self.totals[statement.slot, number] = rounded(self.builder, total, statement.value.dtype)
+
+    def _copies(self, loop: Loop) -> int:
+        """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
+        operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
+        return max(1, UNROLLED // (operations + 1))
+
+    def _unrolled(
+        self,
+        slots: Sequence[Accumulate],
+        stop: int,
+        copies: int,
+        totals: list[Any],
+        body: Callable[[Any, list[Any]], list[Any]],
+    ) -> list[Any]:
+        """The columns up to `stop`, several vectors a round, each with accumulators of its own."""
+        count = len(totals)
+
+        def round_(position: Any, carried: list[Any]) -> list[Any]:
+            results: list[Any] = []
+            for copy in range(copies):
+                self.known.append({})
+                place = self.builder.add(position, integer(copy * self.lanes)) if copy else position
+                results += body(place, carried[copy * count : (copy + 1) * count])
+                self.known.pop()
+            return results
+
+        start = [*totals, *(self._start(slot) for _ in range(copies - 1) for slot in slots)]
+        found = self._loop(integer(0), integer(stop), self.lanes * copies, start, round_)
+        for copy in range(1, copies):
+            found[:count] = [
+                combine(self.builder, slot.reduction, slot.value.dtype, *pair)
+                for slot, *pair in zip(slots, found, found[copy * count :], strict=False)
+            ]
+        return found[:count]
 
     def _start(self, statement: Accumulate) -> Any:
         kind = ir.VectorType(computed_type(statement.value.dtype), self.lanes)
