@@ -131,7 +131,7 @@ def test_a_random_draw_is_one_kernel_and_happens_once() -> None:
         kept = mt.rand(ROWS, COLUMNS)
         return x + kept, (x * kept).sum(1)
 
-    (kernel,) = (kernel for kernel in scheduled(twice, X).kernels if "K5" != kernel.kind)
+    (kernel,) = (kernel for kernel in scheduled(twice, X).kernels if kernel.kind != "K5")
     assert "random_bits" in {node.primitive.name for node in kernel.nodes}
     mt.manual_seed(4)
     expected = twice(X)
@@ -203,3 +203,37 @@ def test_flops_and_bytes_are_those_of_the_loops() -> None:
     assert kernel.bytes_read == 3 * 8 * 4 + rows.nbytes
     (kernel,) = scheduled(lambda x: x[::2] + 1, X).kernels
     assert (kernel.bytes_read, kernel.bytes_written) == (X.nbytes // 2, X.nbytes // 2)
+
+
+def test_cost_sets_the_kernels_beside_the_nodes() -> None:
+    """Softmax moves the matrix twice instead of eight times; the counts of arithmetic are the same."""
+    cost = mt.jit(lambda x: x.softmax(1)).cost(X)
+    size = X.nbytes
+    assert (cost.kernels, cost.bytes_read, cost.bytes_written) == (1, size, size)
+    assert cost.flops == cost.unfused.flops == 4 * ROWS * COLUMNS  # maximum, difference, sum, quotient
+    assert cost.transcendentals == cost.unfused.transcendentals == ROWS * COLUMNS
+    assert cost.unfused.bytes > 4 * cost.bytes
+    assert cost.peak_bytes == 2 * size
+    assert cost.intensity == (5 * ROWS * COLUMNS) / (2 * size)
+    assert "kernels" in str(cost)
+
+
+def test_peak_memory_counts_what_is_alive_between_kernels() -> None:
+    """exp is stored, since two kernels read it: over rows and over columns."""
+    function = mt.jit(lambda x: (x.exp().sum(1), x.exp().cumsum(0)))
+    kernels = function.ledger(X).kernels
+    assert len(kernels) == 2
+    assert function.cost(X).peak_bytes == 3 * X.nbytes + 4 * ROWS  # x, exp(x), both results
+
+
+def test_stages_go_from_the_trace_to_assembly() -> None:
+    stages = mt.jit(lambda x: (x * 1 + 0 * 2).exp().sum(1)).stages(X)
+    texts = stages.texts
+    assert next(iter(texts)) == "traced"
+    assert list(texts)[-4:] == ["kernels", "loops", "llvm", "assembly"]
+    assert len(texts) == len(stages.stages) + 5
+    assert str(stages.graph) == list(texts.values())[-5]
+    assert [kernel.kind for kernel in stages.kernels] == ["K2"]
+    assert "for j0 in range(40):" in stages.loops
+    assert "define void" in stages.llvm
+    assert "ret" in stages.assembly

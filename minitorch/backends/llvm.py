@@ -97,8 +97,7 @@ class _LoopStep:
         self.units = kernel.units
         self.cost = float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
         self.slots = [program._slot(node) for node in kernel.buffers]
-        written = set(kernel.writes)
-        self.made = [(program._slot(node), node.shape, node.dtype.numpy) for node in kernel.buffers if node in written]
+        self.made = [(program._slot(node), node.shape, node.dtype.numpy) for node in kernel.made]
         self.table = ctypes.c_void_p * (len(self.slots) + 1)
         self.has_words = kernel.loops is not None and (kernel.loops.looks_up or kernel.loops.has_tail)
         self.kernel = kernel

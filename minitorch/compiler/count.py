@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ..graph.cost import FREE, TRANSCENDENTAL
 from .index import Index, Looked, Quotient, Remainder, Variable
 from .loops import Accumulate, Apply, Expression, Inside, Load, LoopKernel, Nest, Position, Scratch, Store, walk
-
-FREE = ("cast", "bitcast", "where")  # data movement and choices, which nobody counts as arithmetic
 
 
 class _Variables:
@@ -71,24 +70,30 @@ def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
     ]
 
 
-def flops(kernel: LoopKernel) -> int:
-    """Arithmetic operations: one for each element that a function or operator computes or a reduction takes up.
+def operations(kernel: LoopKernel) -> tuple[int, int]:
+    """How many elements arithmetic is done on, and how many exp, log and the like are taken of.
 
-    What does not change along a loop is computed once; what two loops compute counts twice.
+    Counted as in `minitorch.graph.cost`, but from the loops: what does not change along a loop is computed once, and
+    what two loops compute counts twice.
     """
-    return sum(_nest_flops(nest) for nest in kernel.nests)
+    counts = [_nest_operations(nest) for nest in kernel.nests]
+    return sum(arithmetic for arithmetic, _ in counts), sum(special for _, special in counts)
 
 
-def _nest_flops(nest: Nest) -> int:
+def _nest_operations(nest: Nest) -> tuple[int, int]:
     variables = _Variables()
-    total = 0
+    arithmetic = special = 0
     for loop in nest.loops:
         seen: set[Expression] = set()
         for statement in loop.statements:
             if isinstance(statement, Accumulate):
-                total += _times((*nest.rows, *loop.columns))
+                arithmetic += _times((*nest.rows, *loop.columns))
             for part in walk(statement.value):
                 if isinstance(part, Apply) and part.primitive not in FREE and part not in seen:
                     seen.add(part)
-                    total += _times({*nest.rows, *(variables.of(part) & set(loop.columns))})
-    return total
+                    times = _times({*nest.rows, *(variables.of(part) & set(loop.columns))})
+                    if part.primitive in TRANSCENDENTAL:
+                        special += times
+                    else:
+                        arithmetic += times
+    return arithmetic, special

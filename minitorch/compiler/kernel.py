@@ -11,6 +11,7 @@ from .emit import emit
 from .layout import units
 from .loops import LoopKernel
 from .source import source
+from .split import PARTIAL
 
 
 @dataclass
@@ -43,6 +44,11 @@ class Kernel:
         return tuple(dict.fromkeys(node for phase in self.phases for node in phase))
 
     @property
+    def made(self) -> tuple[Node, ...]:
+        """What has to be given memory: the values that it writes, and what it needs for itself while it runs."""
+        return self.writes + tuple(dict.fromkeys(node for node in self.buffers if node.primitive is PARTIAL))
+
+    @property
     def bytes_read(self) -> int:
         """From memory: every element that is needed, once."""
         return self._bytes[0]
@@ -68,8 +74,13 @@ class Kernel:
 
     @cached_property
     def flops(self) -> int:
-        """Arithmetic operations."""
-        return self.work if self.loops is None else count.flops(self.loops)
+        """Arithmetic operations on elements; exp, log and the like apart."""
+        return self.work if self.loops is None else count.operations(self.loops)[0]
+
+    @cached_property
+    def transcendentals(self) -> int:
+        """Elements of exp, log, sqrt and the like."""
+        return 0 if self.loops is None else count.operations(self.loops)[1]
 
     @cached_property
     def source(self) -> str:
