@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..dtypes import int64
+from ..dtypes import float32, float64, int64
 from .index import Index, Looked, Quotient, Variable
 from .instructions import (
     I64,
@@ -27,6 +27,7 @@ from .instructions import (
 from .layout import Layout
 from .loops import (
     ALWAYS,
+    Accumulate,
     Apply,
     Buffer,
     Choose,
@@ -42,6 +43,7 @@ from .loops import (
     index_values,
     walk,
 )
+from .mathematics import divided, reciprocal_of
 from .vector_memory import MOST_STEP, POINTER, first_lanes, gather, integer, load, load_strided, scatter, store
 
 
@@ -68,6 +70,11 @@ class Values:
         self.totals: dict[tuple[int, int], Any] = {}  # by slot and vector
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
         self.variables: dict[Expression, frozenset[Variable]] = {}
+        self.sums = {
+            statement.slot
+            for _, statement in nest.statements
+            if isinstance(statement, Accumulate) and statement.reduction == "reduce_sum"
+        }
         self.by_row: dict[Expression, bool] = {}
         self.tile_memory: dict[tuple[int, Index, bool], Any] = {}
         # Transposed tiles by what they hold: their place on the stack, and the loop variable and its value there.
@@ -120,6 +127,29 @@ class Values:
             return
         for part in expression.parts():
             self._hoist(part, loop)
+        if isinstance(expression, Apply) and self._is_multiplied(expression) and not self._reciprocal(expression):
+            divisor = self._value(expression.arguments[1])
+            self.known[-1][self._reciprocal_key(expression)] = reciprocal_of(self.builder, divisor)
+
+    def _is_multiplied(self, expression: Apply) -> bool:
+        """Whether a division by something that does not change with the columns becomes a multiplication.
+
+        It may then differ in the last place. So the divisor has to be made of a sum, which is not exact anyway.
+        """
+        return (
+            expression.primitive == "div"
+            and expression.dtype in (float32, float64)
+            and any(isinstance(part, Total) and part.slot in self.sums for part in walk(expression.arguments[1]))
+        )
+
+    def _reciprocal_key(self, expression: Apply) -> Any:
+        divisor = expression.arguments[1]
+        return ("reciprocal", divisor), self.current if self._varies_with_rows(divisor) else 0
+
+    def _reciprocal(self, expression: Apply) -> Any:
+        """What to multiply by instead of a division, if that has been computed."""
+        key = self._reciprocal_key(expression)
+        return next((scope[key] for scope in self.known if key in scope), None)
 
     def _value(self, expression: Expression) -> Any:
         # What differs between the vectors abreast is known for each of them.
@@ -150,6 +180,10 @@ class Values:
                     self._condition(expression.inside), self._value(expression.here), self._value(expression.elsewhere)
                 )
             case Apply():
+                reciprocal = self._reciprocal(expression) if expression.primitive == "div" else None
+                if reciprocal is not None:
+                    a = self._value(expression.arguments[0])
+                    return divided(builder, *self._alike(a, *reciprocal))
                 operands = [self._value(part) for part in expression.arguments]
                 old = expression.arguments[0].dtype
                 if expression.primitive == "cast":
@@ -160,15 +194,17 @@ class Values:
                     return builder.bitcast(operands[0], ir.VectorType(kind, self.lanes) if vector else kind)
                 if expression.primitive == "where":
                     return self._select(*operands)
-                if any(isinstance(operand.type, ir.VectorType) for operand in operands):
-                    operands = [self._vector(operand) for operand in operands]
+                operands = self._alike(*operands)
                 return rounded(builder, PRIMITIVES[expression.primitive](builder, old, *operands), dtype)
         raise TypeError(f"{type(expression).__name__} is not an expression")
 
     def _select(self, condition: Any, a: Any, b: Any) -> Any:
-        if any(isinstance(value.type, ir.VectorType) for value in (condition, a, b)):
-            condition, a, b = self._vector(condition), self._vector(a), self._vector(b)
-        return self.builder.select(condition, a, b)
+        return self.builder.select(*self._alike(condition, a, b))
+
+    def _alike(self, *values: Any) -> list[Any]:
+        """All values in every lane, if one of them differs between lanes."""
+        vectors = any(isinstance(value.type, ir.VectorType) for value in values)
+        return [self._vector(value) for value in values] if vectors else list(values)
 
     def _vector(self, value: Any) -> Any:
         """A value in every lane."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .division import quotient, scaled_reciprocal
 from .error_function import erf
 from .exponential import exp, expm1, log, log1p, power, tanh
 from .trigonometry import atan2, cos, sin
@@ -69,3 +70,14 @@ FUNCTIONS: dict[str, Emit] = {
     **{name: _formula(function) for name, function in FORMULAS.items()},
     **{name: _instruction(intrinsic) for name, intrinsic in INSTRUCTIONS.items()},
 }
+
+
+def reciprocal_of(builder: Any, divisor: Any) -> tuple[Any, Any]:
+    """What `divided` multiplies by, for a divisor that many numbers are divided by."""
+    scale, reciprocal = scaled_reciprocal(Value(builder, divisor))
+    return scale.ir, reciprocal.ir
+
+
+def divided(builder: Any, a: Any, scale: Any, reciprocal: Any) -> Any:
+    """A quotient by the divisor that scale and reciprocal were made of."""
+    return quotient(*(Value(builder, operand) for operand in (a, scale, reciprocal))).ir
