@@ -14,7 +14,8 @@ from llvmlite import ir
 from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node
-from .mathematics import FUNCTIONS
+from .machine import host
+from .mathematics import FUNCTIONS, functions_for
 from .mathematics.values import call_intrinsic
 
 BIT = ir.IntType(1)
@@ -166,7 +167,7 @@ def _remainder(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
 
 def _function(name: str) -> Callable[..., Any]:
     def emit(builder: Any, dtype: DType, *operands: Any) -> Any:
-        return FUNCTIONS[name](builder, *operands)
+        return functions_for(host().features)[name](builder, *operands)
 
     return emit
 
