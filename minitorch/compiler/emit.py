@@ -10,12 +10,12 @@ The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
 
-from .emit_values import POINTER, Values, integer
+from .emit_tiles import Tiles
 from .index import Variable
 from .instructions import (
     I64,
@@ -39,6 +39,7 @@ from .loops import (
     neutral,
     walk,
 )
+from .vector_memory import POINTER, integer
 
 UNROLLED = 8  # operations in a round of a loop that sums up
 
@@ -102,7 +103,7 @@ def _only_the_last(builder: Any, words: Any, done: Any, units: int) -> None:
     builder.position_at_end(tail)
 
 
-class _Emitter(Values):
+class _Emitter(Tiles):
     """Emits one nest into a function: its loops, and the statements in them."""
 
     # Loops ----------------------------------------------------------------------------------------------
@@ -112,35 +113,6 @@ class _Emitter(Values):
         _, _, begin, end = self.function.args
         self._loop(begin, end, 1, [], self._unit)
         self.builder.ret_void()
-
-    def _loop(
-        self, start: Any, stop: Any, step: int, carried: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]
-    ) -> list[Any]:
-        """``for i in range(start, stop, step)``, with values that each round hands to the next."""
-        before = self.builder.block
-        head = self.function.append_basic_block("head")
-        inside = self.function.append_basic_block("body")
-        after = self.function.append_basic_block("after")
-        self.builder.branch(head)
-        self.builder.position_at_end(head)
-        counter = self.builder.phi(I64)
-        counter.add_incoming(start, before)
-        values = []
-        for value in carried:
-            phi = self.builder.phi(value.type)
-            phi.add_incoming(value, before)
-            values.append(phi)
-        self.builder.cbranch(self.builder.icmp_signed("<", counter, stop), inside, after)
-        self.builder.position_at_end(inside)
-        self.known.append({})
-        results = body(counter, list(values))
-        self.known.pop()
-        counter.add_incoming(self.builder.add(counter, integer(step)), self.builder.block)
-        for phi, result in zip(values, results, strict=True):
-            phi.add_incoming(result, self.builder.block)
-        self.builder.branch(head)
-        self.builder.position_at_end(after)
-        return values
 
     def _unit(self, unit: Any, _: list[Any]) -> list[Any]:
         """One part of the rows: a row, or a run of vectors along the last row variable."""
@@ -155,6 +127,9 @@ class _Emitter(Values):
         last = rows.pop()
         outer = self.builder.udiv(unit, integer(self.layout.blocks)) if rows else integer(0)
         block = self.builder.urem(unit, integer(self.layout.blocks)) if rows else unit
+        if self.layout.along is not None:
+            rows.remove(self.layout.along)
+            outer = self._place_stretch(outer)
         self._place_rows(rows, outer)
         width = self.layout.chunk * self.lanes
         start = self.builder.mul(block, integer(width))
@@ -178,9 +153,6 @@ class _Emitter(Values):
             self._loop(integer(0), rounds, 1, [], self._rest_of_rows(last, full))
         return []
 
-    def _smaller(self, a: Any, b: Any) -> Any:
-        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
-
     def _lanes_of_rows(self, last: Variable, count: int = 1) -> Callable[[Any, list[Any]], list[Any]]:
         def body(position: Any, _: list[Any]) -> list[Any]:
             self.lane = last
@@ -188,7 +160,7 @@ class _Emitter(Values):
                 self.builder.add(position, integer(number * self.lanes)) if number else position
                 for number in range(count)
             ]
-            self._row()
+            self._vectors_of_rows()
             return []
 
         return body
@@ -197,7 +169,7 @@ class _Emitter(Values):
         def body(_: Any, __: list[Any]) -> list[Any]:
             self.firsts, self.lane = [integer(full)], last
             self.mask = self._first_lanes(last.extent - full)
-            self._row()
+            self._vectors_of_rows()
             self.mask = None
             return []
 
@@ -212,14 +184,21 @@ class _Emitter(Values):
                 self.places[row] = self.builder.urem(position, integer(row.extent))
                 position = self.builder.udiv(position, integer(row.extent))
 
-    def _abreast(self) -> Iterator[int]:
-        """Go through the vectors of rows that are abreast; without lanes across rows there is one."""
-        for number in range(max(len(self.firsts), 1)):
-            self.current = number
-            if self.firsts and self.lane is not None:
-                self.places[self.lane] = self.firsts[number]
-            yield number
-        self.current = 0
+    def _vectors_of_rows(self) -> None:
+        """One row per lane; where memory is dense along another row variable, a stretch of that."""
+        self.filled.clear()
+        along = self.layout.along
+        if along is None:
+            self._row()
+            return
+
+        def body(position: Any, _: list[Any]) -> list[Any]:
+            self.places[along] = position
+            self._row()
+            return []
+
+        tiles = [tile for loop in self.nest.loops for tile in self.layout.tiles(loop)]
+        self._within_tiles(tiles, *self.stretch, [], body)
 
     def _row(self) -> None:
         """All loops of one row, or of one row per lane."""
@@ -247,7 +226,7 @@ class _Emitter(Values):
 
         def innermost(totals: list[Any]) -> list[Any]:
             if self.across_rows:
-                return self._loop(integer(0), integer(last.extent), 1, totals, column(last))
+                return self._columns_in_tiles(loop, last, totals, column(last))
             full = last.extent // self.lanes * self.lanes
             self.lane = last
             unrolled = full // (self.lanes * copies) * self.lanes * copies if copies > 1 else 0
@@ -354,8 +333,12 @@ class _Emitter(Values):
             keep_old = self.mask is not None and not self.across_rows
             totals[place] = self.builder.select(self.mask, new, old) if keep_old else new
         elif isinstance(statement, Store):
-            kind = self.buffers[statement.buffer].dtype
-            self._write(self.pointers[statement.buffer], statement.index, before_store(self.builder, value, kind))
+            stored = before_store(self.builder, value, self.buffers[statement.buffer].dtype)
+            place = self._place_in_tile(statement.buffer, statement.index, written=True)
+            if place is None:
+                self._write(self.pointers[statement.buffer], statement.index, stored)
+            else:
+                self._store_vector(place, self._vector(stored), None)
         elif isinstance(statement, Keep):
             stored = before_store(self.builder, self._vector(value) if self.across_rows else value, dtype)
             if self.across_rows:
