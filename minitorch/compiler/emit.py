@@ -62,21 +62,23 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
 def _emit_entry(module: Any, kernel: LoopKernel, functions: dict[Any, Any], vector_bytes: int) -> None:
     """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
 
-    Behind the last buffer is the address of two words: the first is set if an index is out of range, the second counts
-    the units that are done.
+    Behind the buffers are two more addresses: of a word that is set if an index is out of range, and of one in which
+    all who share a call count the units that are done.
     """
     entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), kernel.name)
     builder = ir.IRBuilder(entry.append_basic_block("entry"))
     table, begin, end = entry.args
-    last = builder.gep(table, [integer(len(kernel.buffers))], source_etype=POINTER)
-    words = builder.load(last, typ=POINTER)
+    trouble, counter = (
+        builder.load(builder.gep(table, [integer(len(kernel.buffers) + number)], source_etype=POINTER), typ=POINTER)
+        for number in range(2)
+    )
     first = 0
     in_tail = False
     for (nest, buffers, start), phase in zip(kernel.parts, kernel.phases, strict=True):
         count = nest_units(nest, vector_bytes)
         if phase and not in_tail:
             in_tail = True
-            _only_the_last(builder, words, builder.sub(end, begin), first)
+            _only_the_last(builder, counter, builder.sub(end, begin), first)
         if not count:
             continue
         low, high = integer(0), integer(count)
@@ -86,14 +88,13 @@ def _emit_entry(module: Any, kernel: LoopKernel, functions: dict[Any, Any], vect
             high = builder.sub(end, integer(first))
             high = builder.select(builder.icmp_signed("<", high, integer(count)), high, integer(count))
         own = builder.gep(table, [integer(start)], source_etype=POINTER)
-        builder.call(functions[nest, buffers], [own, words, low, high])
+        builder.call(functions[nest, buffers], [own, trouble, low, high])
         first += count
     builder.ret_void()
 
 
-def _only_the_last(builder: Any, words: Any, done: Any, units: int) -> None:
+def _only_the_last(builder: Any, counter: Any, done: Any, units: int) -> None:
     """Leave the function unless all units are done; whoever goes on sees what the others have written."""
-    counter = builder.gep(words, [integer(1)], source_etype=I64)
     before = builder.atomic_rmw("add", counter, done, "acq_rel")
     is_last = builder.icmp_unsigned("==", builder.add(before, done), integer(units))
     tail, end = builder.append_basic_block("tail"), builder.append_basic_block("end")
