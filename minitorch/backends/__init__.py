@@ -19,7 +19,7 @@ Executable = Callable[[Sequence[Array]], list[Array]]
 Compile = Callable[[Graph], Executable]
 
 # The module of each backend; it is loaded when it is first used, and with it whatever it needs (LLVM, for one).
-BACKENDS = {"interpret": "interpret", "llvm": "llvm"}
+BACKENDS = {"interpret": "interpret", "llvm": "llvm", "loops": "loops"}
 
 DEFAULT = "llvm"
 
