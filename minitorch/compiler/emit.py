@@ -15,7 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .emit_tiles import Tiles
+from .emit_ahead import Ahead
 from .index import Variable
 from .instructions import (
     I64,
@@ -104,7 +104,7 @@ def _only_the_last(builder: Any, counter: Any, done: Any, units: int) -> None:
     builder.position_at_end(tail)
 
 
-class _Emitter(Tiles):
+class _Emitter(Ahead):
     """Emits one nest into a function: its loops, and the statements in them."""
 
     # Loops ----------------------------------------------------------------------------------------------
@@ -119,6 +119,7 @@ class _Emitter(Tiles):
         """One part of the rows: a row, or a run of vectors along the last row variable."""
         rows = list(self.nest.rows)
         if not self.across_rows:
+            self._look_ahead(unit)
             self._place_rows(rows, unit)
             self._row()
             return []
@@ -175,15 +176,6 @@ class _Emitter(Tiles):
             return []
 
         return body
-
-    def _place_rows(self, rows: list[Variable], position: Any) -> None:
-        """The row variables from a row's number."""
-        for number, row in enumerate(reversed(rows)):
-            if number == len(rows) - 1:
-                self.places[row] = position
-            else:
-                self.places[row] = self.builder.urem(position, integer(row.extent))
-                position = self.builder.udiv(position, integer(row.extent))
 
     def _vectors_of_rows(self) -> None:
         """One row per lane; where memory is dense along another row variable, a stretch of that."""

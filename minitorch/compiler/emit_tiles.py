@@ -61,6 +61,15 @@ class Tiles(Values):
             yield number
         self.current = 0
 
+    def _place_rows(self, rows: list[Variable], position: Any) -> None:
+        """The row variables from a row's number."""
+        for number, row in enumerate(reversed(rows)):
+            if number == len(rows) - 1:
+                self.places[row] = position
+            else:
+                self.places[row] = self.builder.urem(position, integer(row.extent))
+                position = self.builder.udiv(position, integer(row.extent))
+
     def _place_stretch(self, number: Any) -> Any:
         """Find the part of the tiles' row variable that a unit has; what is left of its number is returned."""
         along, stretch, count = self.layout.along, self.layout.stretch, self.layout.stretches

@@ -41,6 +41,7 @@ from .loops import (
     Scratch,
     Total,
     index_values,
+    looked_up,
     walk,
 )
 from .mathematics import divided, reciprocal_of
@@ -127,6 +128,10 @@ class Values:
             return
         for part in expression.parts():
             self._hoist(part, loop)
+        for atom in looked_up(expression):
+            if not self._depends(atom.value) & set(loop.columns):
+                varies = self.lane is not None and _varies(atom, self.lane, self)
+                (self._vector_atom if varies else self._scalar_atom)(atom)
         if isinstance(expression, Apply) and self._is_multiplied(expression) and not self._reciprocal(expression):
             divisor = self._value(expression.arguments[1])
             self.known[-1][self._reciprocal_key(expression)] = reciprocal_of(self.builder, divisor)
@@ -359,10 +364,7 @@ class Values:
         if isinstance(atom, Variable):
             return self.places[atom]
         if isinstance(atom, Looked):
-            value = self._value(atom.value)
-            if isinstance(value.type, ir.VectorType):
-                value = self.builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
-            return self._looked(atom, value)
+            return self._looked(atom, vector=False)
         below = self._scalar_index(atom.index)
         return self._quotient(atom, below)
 
@@ -374,7 +376,7 @@ class Values:
                 place = self.builder.add(place, steps)
             return place
         if isinstance(atom, Looked):
-            return self._looked(atom, self._vector(self._value(atom.value)))
+            return self._looked(atom, vector=True)
         return self._quotient(atom, self._vector_index(atom.index))
 
     def _quotient(self, atom: Any, index: Any) -> Any:
@@ -386,8 +388,21 @@ class Values:
         name = "floor_divide" if isinstance(atom, Quotient) else "remainder"
         return PRIMITIVES[name](self.builder, int64, index, divisor)
 
-    def _looked(self, atom: Looked, value: Any) -> Any:
-        """An index from data: negative ones count from the end, and none leads outside."""
+    def _looked(self, atom: Looked, vector: bool) -> Any:
+        """An index from data, in lane 0 or in each; it is looked up and checked once for each value of the loops."""
+        key = (atom, vector), self.current if self._varies_with_rows(atom.value) else 0
+        known = next((scope[key] for scope in self.known if key in scope), None)
+        if known is None:
+            value = self._value(atom.value)
+            if vector:
+                value = self._vector(value)
+            elif isinstance(value.type, ir.VectorType):
+                value = self.builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+            known = self.known[-1][key] = self._within_bounds(atom, value)
+        return known
+
+    def _within_bounds(self, atom: Looked, value: Any) -> Any:
+        """An index as an address needs it: negative ones count from the end, and none leads outside."""
         place = cast(self.builder, value, atom.value.dtype, int64)
         zero, length = splat(place.type, 0), splat(place.type, atom.extent)
         negative = self.builder.icmp_signed("<", place, zero)

@@ -73,11 +73,11 @@ class Layout:
         self.blocks = 1  # units along the last row variable
         if self.across_rows and row is not None:
             vectors = -(-row.extent // self.lanes)
-            self.abreast = ABREAST if columns and vectors >= ABREAST else 1
+            self.abreast = ABREAST if (columns or self.along is not None) and vectors >= ABREAST else 1
             tiles = {tile for loop in nest.loops for tile in self._wanted(loop)}
-            while self.abreast > 1 and sum(map(self._bytes, tiles)) > MOST_TILES // 2:
+            while self.abreast > 1 and sum(map(self._bytes, tiles)) > MOST_TILES:
                 self.abreast //= 2
-            self.chunk = max(1, min(vectors, self.abreast if columns else LONG_RUN))
+            self.chunk = self.abreast if columns else max(1, min(vectors, LONG_RUN) // self.abreast * self.abreast)
             self.blocks = -(-vectors // self.chunk)
 
     def tiles(self, loop: Loop) -> list[Tile]:

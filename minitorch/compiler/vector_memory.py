@@ -56,6 +56,16 @@ def scatter(builder: Any, places: Any, value: Any, mask: Any = None) -> None:
     _call(builder, "masked.scatter", ir.VoidType(), value.type, [value, places, _alignment(value.type), mask])
 
 
+def prefetch(builder: Any, place: Any) -> None:
+    """Ask for the line of memory at an address, which may be anything."""
+    name = "llvm.prefetch.p0"
+    module = builder.module
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, I32, I32, I32])
+    function = module.globals.get(name) or ir.Function(module, kind, name)
+    # To be read, kept in every cache, and data.
+    builder.call(function, [place, *(ir.Constant(I32, number) for number in (0, 3, 1))])
+
+
 def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> Any:
     """The elements a constant step apart, in the first `count` lanes: all between them is read, and sorted out.
 
