@@ -123,8 +123,8 @@ class Kernels:
 class Shared:
     """A kernel of machine code that is worth sharing among threads."""
 
-    def __init__(self, kernels: Sequence[tuple[Kernel, int]]) -> None:
-        ((self.kernel, self.record),) = kernels
+    def __init__(self, kernel: Kernel, record: int) -> None:
+        self.kernel, self.record = kernel, record
         self.extent, self.cost = self.kernel.units, _cost(self.kernel)
 
     def run(self, memory: Memory, places: Any) -> None:
@@ -195,10 +195,13 @@ class Program:
         self.steps: list[tuple[Step, list[int]]] = []
         for kind, group in groupby(range(len(kernels)), key=lambda number: _kind(kernels[number])):
             numbers = list(group)
-            runs = [numbers] if kind is Kernels else [[number] for number in numbers]
-            for run in runs:
-                own = [(kernels[number], self.address + 8 * starts[number]) for number in run]
-                step = Call(own[0][0], layout) if kind is Call else kind(own)
+            for run in [numbers] if kind is Kernels else [[number] for number in numbers]:
+                records = [(kernels[number], self.address + 8 * starts[number]) for number in run]
+                step: Step
+                if kind is Call:
+                    step = Call(records[0][0], layout)
+                else:
+                    step = Kernels(records) if kind is Kernels else Shared(*records[0])
                 self.steps.append((step, [place for place, number in last.items() if number in run]))
 
 

@@ -46,6 +46,23 @@ def _parts(bounds: slice) -> tuple[Any, Any, Any]:
     return bounds.start, bounds.stop, bounds.step
 
 
+def _key_of_tensors(args: tuple[Any, ...]) -> Any:
+    """The key of the commonest kind of call: some tensors that require no gradient, none of them given twice.
+
+    None for other calls: `Jitted._signature` looks at them more closely, and has the same keys for these.
+    """
+    kinds: list[Any] = [len(args)]
+    for leaf in args:
+        if type(leaf) is not Tensor or leaf._requires_grad:
+            return None
+        value = leaf._value
+        kinds.append((value.shape, value.dtype, False))
+    if len(args) > 1 and len(set(map(id, args))) < len(args):
+        return None
+    kinds.append(is_grad_enabled())
+    return tuple(kinds)
+
+
 class _Static:
     """An argument named in `static_argnames`: compared by equality, of any hashable type."""
 
@@ -123,6 +140,11 @@ class Jitted:
         """Run the compiled graph of this signature, tracing first if there is none."""
         if current_staging() is not None:
             return self.function(*args, **kwargs)  # inside another recording the operations belong to that
+        if not kwargs and len(args) == self._usual_length:
+            for known in self._traced.get(_key_of_tensors(args), ()):
+                if known.is_current(args):
+                    known.report.calls += 1
+                    return known(args)
         leaves, structure, tensors, key = self._signature(args, kwargs)
         traced = self._known(key, tensors)
         if traced is None:
@@ -130,7 +152,7 @@ class Jitted:
         traced.report.calls += 1
         return traced(tensors)
 
-    def _known(self, key: Any, tensors: list[Tensor]) -> Traced | None:
+    def _known(self, key: Any, tensors: Sequence[Tensor]) -> Traced | None:
         for traced in self._traced.get(key, ()):
             if traced.is_current(tensors):
                 return traced
