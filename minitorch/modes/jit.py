@@ -29,7 +29,8 @@ from ..nn import Module
 from ..passes import Pass, Run
 from ..tensor import Tensor
 from ..tree import Structure, flatten
-from . import surroundings
+from . import donation, surroundings
+from .donation import Names
 from .explain import Explanation, SignatureReport, counted, difference
 from .trace import Traced, trace
 
@@ -87,6 +88,7 @@ class Jitted:
         passes: Sequence[Pass] | None,
         static_argnames: str | Iterable[str],
         max_signatures: int,
+        donate: Names = (),
     ) -> None:
         backends.check(backend)
         if not callable(function):
@@ -99,6 +101,8 @@ class Jitted:
         self.max_signatures = max_signatures
         self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.signature = surroundings.parameters(function, self.static_argnames)
+        self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
+        self._donated = donation.parameters(self.donate, self.signature, surroundings.name(function))
         self._usual_length = surroundings.usual_length(self.signature, self.static_argnames)
         self._traced: dict[Any, list[Traced]] = {}
         self._reports: list[SignatureReport] = []
@@ -125,14 +129,14 @@ class Jitted:
         bound = instance.__dict__.get(key)
         if bound is None:
             method = self.function.__get__(instance, owner)
-            bound = Jitted(method, self.backend, self.passes, self.static_argnames, self.max_signatures)
+            bound = Jitted(method, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
             instance.__dict__[key] = bound
         return bound
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
         """A copy of a jitted method goes with a copy of its instance, and traces anew."""
         function = copy.deepcopy(self.function, memo)
-        return Jitted(function, self.backend, self.passes, self.static_argnames, self.max_signatures)
+        return Jitted(function, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
 
     # Calling --------------------------------------------------------------------------------------------
 
@@ -175,7 +179,7 @@ class Jitted:
         kinds: list[Any] = [len(leaves) if simple else structure]
         for index, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
-                leaf = leaves[index] = from_array(np.asarray(leaf))
+                leaf = leaves[index] = from_array(np.array(leaf) if self._donated else np.asarray(leaf))
             if isinstance(leaf, Tensor):
                 if id(leaf) in tensors:
                     kinds.append(list(tensors).index(id(leaf)))
@@ -247,7 +251,8 @@ class Jitted:
         plain = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
         report = SignatureReport.of_call(names, plain, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
-        traced = trace(self.function, plain, structure, names, self.backend, self.passes, report)
+        donated = donation.donated(self._donated, self.signature, structure, leaves) if self._donated else {}
+        traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report)
         variants = self._traced.setdefault(key, [])
         variants.append(traced)
         self._reports.append(report)
@@ -343,6 +348,7 @@ def jit(
     passes: Sequence[Pass] | None = None,
     static_argnames: str | Iterable[str] = (),
     max_signatures: int = MAX_SIGNATURES,
+    donate: Names = (),
 ) -> Any:
     """Compile a function: trace it once per signature, then run the graph.
 
@@ -354,6 +360,9 @@ def jit(
         passes: the optimisation passes; by default `minitorch.passes.DEFAULT`.
         static_argnames: arguments of any hashable type, whose value is part of the signature.
         max_signatures: how many are kept; beyond that the least used one is forgotten, with a warning.
+        donate: names or numbers of arguments whose memory may be used for results of the same size and type. The
+            caller gives them up: the tensors raise ``MT111`` when they are used after the call, and views of them, or
+            NumPy arrays that share their memory, may show anything.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
@@ -365,6 +374,7 @@ def jit(
     Raises:
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).
         ArgumentError: for an argument that is neither tensor nor plain (``MT108``).
+        AutogradError: for a donated argument that requires a gradient (``MT401``).
 
     Example:
         >>> import minitorch as mt
@@ -378,6 +388,6 @@ def jit(
     """
 
     def compiled(function: Callable[..., Any]) -> Jitted:
-        return Jitted(function, backend, passes, static_argnames, max_signatures)
+        return Jitted(function, backend, passes, static_argnames, max_signatures, donate)
 
     return compiled if function is None else compiled(function)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import Any
@@ -24,10 +24,11 @@ from ..tensor import Tensor, forget_writes
 from ..tree import LEAF, Structure, flatten, unflatten
 from . import surroundings
 from .differentiable import Backward, Differentiable, record_backward
+from .donation import give_away
 from .effects import Effects, Where
 from .explain import SignatureReport
 from .leaks import warn_of_leaks
-from .recording import CallStaging, Program, grad_of
+from .recording import CallStaging, Program, are_apart, grad_of
 from .watch import Watch
 
 
@@ -55,9 +56,11 @@ class Traced:
         program: Program,
         recorded: _Recorded,
         differentiable: Differentiable | None,
+        donated: Mapping[int, str],
         report: SignatureReport,
     ) -> None:
         self.program = program
+        self._donated = donated
         self.report = report
         self._captured = list(staging.captured.values())
         self._owners = recorded.owners
@@ -177,6 +180,8 @@ class Traced:
             if self._differentiable is not None:
                 self._differentiable.connect(inputs, arrays, outputs, values)
             effects.carry_out(tensors, values)
+        if self._donated:
+            tensors = self._take(tensors)
         if self._returns_one:
             return outputs[0]
         leaves = list(self._leaves)
@@ -187,6 +192,14 @@ class Traced:
                 leaves[index] = tensors[leaf.position]
         return unflatten(self._results, leaves)
 
+    def _take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The arguments, with new tensors in place of those that are donated, which are of no use from now on."""
+        result = list(tensors)
+        for place, argument in self._donated.items():
+            result[place] = Tensor(tensors[place]._value)
+            give_away(tensors[place], argument, self.program.graph.name)
+        return result
+
     def _captured_now(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The tensors from outside; of those that are gradients, the present ones."""
         return [
@@ -196,6 +209,9 @@ class Traced:
 
     def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:
         """Whether what is written in place may be written while the graph runs: nothing else that it reads is there."""
+        if self._donated:
+            places = {*self._donated, *self.program.updates.values()}
+            return all(tensors[place]._view is None for place in self._donated) and are_apart(arrays, places)
         if not self._may_overwrite:
             return False
         gradients = [
@@ -224,6 +240,7 @@ def trace(
     names: list[str],
     backend: str,
     passes: Sequence[Pass] | None,
+    donated: Mapping[int, str],
     report: SignatureReport,
 ) -> Traced:
     """Run a function once with stand-ins for its tensors, and compile what it did.
@@ -231,6 +248,7 @@ def trace(
     Args:
         leaves, structure: the arguments ``(args, kwargs)``, taken apart.
         names: a name for each leaf.
+        donated: the places of the tensors whose memory may be used for the results, with the names of the arguments.
         report: filled in.
     """
     start = time.perf_counter()
@@ -242,9 +260,9 @@ def trace(
     around.settle(name, warn=not leaked)
     report.trace_time = time.perf_counter() - start
 
-    # The way back may need what an in-place write replaces; then the write is carried out last.
+    # The way back may need what an in-place write replaces, or what is donated; then nothing is overwritten.
     updates = recorded.effects.updates if recorded.backward is None else {}
-    program = Program(recorded.graph, backend, passes, updates)
+    program = Program(recorded.graph, backend, passes, updates, () if recorded.backward else donated)
     backward = None
     if recorded.backward is not None:
         untaped = frozenset(staging.untaped)
@@ -254,7 +272,7 @@ def trace(
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
-    return Traced(staging, around, program, recorded, backward, report)
+    return Traced(staging, around, program, recorded, backward, donated, report)
 
 
 @dataclass
