@@ -36,6 +36,7 @@ class Effects:
         self._writes: list[tuple[Where, bool, int]] = []  # whom, whether its grad is meant, output
         self._grads: list[tuple[Where, int | None]] = []  # whose, output (None: set to None)
         self._onward: list[tuple[int, int]] = []  # a recorded result among the arguments, output
+        self._arguments: list[int] = []  # the positions of the arguments that are written in place
         self._written: set[int] = set()  # ids of the captured roots that are written
         self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
         self._captured: set[int] = set()  # and of all that are captured
@@ -55,6 +56,7 @@ class Effects:
                 self._asked.append((position, tracer._requires_grad))
             if tracer._value is not node:
                 self._writes.append((position, False, self._output(staging.node_of(tracer))))
+                self._arguments.append(position)
                 self.updates[self._writes[-1][2]] = position
             if tracer._grad is not None:
                 self._onward.append((position, self._output(staging.node_of(tracer._grad))))
@@ -83,7 +85,7 @@ class Effects:
 
     def written_arguments(self) -> list[int]:
         """The positions of the arguments that are written in place."""
-        return [where for where, grad, _ in self._writes if isinstance(where, int) and not grad]
+        return self._arguments
 
     def written_tensors(self) -> set[int]:
         """The ids of the captured tensors that are written in place."""
@@ -97,10 +99,10 @@ class Effects:
         Raises:
             TracingError: ``MT109``.
         """
-        if not self._writes:
+        if not self._writes or not tensors:
             return
         roots = [id(tensor._root) for tensor in tensors]
-        written = {roots[position] for position in self.written_arguments()}
+        written = {roots[position] for position in self._arguments}
         overlapping = self._overlapping(tensors)
         for position, root in enumerate(roots):
             others = roots.count(root) > 1 or root in self._captured
@@ -115,9 +117,7 @@ class Effects:
 
     def _overlapping(self, tensors: Sequence[Tensor]) -> int | None:
         """The position of an argument that overlaps with a tensor made from the same NumPy array, if one is written."""
-        if not tensors:
-            return None
-        arguments = self.written_arguments()
+        arguments = self._arguments
         around = self._memories() if arguments or self._written else {}
         known: dict[int, list[tuple[Array, bool]]] = {}
         for position, tensor in enumerate(tensors):

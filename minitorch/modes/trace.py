@@ -63,10 +63,9 @@ class Traced:
         self._donated = donated
         self.report = report
         self._captured = list(staging.captured.values())
-        self._owners = recorded.owners
-        self._items = [item for item, owner in zip(self._captured, self._owners, strict=True) if owner is None]
+        self._gradients = [(place, owner) for place, owner in enumerate(recorded.owners) if owner is not None]
+        self._items = [item for item, owner in zip(self._captured, recorded.owners, strict=True) if owner is None]
         self._outside = [item.tensor for item in self._items]
-        self._has_gradients = len(self._items) < len(self._captured)
         self._kinds = [(tensor._value.shape, tensor._value.dtype) for tensor in self._outside]
         self._needs = [tensor._requires_grad for tensor in self._outside]
         self._seen: list[Any] | None = (
@@ -169,9 +168,7 @@ class Traced:
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
-        inputs = [*tensors, *self._outside]
-        if self._has_gradients:
-            inputs = [*tensors, *self._captured_now(tensors)]
+        inputs = [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
         arrays = [tensor._value for tensor in inputs]
         values = self.program.execute(arrays, self._overwrites(tensors, arrays))
         outputs = [Tensor(value) for value in values[: effects.results]]
@@ -202,10 +199,10 @@ class Traced:
 
     def _captured_now(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The tensors from outside; of those that are gradients, the present ones."""
-        return [
-            item.tensor if owner is None else grad_of(_at(owner, tensors))
-            for item, owner in zip(self._captured, self._owners, strict=True)
-        ]
+        found = [item.tensor for item in self._captured]
+        for place, owner in self._gradients:
+            found[place] = grad_of(_at(owner, tensors))
+        return found
 
     def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:
         """Whether what is written in place may be written while the graph runs: nothing else that it reads is there."""
@@ -214,10 +211,7 @@ class Traced:
             return all(tensors[place]._view is None for place in self._donated) and are_apart(arrays, places)
         if not self._may_overwrite:
             return False
-        gradients = [
-            array for array, owner in zip(arrays[len(tensors) :], self._owners, strict=True) if owner is not None
-        ]
-        return not gradients or self._effects.is_apart_from(gradients)
+        return self._effects.is_apart_from([arrays[len(tensors) + place] for place, _ in self._gradients])
 
 
 def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
