@@ -49,32 +49,36 @@ class Compiled:
         self.graph = graph = self.schedule.graph
         self.placement = place(self.schedule, updates, donated)
         self._interpreted: Interpreted | None = None
+        self._cautious: Compiled | None = None
         bases = list(map(output_base, graph.outputs))
-        written = self._find_written(bases)
-        self._layout = layout = Layout(self.schedule, self.placement, written)
+        over = {bases[output] for output in self.placement.overwritten}
+        by_loops = {node for kernel in self.schedule.kernels if kernel.loops for node in kernel.writes} - over
+        written: dict[Node, tuple[int, ...]] = {}  # outputs that get new arrays, and the shapes of these
+        for base, node in zip(bases, graph.outputs, strict=True):
+            if base in by_loops:
+                written.setdefault(base, node.shape)
+        self._new = [
+            (np.empty if node.spec.nbytes < pool.smallest else pool.array, shape, node.dtype.numpy)
+            for node, shape in written.items()
+        ]
+        self._layout = layout = Layout(self.schedule, self.placement, list(written))
         self._program = Program(self.schedule, layout, set(bases))
-        self._outputs = [_Output(layout, node, bases[:position]) for position, node in enumerate(graph.outputs)]
-        self._as_written = bases == written  # the results are what is written, in that order
         self._pack = struct.Struct(f"={1 + layout.arrays}q").pack
+        self._outputs = [_Output(layout, node, bases[:position]) for position, node in enumerate(graph.outputs)]
+        # Most results are arrays of the call as they are.
+        shapes = written | {bases[output]: graph.inputs[at].shape for output, at in self.placement.overwritten.items()}
+        self._places: list[int] | None = None
+        if all(
+            not output.copied and shapes.get(base, base.shape) == output.shape
+            for base, output in zip(bases, self._outputs, strict=True)
+        ):
+            self._places = [output.value.place for output in self._outputs]
+        self._as_written = bases == list(written)  # the results are just what is written, in that order
         # If there is nothing but small kernels, one native function does everything.
         self._kernels: Kernels | None = None
         if len(self._program.steps) == 1 and isinstance(self._program.steps[0][0], Kernels):
             self._kernels = self._program.steps[0][0]
             self._run = driver().run_quickly if self._kernels.is_quick else driver().run
-
-    def _find_written(self, bases: Sequence[Node]) -> list[Node]:
-        """The outputs that generated kernels write, first those into new arrays, then those into inputs."""
-        by_loops = {node for kernel in self.schedule.kernels if kernel.loops for node in kernel.writes}
-        shapes = {base: node.shape for base, node in zip(bases, self.graph.outputs, strict=True) if base in by_loops}
-        inputs = self.graph.inputs
-        over = {bases[output]: number for output, number in self.placement.overwritten.items()}
-        new = [node for node in shapes if node not in over]
-        self._new = [
-            (np.empty if node.spec.nbytes < pool.smallest else pool.array, shapes[node], node.dtype.numpy)
-            for node in new
-        ]
-        self._over = [(number, shapes[node], shapes[node] == inputs[number].shape) for node, number in over.items()]
-        return [*new, *over]
 
     @property
     def arena_bytes(self) -> int:
@@ -96,16 +100,16 @@ class Compiled:
         if current_observer() is not None:  # somebody wants to see every value: run node by node
             self._interpreted = self._interpreted or Interpreted(self.graph)
             return self._interpreted(arrays)
+        if self.placement.overwritten and not overwrite:
+            self._cautious = self._cautious or Compiled(self.graph)
+            return self._cautious(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
-        for number, shape, as_it_is in self._over:
-            array = arrays[number] if overwrite else pool.array(shape, arrays[number].dtype)
-            written.append(array if as_it_is else array.reshape(shape))
-        arena = self._layout.make_arena()
-        known = handles((*arrays, *written, arena))
+        everything = [*arrays, *written, self._layout.make_arena()]
+        known = handles(everything)
         call = self._pack(self._program.address, *known)
         memory: Memory = []
         if self._kernels is None:
-            memory = self._layout.memory((*arrays, *written), arena)
+            memory = self._layout.memory(everything)
             trouble = self._step_by_step(call, memory)
         else:
             trouble = self._run(call)
@@ -115,7 +119,9 @@ class Compiled:
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         if self._as_written:
             return written
-        memory = memory or self._layout.memory((*arrays, *written), arena)
+        memory = memory or self._layout.memory(everything)
+        if self._places is not None:
+            return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
 
     def _step_by_step(self, call: bytes, memory: Memory) -> int:
@@ -141,8 +147,7 @@ class _Output:
 
     def of(self, memory: Memory) -> Array:
         """The array."""
-        array = self.value.of(memory)
-        array = np.array(array, order="C") if self.copied else array
+        array: Array = np.array(self.value.of(memory), order="C") if self.copied else memory[self.value.place]
         return array if array.shape == self.shape else array.reshape(self.shape)
 
 

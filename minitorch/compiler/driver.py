@@ -3,12 +3,12 @@
 In Python a kernel costs about a microsecond to call, and an array a quarter of one to find; here both cost a few
 instructions, so a graph of many small kernels is one call. A program is a list of words, made once:
 
-    run      places | readers | arrays | kernels | a record for each kernel
+    program  places | arrays | kernels | the flags that each array must have | a record for each kernel
     record   function | extent | buffers | place and offset of each buffer
 
 The places are addresses of memory: the 0th is 0 (what does not move, such as a constant, is an offset from it), the
-next ones are those of the arrays of the call, of which the first `readers` are only read; what follows is the caller's.
-The last of the arrays is the arena; its address is rounded up.
+next ones are those of the arrays of the call; what follows is the caller's. The last of the arrays is the arena; its
+address is rounded up.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ from .memory import ALIGNMENT, Array, address
 # What a NumPy object says of itself to C, after the object's head: data, nd, dimensions, strides, base, descr, flags.
 HEAD = object.__basicsize__
 DATA, FLAGS = HEAD, HEAD + 6 * ctypes.sizeof(ctypes.c_void_p)
-CONTIGUOUS, WRITEABLE = 0x1, 0x400
+CONTIGUOUS, WRITEABLE = 0x1, 0x400  # bits of the flags
 
 NATIVE = """
 ; A call is the address of its program and, after it, its arrays. This finds the places of the arrays. The result is the
-; number of the first array that is not contiguous, or may not be written and should be; or 0. Numbers count from 1.
+; number of the first array that does not have the flags that it must have, or 0. Numbers count from 1.
 define i64 @look(ptr %call, ptr %places) {
   %program = load ptr, ptr %call
   %arrays = getelementptr i64, ptr %call, i64 1
-  %to_readers = getelementptr i64, ptr %program, i64 1
-  %readers = load i64, ptr %to_readers
-  %to_count = getelementptr i64, ptr %program, i64 2
+  %to_count = getelementptr i64, ptr %program, i64 1
   %count = load i64, ptr %to_count
   store i64 0, ptr %places
   br label %head
@@ -54,8 +52,10 @@ body:
   %to_place = getelementptr i64, ptr %places, i64 %next
   %to_flags = getelementptr i8, ptr %object, i64 @FLAGS@
   %flags = load i32, ptr %to_flags
-  %only_read = icmp ult i64 %i, %readers
-  %needed = select i1 %only_read, i32 @READ@, i32 @WRITE@
+  %needed_at = add i64 %i, @HEADER@
+  %to_needed = getelementptr i64, ptr %program, i64 %needed_at
+  %needed_word = load i64, ptr %to_needed
+  %needed = trunc i64 %needed_word to i32
   %has = and i32 %flags, %needed
   %good = icmp eq i32 %has, %needed
   %first = icmp eq i64 %wrong, 0
@@ -166,9 +166,12 @@ define i64 @run(ptr %call) {
   %fine = icmp eq i64 %wrong, 0
   br i1 %fine, label %go, label %stop
 go:
-  %to_count = getelementptr i64, ptr %program, i64 3
+  %to_arrays = getelementptr i64, ptr %program, i64 1
+  %arrays = load i64, ptr %to_arrays
+  %to_count = getelementptr i64, ptr %program, i64 2
   %count = load i64, ptr %to_count
-  %records = getelementptr i64, ptr %program, i64 4
+  %first = add i64 %arrays, @HEADER@
+  %records = getelementptr i64, ptr %program, i64 %first
   %result = call i64 @kernels(ptr %records, i64 %count, ptr %places)
   ret i64 %result
 stop:
@@ -176,7 +179,7 @@ stop:
   ret i64 %negative
 }
 """
-HEADER = 4  # words of a program before its records
+HEADER = 3  # words of a program before the flags
 
 _INT, _POINTER = ctypes.c_int64, ctypes.c_void_p
 PROTOTYPES: dict[str, Any] = {
@@ -194,8 +197,7 @@ def text(data: int, flags: int) -> str:
     numbers = {
         "DATA": data,
         "FLAGS": flags,
-        "READ": CONTIGUOUS,
-        "WRITE": CONTIGUOUS | WRITEABLE,
+        "HEADER": HEADER,
         "ALIGNMENT_LESS": ALIGNMENT - 1,
         "ALIGNMENT": ALIGNMENT,
     }

@@ -156,8 +156,8 @@ def same_place(nest: Nest) -> Iterator[tuple[int, int]]:
     """
     stores: dict[int, list[tuple[int, int, Store]]] = {}
     loads: dict[int, list[tuple[int, int, Load]]] = {}
-    for number, loop in enumerate(nest.loops):
-        for position, statement in enumerate(loop.statements):
+    for number, each in enumerate(nest.loops):
+        for position, statement in enumerate(each.statements):
             if isinstance(statement, Store):
                 stores.setdefault(statement.buffer, []).append((number, position, statement))
             for part in walk(statement.value):
@@ -166,12 +166,9 @@ def same_place(nest: Nest) -> Iterator[tuple[int, int]]:
     for new, places in stores.items():
         if len(places) > 1:
             continue
-        ((own_loop, own_statement, store),) = places
+        ((own, at, store),) = places
         for old, found in loads.items():
-            positions = [position for number, position, _ in found if number == own_loop]
-            if (
-                all(load.index == store.index and load.inside == ALWAYS for _, _, load in found)
-                and all(number <= own_loop for number, _, _ in found)
-                and (not positions or min(positions) <= own_statement)
-            ):
+            beside = [position for number, position, _ in found if number == own]
+            same = all(load.index == store.index and load.inside == ALWAYS for _, _, load in found)
+            if same and all(number <= own for number, _, _ in found) and (not beside or min(beside) <= at):
                 yield new, old

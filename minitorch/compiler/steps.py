@@ -16,11 +16,11 @@ import numpy as np
 from ..interpreters import run_silently
 from ..ir import Node
 from . import cache, threads
-from .driver import driver
+from .driver import CONTIGUOUS, WRITEABLE, driver
 from .kernel import Kernel
 from .memory import ALIGNMENT, Array, address, pool
 from .placement import Placement
-from .roots import base_of, is_stored_already
+from .roots import base_of, is_stored_already, output_base
 from .schedule import Schedule
 
 Memory = list[Any]
@@ -39,11 +39,12 @@ class Layout:
     """Where each value of a graph is in a call's memory: the place of an array, and an offset in bytes.
 
     Args:
-        written: the outputs that have arrays of their own.
+        written: the outputs that have arrays of their own; not those that are written over an input.
 
     Attributes:
         arrays: how many arrays there are when a call begins: inputs, outputs, the arena.
         count: of all places.
+        flags: what each of the arrays must be.
     """
 
     def __init__(self, schedule: Schedule, placement: Placement, written: Sequence[Node]) -> None:
@@ -52,6 +53,10 @@ class Layout:
         self.arena = self.arrays
         self._where = {node: (1 + place, 0) for place, node in enumerate((*schedule.graph.inputs, *written))}
         self._where |= {node: (self.arena, offset) for node, offset in placement.offsets.items()}
+        for output, place in placement.overwritten.items():
+            self._where[output_base(schedule.graph.outputs[output])] = (1 + place, 0)
+        overwritten = placement.overwritten.values()
+        self.flags = [CONTIGUOUS | WRITEABLE if place in overwritten else CONTIGUOUS for place in range(self.arrays)]
         self.count = 1 + self.arrays
         self.constants: dict[Node, Array] = {}
         for kernel in schedule.kernels:
@@ -70,10 +75,13 @@ class Layout:
         """Room for the intermediate values of one call."""
         return pool.array((self.arena_bytes + ALIGNMENT,), np.uint8) if self.arena_bytes else _NO_ARENA
 
-    def memory(self, arrays: Sequence[Array], arena: Array) -> Memory:
+    def memory(self, arrays: Sequence[Array]) -> Memory:
         """The memory of a call; its arena begins where native code takes it to begin."""
-        begin = -address(arena) % ALIGNMENT
-        return [None, *arrays, arena[begin:], *[None] * (self.count - 1 - self.arrays)]
+        memory: Memory = [None, *arrays, *[None] * (self.count - 1 - self.arrays)]
+        begin = -address(memory[self.arena]) % ALIGNMENT if self.arena_bytes else 0
+        if begin:
+            memory[self.arena] = memory[self.arena][begin:]
+        return memory
 
 
 class Value:
@@ -124,8 +132,8 @@ class Kernels:
 class Shared:
     """A kernel of machine code that is worth sharing among threads."""
 
-    def __init__(self, kernels: Sequence[tuple[Kernel, int]]) -> None:
-        ((self.kernel, self.record),) = kernels
+    def __init__(self, kernel: Kernel, record: int) -> None:
+        self.kernel, self.record = kernel, record
         self.extent, self.cost = self.kernel.units, _cost(self.kernel)
 
     def run(self, memory: Memory, places: Any) -> None:
@@ -183,8 +191,7 @@ class Program:
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
         }
-        head = (layout.count, len(schedule.graph.inputs), layout.arrays, len(loops))
-        words, starts = list(head), []
+        words, starts = [layout.count, layout.arrays, len(loops), *layout.flags], []
         for kernel in kernels:
             starts.append(len(words))
             if kernel.loops is not None:
@@ -196,12 +203,13 @@ class Program:
         self.steps: list[tuple[Step, list[int]]] = []
         for kind, group in groupby(range(len(kernels)), key=lambda number: _kind(kernels[number])):
             numbers = list(group)
-            runs = [numbers] if kind is Kernels else [[number] for number in numbers]
-            for run in runs:
-                own = [(kernels[number], self.address + 8 * starts[number]) for number in run]
-                step: Step = (
-                    Call(own[0][0], layout) if kind is Call else Kernels(own) if kind is Kernels else Shared(own)
-                )
+            for run in [numbers] if kind is Kernels else [[number] for number in numbers]:
+                records = [(kernels[number], self.address + 8 * starts[number]) for number in run]
+                step: Step
+                if kind is Call:
+                    step = Call(records[0][0], layout)
+                else:
+                    step = Kernels(records) if kind is Kernels else Shared(*records[0])
                 self.steps.append((step, [place for place, number in last.items() if number in run]))
 
 
