@@ -21,7 +21,7 @@ Compile = Callable[[Graph], Executable]
 # The module of each backend; it is loaded when it is first used, and with it whatever it needs (LLVM, for one).
 BACKENDS = {"interpret": "interpret", "llvm": "llvm"}
 
-DEFAULT = "interpret"
+DEFAULT = "llvm"
 
 
 def check(name: str) -> None:

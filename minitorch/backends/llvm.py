@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..compiler import cache, threads
+from ..compiler.kernel import Kernel
 from ..compiler.memory import address, pool
 from ..compiler.roots import is_stored_already, output_base
-from ..compiler.schedule import Kernel, Schedule, schedule
+from ..compiler.schedule import Schedule, schedule
 from ..graph import Graph
 from ..interpreters import current_observer, run_silently
 from ..ir import INPUT, Node
@@ -23,6 +24,7 @@ from .interpret import Interpreted
 
 Array = np.ndarray[Any, Any]
 
+WORDS = ctypes.c_int64 * 2  # behind a kernel's buffers: whether an index was out of range; how many units are done
 GRAIN = 1 << 17  # what a thread must have to do, in bytes moved and weighted operations
 
 
@@ -95,10 +97,9 @@ class _LoopStep:
         self.units = kernel.units
         self.cost = float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
         self.slots = [program._slot(node) for node in kernel.buffers]
-        written = set(kernel.writes)
-        self.made = [(program._slot(node), node.shape, node.dtype.numpy) for node in kernel.buffers if node in written]
+        self.made = [(program._slot(node), node.shape, node.dtype.numpy) for node in kernel.made]
         self.table = ctypes.c_void_p * (len(self.slots) + 1)
-        self.looks_up = kernel.loops is not None and kernel.loops.looks_up
+        self.has_words = kernel.loops is not None and (kernel.loops.looks_up or kernel.loops.has_tail)
         self.kernel = kernel
         self.dead: list[int] = []
 
@@ -107,12 +108,12 @@ class _LoopStep:
         for slot, shape, dtype in self.made:
             values[slot] = pool.array(shape, dtype)
         if self.units:
-            trouble = ctypes.c_int64(0) if self.looks_up else None
+            words = WORDS() if self.has_words else None
             table = self.table(
-                *[address(values[slot]) for slot in self.slots], None if trouble is None else ctypes.addressof(trouble)
+                *[address(values[slot]) for slot in self.slots], None if words is None else ctypes.addressof(words)
             )
             threads.run(self.function, ctypes.addressof(table), self.units, cost=self.cost, grain=GRAIN)
-            if trouble is not None and trouble.value:
+            if words is not None and words[0]:
                 self._out_of_range()
 
     def _out_of_range(self) -> None:

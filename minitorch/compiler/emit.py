@@ -30,6 +30,7 @@ from .instructions import (
 from .layout import nest_units
 from .loops import (
     Accumulate,
+    Apply,
     Buffer,
     Keep,
     Loop,
@@ -38,7 +39,10 @@ from .loops import (
     Statement,
     Store,
     neutral,
+    walk,
 )
+
+UNROLLED = 8  # operations in a round of a loop that sums up
 
 
 def emit(kernel: LoopKernel, vector_bytes: int) -> str:
@@ -58,25 +62,47 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
 
 
 def _emit_entry(module: Any, kernel: LoopKernel, functions: dict[Any, Any], vector_bytes: int) -> None:
-    """The function that is called: it shares the range ``begin, end`` among the nests."""
+    """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
+
+    Behind the last buffer is the address of two words: the first is set if an index is out of range, the second counts
+    the units that are done.
+    """
     entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), kernel.name)
     builder = ir.IRBuilder(entry.append_basic_block("entry"))
     table, begin, end = entry.args
     last = builder.gep(table, [integer(len(kernel.buffers))], source_etype=POINTER)
-    trouble = builder.load(last, typ=POINTER)
+    words = builder.load(last, typ=POINTER)
     first = 0
-    for nest, buffers, start in kernel.parts:
+    in_tail = False
+    for (nest, buffers, start), phase in zip(kernel.parts, kernel.phases, strict=True):
         count = nest_units(nest, vector_bytes)
+        if phase and not in_tail:
+            in_tail = True
+            _only_the_last(builder, words, builder.sub(end, begin), first)
         if not count:
             continue
-        low = builder.sub(begin, integer(first))
-        high = builder.sub(end, integer(first))
-        low = builder.select(builder.icmp_signed(">", low, integer(0)), low, integer(0))
-        high = builder.select(builder.icmp_signed("<", high, integer(count)), high, integer(count))
+        low, high = integer(0), integer(count)
+        if not phase:
+            low = builder.sub(begin, integer(first))
+            low = builder.select(builder.icmp_signed(">", low, integer(0)), low, integer(0))
+            high = builder.sub(end, integer(first))
+            high = builder.select(builder.icmp_signed("<", high, integer(count)), high, integer(count))
         own = builder.gep(table, [integer(start)], source_etype=POINTER)
-        builder.call(functions[nest, buffers], [own, trouble, low, high])
+        builder.call(functions[nest, buffers], [own, words, low, high])
         first += count
     builder.ret_void()
+
+
+def _only_the_last(builder: Any, words: Any, done: Any, units: int) -> None:
+    """Leave the function unless all units are done; whoever goes on sees what the others have written."""
+    counter = builder.gep(words, [integer(1)], source_etype=I64)
+    before = builder.atomic_rmw("add", counter, done, "acq_rel")
+    is_last = builder.icmp_unsigned("==", builder.add(before, done), integer(units))
+    tail, end = builder.append_basic_block("tail"), builder.append_basic_block("end")
+    builder.cbranch(is_last, tail, end)
+    builder.position_at_end(end)
+    builder.ret_void()
+    builder.position_at_end(tail)
 
 
 class _Emitter(Values):
@@ -188,13 +214,18 @@ class _Emitter(Values):
                 self._hoist(statement.value, loop)
         outer = list(loop.columns)
         last = outer.pop()
+        copies = 1 if self.across_rows or not slots else self._copies(loop)
 
         def innermost(totals: list[Any]) -> list[Any]:
             if self.across_rows:
                 return self._loop(integer(0), integer(last.extent), 1, totals, column(last))
             full = last.extent // self.lanes * self.lanes
             self.lane = last
-            totals = self._loop(integer(0), integer(full), self.lanes, totals, column(last)) if full else totals
+            unrolled = full // (self.lanes * copies) * self.lanes * copies if copies > 1 else 0
+            if unrolled:
+                totals = self._unrolled(slots, unrolled, copies, totals, column(last))
+            if full > unrolled:
+                totals = self._loop(integer(unrolled), integer(full), self.lanes, totals, column(last))
             if full != last.extent:
                 self.mask = self._first_lanes(last.extent - full)
                 self.known.append({})
@@ -229,6 +260,40 @@ class _Emitter(Values):
             for statement, total in zip(slots, totals[number * len(slots) :], strict=False):
                 total = total if self.across_rows else self._across(statement, total)
                 self.totals[statement.slot, number] = rounded(self.builder, total, statement.value.dtype)
+
+    def _copies(self, loop: Loop) -> int:
+        """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
+        operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
+        return max(1, UNROLLED // (operations + 1))
+
+    def _unrolled(
+        self,
+        slots: Sequence[Accumulate],
+        stop: int,
+        copies: int,
+        totals: list[Any],
+        body: Callable[[Any, list[Any]], list[Any]],
+    ) -> list[Any]:
+        """The columns up to `stop`, several vectors a round, each with accumulators of its own."""
+        count = len(totals)
+
+        def round_(position: Any, carried: list[Any]) -> list[Any]:
+            results: list[Any] = []
+            for copy in range(copies):
+                self.known.append({})
+                place = self.builder.add(position, integer(copy * self.lanes)) if copy else position
+                results += body(place, carried[copy * count : (copy + 1) * count])
+                self.known.pop()
+            return results
+
+        start = [*totals, *(self._start(slot) for _ in range(copies - 1) for slot in slots)]
+        found = self._loop(integer(0), integer(stop), self.lanes * copies, start, round_)
+        for copy in range(1, copies):
+            found[:count] = [
+                combine(self.builder, slot.reduction, slot.value.dtype, *pair)
+                for slot, *pair in zip(slots, found, found[copy * count :], strict=False)
+            ]
+        return found[:count]
 
     def _start(self, statement: Accumulate) -> Any:
         kind = ir.VectorType(computed_type(statement.value.dtype), self.lanes)

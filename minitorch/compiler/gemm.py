@@ -31,7 +31,7 @@ from functools import cache
 
 from .index import Variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Statement, Store, Total, walk
+from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Store, walk
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width

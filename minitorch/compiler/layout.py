@@ -63,7 +63,9 @@ def _widest(nest: Nest) -> int:
 
 def units(kernel: LoopKernel, vector_bytes: int) -> int:
     """How many parts the rows of a kernel fall into: the range that `begin` and `end` are taken from."""
-    return sum(nest_units(nest, vector_bytes) for nest in kernel.nests)
+    return sum(
+        nest_units(nest, vector_bytes) for nest, phase in zip(kernel.nests, kernel.phases, strict=True) if not phase
+    )
 
 
 def nest_units(nest: Nest, vector_bytes: int) -> int:

@@ -22,18 +22,20 @@ from ..autograd.tape import hooks_of
 from ..dtypes import DType
 from ..errors import ArgumentError, compose
 from ..functional.operands import from_array
-from ..graph import Cost, Graph
+from ..graph import Graph
 from ..interpreters import current_staging, is_grad_enabled, leaked
 from ..ir import Node, warn_user
 from ..nn import Module
-from ..passes import Pass, Run
+from ..passes import Pass
 from ..tensor import Tensor
 from ..tree import Structure, flatten
 from . import surroundings
 from .explain import Explanation, SignatureReport, counted, difference
+from .stages import Stages
 from .trace import Traced, trace
 
 if TYPE_CHECKING:
+    from ..compiler.cost import FusedCost
     from ..compiler.schedule import Schedule
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), DType, np.dtype, range)
@@ -282,13 +284,24 @@ class Jitted:
         """The graph as it was traced for these arguments; nothing is run, tracing apart."""
         return self._for(args, kwargs).program.graph
 
-    def stages(self, *args: Any, **kwargs: Any) -> Run:
-        """The graph before and after each pass, with statistics."""
-        return self._for(args, kwargs).program.pipeline
+    def stages(self, *args: Any, **kwargs: Any) -> Stages:
+        """The traced graph, the graph after each pass with statistics, then kernels, loops, LLVM and assembly."""
+        run = self._for(args, kwargs).program.pipeline
+        return Stages(run.initial, run.stages)
 
-    def cost(self, *args: Any, **kwargs: Any) -> Cost:
-        """Nodes, bytes and FLOPs of the optimised graph, run node by node."""
-        return self._for(args, kwargs).program.pipeline.graph.cost()
+    def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
+        """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its graph run node by node.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.softmax(1))
+            >>> cost = f.cost(mt.ones(256, 1000))
+            >>> cost.kernels, cost.bytes, cost.unfused.nodes, cost.unfused.bytes
+            (1, 2048000, 9, 8196096)
+        """
+        from ..compiler.cost import fused_cost
+
+        return fused_cost(self.ledger(*args, **kwargs))
 
     def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
         """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
