@@ -16,6 +16,8 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_ahead import Ahead
+from .emit_gemm import Product
+from .gemm import recognise
 from .index import Variable
 from .instructions import (
     I64,
@@ -54,7 +56,8 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
             function = ir.Function(module, kind, f"nest{len(functions)}")
             function.linkage = "internal"
             functions[nest, buffers] = function
-            _Emitter(buffers, nest, function, vector_bytes).emit()
+            emitter = Product if recognise(nest) else _Emitter
+            emitter(buffers, nest, function, vector_bytes).emit()
     _emit_entry(module, kernel, functions, vector_bytes)
     return str(module)
 

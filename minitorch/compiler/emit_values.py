@@ -6,7 +6,7 @@ anything else a gather. Equal expressions are computed once: `known` remembers t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -91,6 +91,40 @@ class Values:
     def _pointer(self, number: int) -> Any:
         slot = self.builder.gep(self.function.args[0], [integer(number)], source_etype=POINTER)
         return self.builder.load(slot, typ=POINTER)
+
+    # Loops ----------------------------------------------------------------------------------------------
+
+    def _loop(
+        self, start: Any, stop: Any, step: int, carried: Sequence[Any], body: Callable[[Any, list[Any]], list[Any]]
+    ) -> list[Any]:
+        """``for i in range(start, stop, step)``, with values that each round hands to the next."""
+        before = self.builder.block
+        head = self.function.append_basic_block("head")
+        inside = self.function.append_basic_block("body")
+        after = self.function.append_basic_block("after")
+        self.builder.branch(head)
+        self.builder.position_at_end(head)
+        counter = self.builder.phi(I64)
+        counter.add_incoming(start, before)
+        values = []
+        for value in carried:
+            phi = self.builder.phi(value.type)
+            phi.add_incoming(value, before)
+            values.append(phi)
+        self.builder.cbranch(self.builder.icmp_signed("<", counter, stop), inside, after)
+        self.builder.position_at_end(inside)
+        self.known.append({})
+        results = body(counter, list(values))
+        self.known.pop()
+        counter.add_incoming(self.builder.add(counter, integer(step)), self.builder.block)
+        for phi, result in zip(values, results, strict=True):
+            phi.add_incoming(result, self.builder.block)
+        self.builder.branch(head)
+        self.builder.position_at_end(after)
+        return values
+
+    def _smaller(self, a: Any, b: Any) -> Any:
+        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
     # Values ---------------------------------------------------------------------------------------------
 

@@ -32,7 +32,8 @@ class Member:
 
     Attributes:
         node: the root.
-        space: the shape that is looped over: the operand's for a reduction, else the node's own.
+        space: the shape that is looped over: the operand's for a reduction, the node's own and what is summed over for
+            a contraction, else the node's own.
         rows: which dimensions of the space are the rows, in the group's order; all of them while that is open.
     """
 
@@ -43,7 +44,12 @@ class Member:
     @property
     def is_reduction(self) -> bool:
         """Whether the columns are reduced away."""
-        return self.node.primitive.kind == "reduction"
+        return self.node.primitive.kind in ("reduction", "contraction")
+
+    @property
+    def is_contraction(self) -> bool:
+        """Whether the columns are the shared dimension of two operands."""
+        return self.node.primitive.kind == "contraction"
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -53,7 +59,7 @@ class Member:
     @property
     def row_axes(self) -> tuple[int, ...]:
         """The rows as axes of the node's own shape."""
-        if not self.is_reduction:
+        if not self.is_reduction or self.is_contraction:
             return self.rows
         kept = [dim for dim in range(len(self.space)) if dim not in self.node.params["dims"]]
         return tuple(kept.index(dim) for dim in self.rows)
@@ -72,13 +78,19 @@ class Group:
         """The roots."""
         return {member.node for member in self.members}
 
+    @property
+    def is_contraction(self) -> bool:
+        """Whether it begins with a contraction; what joins is its epilogue."""
+        return self.members[0].is_contraction
+
 
 def member_of(node: Node) -> Member:
     """A root by itself."""
     if node.primitive.kind == "reduction":
         space = node.inputs[0].shape
         return Member(node, space, tuple(dim for dim in range(len(space)) if dim not in node.params["dims"]))
-    return Member(node, node.shape, tuple(range(len(node.shape))))
+    space = (*node.shape, node.inputs[0].shape[-1]) if node.primitive.kind == "contraction" else node.shape
+    return Member(node, space, tuple(range(len(node.shape))))
 
 
 def variables(space: Iterable[int], letter: str = "d") -> At:
@@ -103,7 +115,7 @@ def reads_of(member: Member, roots: Iterable[Node]) -> list[tuple[Node, At]]:
     lowering = Lowering(read)
     at = variables(member.space)
     if member.is_reduction:
-        lowering.element(member.node.inputs[0], at)
+        lowering.term(member.node, at)
     else:
         lowering.computed(member.node, at)
     return list(dict.fromkeys(found))
@@ -172,9 +184,16 @@ def _closes_a_circle(group: Group, reads: list[tuple[Node, At]], home: dict[Node
 def _join(group: Group, member: Member, reads: list[tuple[Node, At]]) -> bool:
     """Make a root a member of a group if their rows agree."""
     inside = [(root, at) for root, at in reads if root in group.nodes]
+    if member.is_contraction or (group.is_contraction and (member.is_reduction or _is_wider(member, group))):
+        return False
     if group.rows is None:
         return _join_pointwise(group, member, inside)
     return _join_rows(group, member, inside)
+
+
+def _is_wider(member: Member, group: Group) -> bool:
+    """Whether a root has more than one element for each row."""
+    return math.prod(member.space) != math.prod(group.rows or ())
 
 
 def _plain(index: Index, length: int) -> Any:
@@ -278,7 +297,7 @@ def _merge_siblings(groups: list[Group], home: dict[Node, Group | Node]) -> None
 def _alike(a: Group, b: Group) -> bool:
     """Whether all members of two groups are reductions of one space over the same dimensions."""
     shapes = {(member.space, member.rows, member.is_reduction) for group in (a, b) for member in group.members}
-    return len(shapes) == 1 and a.members[0].is_reduction
+    return len(shapes) == 1 and a.members[0].is_reduction and not a.is_contraction
 
 
 def _ordered(roots: dict[Node, str], home: dict[Node, Group | Node]) -> list[Group | Node]:

@@ -42,6 +42,11 @@ def computed_type(dtype: DType) -> Any:
     return FLOAT if dtype in _WIDE else stored_type(dtype)
 
 
+def computed_in(dtype: DType) -> DType:
+    """The type whose numbers a register holds: 16-bit floats are computed in float32."""
+    return dtypes.float32 if dtype in _WIDE else dtype
+
+
 def like(value: Any, element: Any) -> Any:
     """The type with `element` in the lanes of a value."""
     return ir.VectorType(element, value.type.count) if isinstance(value.type, ir.VectorType) else element

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..graph import cost
 from ..ir import Node
 from . import count, machine
 from .emit import emit
@@ -26,7 +27,6 @@ class Kernel:
         reads, writes: the nodes whose values it reads from memory, and those that it writes.
         loops: its loops; None for a call.
         buffers: the node behind each buffer of the loops.
-        work: of a call, its arithmetic operations.
     """
 
     name: str
@@ -36,7 +36,6 @@ class Kernel:
     writes: tuple[Node, ...]
     loops: LoopKernel | None = None
     buffers: tuple[Node, ...] = ()
-    work: int = 0
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -75,12 +74,12 @@ class Kernel:
     @cached_property
     def flops(self) -> int:
         """Arithmetic operations on elements; exp, log and the like apart."""
-        return self.work if self.loops is None else count.operations(self.loops)[0]
+        return sum(map(cost.flops, self.nodes)) if self.loops is None else count.operations(self.loops)[0]
 
     @cached_property
     def transcendentals(self) -> int:
         """Elements of exp, log, sqrt and the like."""
-        return 0 if self.loops is None else count.operations(self.loops)[1]
+        return sum(map(cost.transcendentals, self.nodes)) if self.loops is None else count.operations(self.loops)[1]
 
     @cached_property
     def source(self) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..dtypes import DType
+from .gemm import recognise, tiling
 from .index import Index, Looked, Variable
 from .loops import ALWAYS, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
 from .vector_memory import MOST_STEP
@@ -198,6 +199,9 @@ def nest_units(nest: Nest, vector_bytes: int) -> int:
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
+    product = recognise(nest)
+    if product is not None:
+        return tiling(product, vector_bytes).units
     layout = Layout(nest, vector_bytes)
     if layout.across_rows and nest.rows:
         along = layout.along.extent if layout.along is not None else 1

@@ -17,6 +17,7 @@ from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
 from .index import NOWHERE, Index, linear, looked, unravelled
+from .instructions import computed_in
 from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
@@ -31,6 +32,11 @@ POINTWISE = ("unary", "binary", "ternary")
 def number(value: Any, node: Node) -> Number:
     """A constant of a node's type."""
     return Number(node.dtype, value, f"{node.dtype.short} {value!r}")
+
+
+def converted(value: Expression, dtype: DType) -> Expression:
+    """A value as another type."""
+    return value if value.dtype is dtype else Apply(dtype, "cast", (value,))
 
 
 class Lowering:
@@ -52,6 +58,15 @@ class Lowering:
             reader = self.read(node)
             known = self._known[key] = reader(at, inside) if reader else self.computed(node, at, inside)
         return known
+
+    def term(self, node: Node, at: At) -> Expression:
+        """What a reduction or a contraction combines, at an index of the whole space that it runs over."""
+        if node.primitive.kind == "reduction":
+            return self.element(node.inputs[0], at)
+        *batch, row, column, k = at
+        a, b = self.element(node.inputs[0], (*batch, row, k)), self.element(node.inputs[1], (*batch, k, column))
+        dtype = computed_in(node.dtype)
+        return Apply(dtype, "mul", (converted(a, dtype), converted(b, dtype)))
 
     def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         """The element computed from the node's inputs, stored or not."""

@@ -15,6 +15,7 @@ from ..dtypes import DType
 from ..ir import Node
 from .fuse import Group, Member, reads_of
 from .index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
+from .instructions import computed_in
 from .layout import Layout
 from .loops import (
     ALWAYS,
@@ -33,7 +34,7 @@ from .loops import (
     Total,
     walk,
 )
-from .lower import At, Lowering, Reader
+from .lower import At, Lowering, Reader, converted
 from .machine import host
 from .roots import HEAVY, is_stored_already
 from .split import split
@@ -91,11 +92,12 @@ class _Builder:
             place = self.places[member.node]
             statements = loops.setdefault(place.key, [])
             if member.is_reduction:
-                value = self._lowering(place).element(member.node.inputs[0], place.at)
-                statements.append(Accumulate(place.slot, member.node.primitive.name, value))
+                value = self._lowering(place).term(member.node, place.at)
+                reduction = "reduce_sum" if member.is_contraction else member.node.primitive.name
+                statements.append(Accumulate(place.slot, reduction, value))
                 if member.node in self.stored:
                     after = loops.setdefault((place.level + 1, False, ()), [])
-                    after.append(self._store(member.node, self._row_of(member), Total(member.node.dtype, place.slot)))
+                    after.append(self._store(member.node, self._row_of(member), self._total(place)))
                 continue
             value = self._lowering(place).element(member.node, place.at)
             if member.node in self.stored:
@@ -154,6 +156,12 @@ class _Builder:
             place.slot = len(self.scratch)
             self.scratch.append((length, place.member.node.dtype))
 
+    def _total(self, place: _Place) -> Expression:
+        """The result of a member that is a reduction: contractions sum 16-bit floats in float32, and round once."""
+        node = place.member.node
+        dtype = computed_in(node.dtype) if place.member.is_contraction else node.dtype
+        return converted(Total(dtype, place.slot), node.dtype)
+
     def _row_of(self, member: Member) -> At:
         axes = dict(zip(member.row_axes, self.row_indices, strict=True))
         return tuple(axes.get(axis, Index()) for axis in range(len(member.node.shape)))
@@ -185,7 +193,7 @@ class _Builder:
         if place.member.is_reduction:
 
             def total(at: At, inside: Inside = ALWAYS) -> Expression:
-                return Total(node.dtype, slot)
+                return self._total(place)
 
             return total
         if slot < 0 or place.key == reading.key:

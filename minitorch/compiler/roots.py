@@ -7,6 +7,8 @@ that the ledger can print.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ..graph import Graph
 from ..ir import INPUT, Node
 from ..primitives import Literal
@@ -18,9 +20,12 @@ HEAVY = frozenset(
     "exp expm1 log log1p sin cos tanh erf pow atan2 sqrt div remainder floor_divide random_bits".split()  # noqa: SIM905
 )
 MOST_OPERATIONS = 200  # one after another in one expression
+MOST_PACKED = 512  # rows or columns that a contraction reads an operand for, without packing it more than about once
 
 OUTPUT = "it is an output"
 REDUCTION = "it is the result of a reduction"
+CONTRACTION = "it is the result of a contraction"
+EPILOGUE = "it is computed where a contraction ends"
 CALL = "it is made by a library call"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
@@ -39,7 +44,7 @@ def is_call(node: Node) -> bool:
         return not has_instructions(node)
     if node.primitive.name == "gather" and _repeats_itself(node.inputs[0]):
         return True
-    return not can_lower(node) and node.primitive.kind != "reduction"
+    return not can_lower(node) and node.primitive.kind not in ("reduction", "contraction")
 
 
 def _repeats_itself(node: Node) -> bool:
@@ -84,6 +89,11 @@ def find_roots(graph: Graph) -> dict[Node, str]:
                     wanted.setdefault(base, OPERAND)
         elif node.primitive.kind == "reduction":
             wanted.setdefault(node, REDUCTION)
+        elif node.primitive.kind == "contraction":
+            wanted.setdefault(node, CONTRACTION)
+            for operand in map(_pointwise_base, node.inputs):
+                if operand is not None and _ends_a_contraction(operand):
+                    wanted.setdefault(operand, EPILOGUE)
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
@@ -92,6 +102,11 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         own = int(node.primitive.kind in POINTWISE)
         depth[node] = 1 + max((depth[operand] for operand in inside), default=0)
         again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
+        for operand, times in _packed(node):
+            known = heavy.get(operand)
+            if known is not None and times > MOST_PACKED:
+                roots[known] = REPEATED
+                heavy[operand] = None
         heavy[node] = node if node.primitive.name in HEAVY else again
         if again is not None and _repeats(node) and again not in roots:
             roots[again] = REPEATED
@@ -105,6 +120,33 @@ def find_roots(graph: Graph) -> dict[Node, str]:
             roots[node] = reason
             heavy[node], depth[node] = None, 0
     return {node: roots[node] for node in graph.nodes if node in roots}
+
+
+def _packed(node: Node) -> Iterator[tuple[Node, int]]:
+    """The operands of a contraction, and for how many rows or columns of the result each element is used."""
+    if node.primitive.kind == "contraction":
+        a, b = node.inputs
+        yield a, b.shape[-1]
+        yield b, a.shape[-2]
+
+
+def _pointwise_base(node: Node) -> Node | None:
+    """The pointwise node that a chain of views shows, if it shows one."""
+    base = base_of(node)
+    return base if base.primitive.kind in POINTWISE else None
+
+
+def _ends_a_contraction(node: Node) -> bool:
+    """Whether a pointwise node is computed, element by element, from the result of a contraction."""
+    pending, seen = [node], {node}
+    while pending:
+        for operand in pending.pop().inputs:
+            if operand.primitive.kind == "contraction" and operand.spec.size == node.spec.size:
+                return True
+            if operand.primitive.kind in POINTWISE and operand not in seen:
+                seen.add(operand)
+                pending.append(operand)
+    return False
 
 
 def _repeats(node: Node) -> bool:

@@ -1,8 +1,8 @@
 """The schedule of a graph: its kernels in order, and the ledger, which says of every edge whether it was fused and why
 not.
 
-A kernel is either generated loops (kinds K1 pointwise, K2 reduction, K3 row-resident) or a call into NumPy (K4, and
-whatever has no loops yet). Bytes are those that a kernel must move at least: every buffer once.
+A kernel is either generated loops (kinds K1 pointwise, K2 reduction, K3 row-resident, K4 contraction) or a call into
+NumPy (whatever has no loops yet). Bytes are those that a kernel must move at least: every buffer once.
 """
 
 from __future__ import annotations
@@ -103,6 +103,7 @@ def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[
     written = {number for number, buffer in enumerate(loops.buffers) if buffer.written}
     reductions = sum(member.is_reduction for member in group.members)
     kind = "K1" if not reductions else "K2" if reductions == len(group.members) else "K3"
+    kind = "K4" if group.is_contraction else kind
     names = "_".join(dict.fromkeys(member.node.primitive.name for member in group.members))
     return Kernel(
         f"k{number}_{names}"[:34],
@@ -130,10 +131,8 @@ def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:
 
 
 def _call_kernel(number: int, node: Node) -> Kernel:
-    kind = "K4" if node.primitive.kind == "contraction" else "call"
     reads = tuple(dict.fromkeys(base_of(operand) for operand in node.inputs))
-    flops = 2 * node.spec.size * node.inputs[0].shape[-1] if kind == "K4" else 0
-    return Kernel(f"k{number}_{node.primitive.name}", kind, ((node,),), reads, (node,), work=flops)
+    return Kernel(f"k{number}_{node.primitive.name}", "call", ((node,),), reads, (node,))
 
 
 def _ledger(
