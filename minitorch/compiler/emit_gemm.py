@@ -23,7 +23,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .emit_values import Values, integer
+from .emit_values import Values
 from .gemm import recognise, tiling
 from .index import Variable
 from .instructions import (
@@ -37,6 +37,7 @@ from .instructions import (
     stored_type,
 )
 from .loops import Buffer, Expression, Nest, Number, Total, walk
+from .vector_memory import byte_size, integer
 
 
 class Product(Values):
@@ -180,7 +181,9 @@ class Product(Values):
         def pack(lane: Any) -> None:
             def stage(number: Any) -> None:
                 self._place(product.lane, self.first_lane, self.builder.add(lane, number), self.width)
-                self._pack_run(product.k, self.first_k, self.steps, product.right, self.staged, self._times(number, row))
+                self._pack_run(
+                    product.k, self.first_k, self.steps, product.right, self.staged, self._times(number, row)
+                )
 
             self._each(integer(0), integer(self.lanes), 1, stage)
             tile = self.builder.udiv(lane, integer(width))
@@ -243,8 +246,12 @@ class Product(Values):
 
     def _tile(self, row: Any, lane: Any) -> None:
         """One tile for one block of k, and the epilogue if it is the last."""
-        builder, cut = self.builder, self.tiling
-        memory = self.tiles
+        builder, cut, product = self.builder, self.tiling, self.product
+        memory, self.shift = self.tiles, integer(0)
+        if product.height % cut.rows and not cut.packs_left:
+            # The last tile ends with the last row; those that it has in common with the one before are not used.
+            beyond = builder.sub(builder.add(self.first_row, row), integer(product.height - cut.rows))
+            self.shift = builder.select(builder.icmp_signed(">", beyond, integer(0)), beyond, integer(0))
         if self.in_blocks:
             memory = self._at(memory, builder.add(self._times(lane, cut.block_rows), self._times(row, cut.width)))
         places = [integer(row * cut.width + v * self.lanes) for row in range(cut.rows) for v in range(cut.vectors)]
@@ -285,12 +292,14 @@ class Product(Values):
                     place = self._at(left, self.builder.add(start, integer(number * row_step)))
                     yield self._loaded(self.builder.load(place, typ=self.element))
                     continue
-                self._place(product.row, self.first_row, self.builder.add(row, integer(number)))
+                start = self.builder.sub(row, self.shift)
+                self._place(product.row, self.first_row, self.builder.add(start, integer(number)))
                 yield self._fresh(product.left)
 
         def body(k: Any, sums: list[Any]) -> list[Any]:
             self._place(product.k, self.first_k, k)
-            across, result = list(vectors(k)), []
+            across = list(vectors(k))
+            result: list[Any] = []
             for number in numbers(k):
                 number = self._vector(number)
                 for vector in across:
@@ -323,7 +332,8 @@ class Product(Values):
 
             def vector(number: Any) -> None:
                 self._place(self.product.row, self.first_row, builder.add(row, number))
-                at = builder.add(self._times(number, self.tiling.width), builder.sub(place, start))
+                at = self._times(builder.add(number, self.shift), self.tiling.width)
+                at = builder.add(at, builder.sub(place, start))
                 self.totals = {(self.product.total.slot, 0): self._loaded(self._get(memory, at))}
                 for store in self.product.epilogue:
                     stored = before_store(builder, self._value(store.value), self.buffers[store.buffer].dtype)
@@ -356,10 +366,10 @@ class Product(Values):
         return self.builder.gep(memory, [place], source_etype=self.element)
 
     def _get(self, memory: Any, place: Any) -> Any:
-        return self.builder.load(self._at(memory, place), typ=self.vector, align=self._bytes(self.element))
+        return self.builder.load(self._at(memory, place), typ=self.vector, align=byte_size(self.element))
 
     def _put(self, memory: Any, place: Any, vector: Any) -> None:
-        self.builder.store(vector, self._at(memory, place), align=self._bytes(self.element))
+        self.builder.store(vector, self._at(memory, place), align=byte_size(self.element))
 
     def _loaded(self, value: Any) -> Any:
         return after_load(self.builder, value, self.dtype)

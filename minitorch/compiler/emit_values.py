@@ -310,7 +310,8 @@ class Values:
                 place = self.builder.select(condition, place, integer(0))
             return self.builder.load(self.builder.gep(pointer, [place], source_etype=kind), typ=kind)
         vector = ir.VectorType(kind, self.lanes)
-        if condition is None and step is not None and (step < 0 or step > 1) and abs(step) <= MOST_STEP:
+        known = self.mask is None or isinstance(self.mask, ir.Constant)
+        if known and condition is None and step is not None and (step < 0 or step > 1) and abs(step) <= MOST_STEP:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
             return load_strided(self.builder, place, vector, step, self._lanes_in_use())
         mask = self.mask

@@ -91,9 +91,9 @@ def find_roots(graph: Graph) -> dict[Node, str]:
             wanted.setdefault(node, REDUCTION)
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
-            for operand in map(_pointwise_base, node.inputs):
-                if operand is not None and _ends_a_contraction(operand):
-                    wanted.setdefault(operand, EPILOGUE)
+            for base in map(base_of, node.inputs):
+                if base.primitive.kind in POINTWISE and _ends_a_contraction(base):
+                    wanted.setdefault(base, EPILOGUE)
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
@@ -128,12 +128,6 @@ def _packed(node: Node) -> Iterator[tuple[Node, int]]:
         a, b = node.inputs
         yield a, b.shape[-1]
         yield b, a.shape[-2]
-
-
-def _pointwise_base(node: Node) -> Node | None:
-    """The pointwise node that a chain of views shows, if it shows one."""
-    base = base_of(node)
-    return base if base.primitive.kind in POINTWISE else None
 
 
 def _ends_a_contraction(node: Node) -> bool:

@@ -17,7 +17,7 @@ from .fuse import Group, fuse
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
 from .nests import build_kernel
-from .roots import base_of, find_roots, is_call, is_stored_already, output_base
+from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
 
 FUSED = "fused"
 OTHER_ROWS = "the kernels run over different rows"
@@ -161,6 +161,6 @@ def _ledger(
                 reason = "a library call reads it from memory"
             else:
                 reason = roots.get(operand, OTHER_ROWS)
-                reason = OTHER_ROWS if reason in ("it is the result of a reduction", "it is an output") else reason
+                reason = OTHER_ROWS if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
             edges.append(Edge(operand, node, reason == FUSED, reason, 2 * operand.spec.nbytes))
     return tuple(edges)
