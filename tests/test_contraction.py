@@ -230,7 +230,8 @@ def test_random_surroundings(data: st.DataObject) -> None:
 
 
 def test_what_needs_whole_rows_is_another_kernel() -> None:
-    check(lambda x, w: (x @ w).softmax(1), X, W, kernels=2)
+    check(lambda x, w: (x @ w).softmax(1), normal(370, 50), W, kernels=2)
+    check(lambda x, w: (x @ w).softmax(1), X, W, kernels=1)  # one kernel of two phases, since it is small
     check(lambda x, w: (x @ w + 1).sum(0), X, W)
 
 

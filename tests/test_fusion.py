@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minitorch as mt
@@ -21,6 +22,9 @@ X = mt.rand(ROWS, COLUMNS)
 G = mt.rand(ROWS, COLUMNS)
 W = mt.rand(COLUMNS)
 B = mt.rand(COLUMNS)
+
+
+LABELS = mt.tensor([3, 39, 0, 7, -100, 1, 2, 38, 20, 3, 3, 11])
 
 
 def gradient_of(function: Callable[..., Any], *primals: mt.Tensor) -> Any:
@@ -49,6 +53,15 @@ FORWARD: dict[str, tuple[Callable[..., Any], tuple[mt.Tensor, ...], int]] = {
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (COLUMNS,), w, b), (X, W, B), 1),
     "rms_norm": (lambda x, w: F.rms_norm(x, (COLUMNS,), w), (X, W), 1),
     "variance": (lambda x: x.var(1), (X,), 1),
+    "dropout": (lambda x: F.dropout(x * 2, 0.5), (X,), 1),
+    "statistics of batch_norm": (lambda x: x.var(0, keepdim=True, correction=0) + x.mean(0), (X,), 1),
+    "batch_norm": (lambda x: F.batch_norm(x, None, None, W, B, training=True), (X,), 1),
+    "cross-entropy": (lambda x: F.cross_entropy(x, LABELS), (X,), 1),
+    "cross-entropy with its gradient": (
+        lambda x: mt.value_and_grad(lambda x: F.cross_entropy(x, LABELS))(x),
+        (X,),
+        2,
+    ),
     "softmax gradient": (lambda x: gradient_of(lambda x: x.softmax(1), x), (X,), 2),
     "log_softmax gradient": (lambda x: gradient_of(lambda x: x.log_softmax(1), x), (X,), 2),
     "layer_norm gradient": (
@@ -108,5 +121,120 @@ def test_the_ledger_names_a_reason_for_every_edge_that_is_not_fused() -> None:
 
 
 def test_an_expensive_value_that_is_repeated_is_stored() -> None:
-    found = scheduled(lambda x: x.exp().unsqueeze(1) * G, mt.rand(ROWS, COLUMNS))
+    found = scheduled(lambda x: x.exp().unsqueeze(1) * mt.rand(400, COLUMNS), mt.rand(400, COLUMNS))
     assert any("repeatedly" in edge.reason for edge in found.edges if not edge.fused)
+
+
+def test_a_random_draw_is_one_kernel_and_happens_once() -> None:
+    """The bits are computed where they are used; used twice, they are the same ones."""
+
+    def twice(x: mt.Tensor) -> tuple[mt.Tensor, mt.Tensor]:
+        kept = mt.rand(ROWS, COLUMNS)
+        return x + kept, (x * kept).sum(1)
+
+    (kernel,) = (kernel for kernel in scheduled(twice, X).kernels if kernel.kind != "K5")
+    assert "random_bits" in {node.primitive.name for node in kernel.nodes}
+    mt.manual_seed(4)
+    expected = twice(X)
+    mt.manual_seed(4)
+    found = mt.jit(twice, backend="llvm")(X)
+    assert mt.equal(found[0], expected[0])
+    assert mt.allclose(found[1], expected[1])
+
+
+def test_a_long_sum_is_cut_into_parts() -> None:
+    """One kernel of two phases, whose parts are many enough for threads and short enough to round well."""
+    x = mt.ones(1 << 20)
+    found = scheduled(lambda x: x.sum() * 2, x)
+    (kernel,) = found.kernels
+    assert kernel.loops is not None
+    assert kernel.loops.phases == (0, 1)
+    assert kernel.units >= 32
+    assert kernel.bytes_read == x.nbytes + 4 * kernel.units  # the partial sums are read once more
+    assert "when all of that is done" in kernel.source
+
+
+@pytest.mark.parametrize("dim", [None, 0, 1])
+@pytest.mark.parametrize("shape", [(300_001, 2), (3, 100_003), (70_001, 33), (1, 65_537), (4097, 61)])
+@pytest.mark.parametrize("dtype", [mt.float32, mt.float16, mt.int64])
+def test_long_sums_are_right_and_do_not_depend_on_threads(
+    shape: tuple[int, int], dim: int | None, dtype: mt.DType
+) -> None:
+    """The rounding error of a sum of many like numbers stays far below what adding them one by one has."""
+    x = (mt.rand(*shape) + 0.5).to(dtype) if dtype.is_floating_point else mt.randint(-9, 9, shape)
+
+    def sums(x: mt.Tensor) -> tuple[mt.Tensor, mt.Tensor]:
+        total = x.sum() if dim is None else x.sum(dim)
+        highest = x.amax() if dim is None else x.amax(dim)
+        return total, highest
+
+    f = mt.jit(sums, backend="llvm")
+    before = mt.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            mt.set_num_threads(threads)
+            results.append(f(x))
+    finally:
+        mt.set_num_threads(before)
+    for total, highest in results[1:]:
+        assert mt.equal(total, results[0][0])
+        assert mt.equal(highest, results[0][1])
+    exact = x.numpy().astype("float64").sum(dim)
+    limit = {mt.float32: 3e-6, mt.float16: 1e-3, mt.int64: 0}[dtype]
+    with np.errstate(over="ignore"):
+        expected = exact.astype(dtype.numpy).astype("float64")
+    close = np.isclose(results[0][0].numpy().astype("float64"), expected, rtol=limit, atol=0)
+    assert close.all()
+    assert np.array_equal(results[0][1].numpy(), x.numpy().max(dim))
+
+
+def test_what_is_small_becomes_a_later_phase() -> None:
+    """The mean of the row's results, and what is computed from it, does not take a kernel of its own."""
+    (kernel,) = scheduled(lambda x: x.logsumexp(1).mean().sqrt(), X).kernels
+    assert kernel.loops is not None
+    assert kernel.loops.has_tail
+
+
+def test_flops_and_bytes_are_those_of_the_loops() -> None:
+    (kernel,) = scheduled(lambda x, w: ((x - x.amax(1, keepdim=True)) * w).sum(1), X, W).kernels
+    assert kernel.flops == 4 * ROWS * COLUMNS  # maximum, difference, product, sum
+    table, rows = mt.rand(500, 8), mt.tensor([3, 4, 499])
+    (kernel,) = scheduled(lambda table, rows: F.embedding(rows, table) * 2, table, rows).kernels
+    assert kernel.bytes_read == 3 * 8 * 4 + rows.nbytes
+    (kernel,) = scheduled(lambda x: x[::2] + 1, X).kernels
+    assert (kernel.bytes_read, kernel.bytes_written) == (X.nbytes // 2, X.nbytes // 2)
+
+
+def test_cost_sets_the_kernels_beside_the_nodes() -> None:
+    """Softmax moves the matrix twice instead of eight times; the counts of arithmetic are the same."""
+    cost = mt.jit(lambda x: x.softmax(1)).cost(X)
+    size = X.nbytes
+    assert (cost.kernels, cost.bytes_read, cost.bytes_written) == (1, size, size)
+    assert cost.flops == cost.unfused.flops == 4 * ROWS * COLUMNS  # maximum, difference, sum, quotient
+    assert cost.transcendentals == cost.unfused.transcendentals == ROWS * COLUMNS
+    assert cost.unfused.bytes > 4 * cost.bytes
+    assert cost.peak_bytes == 2 * size
+    assert cost.intensity == (5 * ROWS * COLUMNS) / (2 * size)
+    assert "kernels" in str(cost)
+
+
+def test_peak_memory_counts_what_is_alive_between_kernels() -> None:
+    """exp is stored, since two kernels read it: over rows and over columns."""
+    function = mt.jit(lambda x: (x.exp().sum(1), x.exp().cumsum(0)))
+    kernels = function.ledger(X).kernels
+    assert len(kernels) == 2
+    assert function.cost(X).peak_bytes == 3 * X.nbytes + 4 * ROWS  # x, exp(x), both results
+
+
+def test_stages_go_from_the_trace_to_assembly() -> None:
+    stages = mt.jit(lambda x: (x * 1 + 0 * 2).exp().sum(1)).stages(X)
+    texts = stages.texts
+    assert next(iter(texts)) == "traced"
+    assert list(texts)[-4:] == ["kernels", "loops", "llvm", "assembly"]
+    assert len(texts) == len(stages.stages) + 5
+    assert str(stages.graph) == list(texts.values())[-5]
+    assert [kernel.kind for kernel in stages.kernels] == ["K2"]
+    assert "for j0 in range(40):" in stages.loops
+    assert "define void" in stages.llvm
+    assert "ret" in stages.assembly

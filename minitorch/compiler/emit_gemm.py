@@ -23,7 +23,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .emit_values import Values, integer
+from .emit_values import Values
 from .gemm import recognise, tiling
 from .index import Index, Quotient, Remainder, Variable
 from .instructions import (
@@ -37,6 +37,7 @@ from .instructions import (
     stored_type,
 )
 from .loops import Buffer, Expression, Nest, Number, Total, walk
+from .vector_memory import byte_size, integer
 
 
 class Product(Values):
@@ -392,10 +393,10 @@ class Product(Values):
         return self.builder.gep(memory, [place], source_etype=self.element)
 
     def _get(self, memory: Any, place: Any) -> Any:
-        return self.builder.load(self._at(memory, place), typ=self.vector, align=self._bytes(self.element))
+        return self.builder.load(self._at(memory, place), typ=self.vector, align=byte_size(self.element))
 
     def _put(self, memory: Any, place: Any, vector: Any) -> None:
-        self.builder.store(vector, self._at(memory, place), align=self._bytes(self.element))
+        self.builder.store(vector, self._at(memory, place), align=byte_size(self.element))
 
     def _loaded(self, value: Any) -> Any:
         return after_load(self.builder, value, self.dtype)

@@ -11,10 +11,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..dtypes import int64
+from ..dtypes import float32, float64, int64
 from .index import Index, Looked, Quotient, Variable
 from .instructions import (
-    BIT,
     I64,
     PRIMITIVES,
     after_load,
@@ -28,6 +27,7 @@ from .instructions import (
 from .layout import Layout
 from .loops import (
     ALWAYS,
+    Accumulate,
     Apply,
     Buffer,
     Choose,
@@ -41,15 +41,11 @@ from .loops import (
     Scratch,
     Total,
     index_values,
+    looked_up,
     walk,
 )
-
-POINTER = ir.PointerType()
-
-
-def integer(value: int) -> Any:
-    """A 64-bit constant."""
-    return ir.Constant(I64, value)
+from .mathematics import divided, reciprocal_of
+from .vector_memory import MOST_STEP, POINTER, first_lanes, gather, integer, load, load_strided, scatter, store
 
 
 class Values:
@@ -75,7 +71,15 @@ class Values:
         self.totals: dict[tuple[int, int], Any] = {}  # by slot and vector
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
         self.variables: dict[Expression, frozenset[Variable]] = {}
+        self.sums = {
+            statement.slot
+            for _, statement in nest.statements
+            if isinstance(statement, Accumulate) and statement.reduction == "reduce_sum"
+        }
         self.by_row: dict[Expression, bool] = {}
+        self.tile_memory: dict[tuple[int, Index, bool], Any] = {}
+        # Transposed tiles by what they hold: their place on the stack, and the loop variable and its value there.
+        self.filled: dict[tuple[int, Index, bool], tuple[Any, Variable, Any]] = {}
 
     def _row_memory(self, length: int, kind: Any) -> Any:
         """Room for a scratch row on the stack."""
@@ -158,6 +162,33 @@ class Values:
             return
         for part in expression.parts():
             self._hoist(part, loop)
+        for atom in looked_up(expression):
+            if not self._depends(atom.value) & set(loop.columns):
+                varies = self.lane is not None and _varies(atom, self.lane, self)
+                (self._vector_atom if varies else self._scalar_atom)(atom)
+        if isinstance(expression, Apply) and self._is_multiplied(expression) and not self._reciprocal(expression):
+            divisor = self._value(expression.arguments[1])
+            self.known[-1][self._reciprocal_key(expression)] = reciprocal_of(self.builder, divisor)
+
+    def _is_multiplied(self, expression: Apply) -> bool:
+        """Whether a division by something that does not change with the columns becomes a multiplication.
+
+        It may then differ in the last place. So the divisor has to be made of a sum, which is not exact anyway.
+        """
+        return (
+            expression.primitive == "div"
+            and expression.dtype in (float32, float64)
+            and any(isinstance(part, Total) and part.slot in self.sums for part in walk(expression.arguments[1]))
+        )
+
+    def _reciprocal_key(self, expression: Apply) -> Any:
+        divisor = expression.arguments[1]
+        return ("reciprocal", divisor), self.current if self._varies_with_rows(divisor) else 0
+
+    def _reciprocal(self, expression: Apply) -> Any:
+        """What to multiply by instead of a division, if that has been computed."""
+        key = self._reciprocal_key(expression)
+        return next((scope[key] for scope in self.known if key in scope), None)
 
     def _value(self, expression: Expression) -> Any:
         # What differs between the vectors abreast is known for each of them.
@@ -180,9 +211,7 @@ class Values:
             case Position():
                 return self._position(expression)
             case Load():
-                pointer = self.pointers[expression.buffer]
-                stored = self._read(pointer, expression.index, expression.inside, stored_type(dtype))
-                return after_load(builder, stored, dtype)
+                return after_load(builder, self._load(expression), dtype)
             case Scratch():
                 return after_load(builder, self._read_scratch(expression), dtype)
             case Choose():
@@ -190,6 +219,10 @@ class Values:
                     self._condition(expression.inside), self._value(expression.here), self._value(expression.elsewhere)
                 )
             case Apply():
+                reciprocal = self._reciprocal(expression) if expression.primitive == "div" else None
+                if reciprocal is not None:
+                    a = self._value(expression.arguments[0])
+                    return divided(builder, *self._alike(a, *reciprocal))
                 operands = [self._value(part) for part in expression.arguments]
                 old = expression.arguments[0].dtype
                 if expression.primitive == "cast":
@@ -200,15 +233,17 @@ class Values:
                     return builder.bitcast(operands[0], ir.VectorType(kind, self.lanes) if vector else kind)
                 if expression.primitive == "where":
                     return self._select(*operands)
-                if any(isinstance(operand.type, ir.VectorType) for operand in operands):
-                    operands = [self._vector(operand) for operand in operands]
+                operands = self._alike(*operands)
                 return rounded(builder, PRIMITIVES[expression.primitive](builder, old, *operands), dtype)
         raise TypeError(f"{type(expression).__name__} is not an expression")
 
     def _select(self, condition: Any, a: Any, b: Any) -> Any:
-        if any(isinstance(value.type, ir.VectorType) for value in (condition, a, b)):
-            condition, a, b = self._vector(condition), self._vector(a), self._vector(b)
-        return self.builder.select(condition, a, b)
+        return self.builder.select(*self._alike(condition, a, b))
+
+    def _alike(self, *values: Any) -> list[Any]:
+        """All values in every lane, if one of them differs between lanes."""
+        vectors = any(isinstance(value.type, ir.VectorType) for value in values)
+        return [self._vector(value) for value in values] if vectors else list(values)
 
     def _vector(self, value: Any) -> Any:
         """A value in every lane."""
@@ -238,12 +273,31 @@ class Values:
                 return None
         return index.coefficient(self.lane)
 
+    def _load(self, expression: Load) -> Any:
+        kind = stored_type(expression.dtype)
+        if expression.inside == ALWAYS:
+            place = self._place_in_tile(expression.buffer, expression.index, written=False)
+            if place is not None:
+                return load(self.builder, place, ir.VectorType(kind, self.lanes))
+        return self._read(self.pointers[expression.buffer], expression.index, expression.inside, kind)
+
+    def _place_in_tile(self, buffer: int, index: Index, written: bool) -> Any:
+        """Where a transposed tile has the elements of this round, if there is such a tile."""
+        found = self.filled.get((buffer, index, written))
+        if found is None:
+            return None
+        memory, along, start = found
+        place = self.builder.mul(self.builder.sub(self.places[along], start), integer(self.lanes * self.layout.abreast))
+        if self.current:
+            place = self.builder.add(place, integer(self.lanes * self.current))
+        return self.builder.gep(memory, [place], source_etype=stored_type(self.buffers[buffer].dtype))
+
     def _read_scratch(self, expression: Scratch) -> Any:
         kind = stored_type(expression.dtype)
         if not self.across_rows:
             return self._read(self.scratch[expression.slot], expression.index, ALWAYS, kind)
         place = self._scratch_row(expression.slot, expression.index, None)
-        return self.builder.load(place, typ=ir.VectorType(kind, self.lanes), align=self._bytes(kind))
+        return load(self.builder, place, ir.VectorType(kind, self.lanes))
 
     def _read(self, pointer: Any, index: Index, inside: Inside, kind: Any) -> Any:
         """One element, or one per lane, without touching memory that is not there."""
@@ -255,20 +309,19 @@ class Values:
             if condition is not None:
                 place = self.builder.select(condition, place, integer(0))
             return self.builder.load(self.builder.gep(pointer, [place], source_etype=kind), typ=kind)
+        vector = ir.VectorType(kind, self.lanes)
+        known = self.mask is None or isinstance(self.mask, ir.Constant)
+        if known and condition is None and step is not None and (step < 0 or step > 1) and abs(step) <= MOST_STEP:
+            place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
+            return load_strided(self.builder, place, vector, step, self._lanes_in_use())
         mask = self.mask
         if condition is not None:
             condition = self._vector(condition)
             mask = condition if mask is None else self.builder.and_(mask, condition)
-        vector = ir.VectorType(kind, self.lanes)
-        zeros = splat(vector, 0.0 if kind in (ir.FloatType(), ir.DoubleType(), ir.HalfType()) else 0)
         if step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
-            if mask is None:
-                return self.builder.load(place, typ=vector, align=self._bytes(kind))
-            return self._call("masked.load", vector, vector, [place, self._alignment(kind), mask, zeros])
-        places = self._pointers(pointer, index, kind)
-        mask = mask if mask is not None else self._first_lanes(self.lanes)
-        return self._call("masked.gather", vector, vector, [places, self._alignment(kind), mask, zeros])
+            return load(self.builder, place, vector, mask)
+        return gather(self.builder, self._pointers(pointer, index, kind), vector, mask)
 
     def _pointers(self, pointer: Any, index: Index, kind: Any) -> Any:
         """The address of each lane's element."""
@@ -290,7 +343,11 @@ class Values:
         return result
 
     def _first_lanes(self, count: int) -> Any:
-        return ir.Constant(ir.VectorType(BIT, self.lanes), [int(lane < count) for lane in range(self.lanes)])
+        return first_lanes(self.lanes, count)
+
+    def _lanes_in_use(self) -> int:
+        """How many lanes the mask leaves."""
+        return self.lanes if self.mask is None else sum(bit.constant for bit in self.mask.constant)
 
     def _scratch_row(self, slot: int, index: Index, value: Any) -> Any:
         element = self.nest.scratch[slot][1]
@@ -311,40 +368,10 @@ class Values:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
             self._store_vector(place, self._vector(value), self.mask)
         else:
-            places = self._pointers(pointer, index, kind)
-            value = self._vector(value)
-            mask = self.mask if self.mask is not None else self._first_lanes(self.lanes)
-            self._call("masked.scatter", ir.VoidType(), value.type, [value, places, self._alignment(kind), mask])
+            scatter(self.builder, self._pointers(pointer, index, kind), self._vector(value), self.mask)
 
     def _store_vector(self, place: Any, value: Any, mask: Any) -> None:
-        align = self._bytes(value.type.element)
-        if mask is None:
-            self.builder.store(value, place, align=align)
-        elif isinstance(mask, ir.Constant) and sum(lane.constant for lane in mask.constant) == 1:
-            # LLVM 22 for x86 stores more than one element if a truncation goes before.
-            first = self.builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
-            self.builder.store(first, place, align=align)
-        else:
-            self._call(
-                "masked.store", ir.VoidType(), value.type, [value, place, self._alignment(value.type.element), mask]
-            )
-
-    def _bytes(self, element: Any) -> int:
-        return {"half": 2, "float": 4, "double": 8}.get(str(element), getattr(element, "width", 8) // 8)
-
-    def _alignment(self, element: Any) -> Any:
-        return ir.Constant(ir.IntType(32), self._bytes(element))
-
-    def _call(self, name: str, result: Any, kind: Any, operands: list[Any]) -> Any:
-        """Call one of LLVM's memory intrinsics on vectors."""
-        lanes = f"v{kind.count}{kind.element.intrinsic_name}"
-        pointers = f"v{kind.count}p0" if name in ("masked.gather", "masked.scatter") else "p0"
-        full = f"llvm.{name}.{lanes}.{pointers}"
-        module = self.function.module
-        function = module.globals.get(full)
-        if function is None:
-            function = ir.Function(module, ir.FunctionType(result, [operand.type for operand in operands]), full)
-        return self.builder.call(function, operands)
+        store(self.builder, place, value, mask)
 
     # Indices --------------------------------------------------------------------------------------------
 
@@ -372,10 +399,7 @@ class Values:
         if isinstance(atom, Variable):
             return self.places[atom]
         if isinstance(atom, Looked):
-            value = self._value(atom.value)
-            if isinstance(value.type, ir.VectorType):
-                value = self.builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
-            return self._looked(atom, value)
+            return self._looked(atom, vector=False)
         below = self._scalar_index(atom.index)
         return self._quotient(atom, below)
 
@@ -387,7 +411,7 @@ class Values:
                 place = self.builder.add(place, steps)
             return place
         if isinstance(atom, Looked):
-            return self._looked(atom, self._vector(self._value(atom.value)))
+            return self._looked(atom, vector=True)
         return self._quotient(atom, self._vector_index(atom.index))
 
     def _quotient(self, atom: Any, index: Any) -> Any:
@@ -399,8 +423,21 @@ class Values:
         name = "floor_divide" if isinstance(atom, Quotient) else "remainder"
         return PRIMITIVES[name](self.builder, int64, index, divisor)
 
-    def _looked(self, atom: Looked, value: Any) -> Any:
-        """An index from data: negative ones count from the end, and none leads outside."""
+    def _looked(self, atom: Looked, vector: bool) -> Any:
+        """An index from data, in lane 0 or in each; it is looked up and checked once for each value of the loops."""
+        key = (atom, vector), self.current if self._varies_with_rows(atom.value) else 0
+        known = next((scope[key] for scope in self.known if key in scope), None)
+        if known is None:
+            value = self._value(atom.value)
+            if vector:
+                value = self._vector(value)
+            elif isinstance(value.type, ir.VectorType):
+                value = self.builder.extract_element(value, ir.Constant(ir.IntType(32), 0))
+            known = self.known[-1][key] = self._within_bounds(atom, value)
+        return known
+
+    def _within_bounds(self, atom: Looked, value: Any) -> Any:
+        """An index as an address needs it: negative ones count from the end, and none leads outside."""
         place = cast(self.builder, value, atom.value.dtype, int64)
         zero, length = splat(place.type, 0), splat(place.type, atom.extent)
         negative = self.builder.icmp_signed("<", place, zero)

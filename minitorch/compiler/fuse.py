@@ -21,7 +21,9 @@ from .loops import ALWAYS, Expression, Inside, Load
 from .lower import At, Lowering, Reader
 from .roots import LONG, base_of, is_stored_already
 
+# Rows are what runs in parallel. Where they are few and long, kernels that can be cut elsewhere are better than one.
 FEW_ROWS, MANY_COLUMNS = 16, 4096
+FEW_SUMS, MANY_SUMMED = 4, 1 << 15
 
 
 @dataclass
@@ -195,10 +197,11 @@ def _is_wider(member: Member, group: Group) -> bool:
 
 
 def _plain(index: Index, length: int) -> Any:
-    """The variable that an index is, None where there is only one place, False for anything else."""
+    """The variable that an index is and goes through all places, None where there is one, False for anything else."""
     if length == 1 and index == NOWHERE:
         return None
-    return index.as_variable or False
+    found = index.as_variable
+    return found if found is not None and found.extent == length else False
 
 
 def _join_pointwise(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
@@ -259,7 +262,8 @@ def _join_rows(group: Group, member: Member, inside: list[tuple[Node, At]]) -> b
         else:
             return False
     columns = math.prod(length for dim, length in enumerate(member.space) if dim not in found)
-    if math.prod(group.rows) < FEW_ROWS and columns > MANY_COLUMNS and not member.is_reduction:
+    few, many = (FEW_SUMS, MANY_SUMMED) if member.is_reduction else (FEW_ROWS, MANY_COLUMNS)
+    if math.prod(group.rows) < few and columns > many:
         return False
     if member.is_reduction and set(found) != set(member.rows):
         return False

@@ -14,7 +14,9 @@ from llvmlite import ir
 from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node
-from .mathematics import FUNCTIONS
+from .machine import host
+from .mathematics import FUNCTIONS, functions_for
+from .mathematics.values import call_intrinsic
 
 BIT = ir.IntType(1)
 I64 = ir.IntType(64)
@@ -170,7 +172,7 @@ def _remainder(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
 
 def _function(name: str) -> Callable[..., Any]:
     def emit(builder: Any, dtype: DType, *operands: Any) -> Any:
-        return FUNCTIONS[name](builder, *operands)
+        return functions_for(host().features)[name](builder, *operands)
 
     return emit
 
@@ -276,7 +278,10 @@ COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}
 
 
 def combine(builder: Any, reduction: str, dtype: DType, a: Any, b: Any) -> Any:
-    """One step of a reduction."""
+    """One step of a reduction: an accumulator and a value."""
     if reduction == "reduce_max" and dtype is dtypes.bool_:
         return builder.or_(a, b)
+    if reduction == "reduce_max" and dtype.is_floating_point:
+        # Which of two zeros is larger may be left open, and the test for NaN need not wait for the accumulator.
+        return call_intrinsic(builder, "maximum", b, a, flags=("nsz",))
     return PRIMITIVES[COMBINE[reduction]](builder, dtype, a, b)

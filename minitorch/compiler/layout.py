@@ -3,23 +3,70 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+from ..dtypes import DType
 from .gemm import recognise, tiling
-from .index import Variable
-from .loops import Expression, Load, LoopKernel, Nest, walk
+from .index import Index, Looked, Variable
+from .loops import ALWAYS, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .vector_memory import MOST_STEP
 
 ABREAST = 4  # vectors of rows that go through the columns together
 LONG_RUN = 64  # vectors that an elementwise unit runs through
+LONG_TILE = 64  # rounds of a loop that a tile holds
+MOST_TILES = 1 << 15  # bytes of all tiles: they should stay in the first cache
+MANY_ROWS = 8  # vectors of rows
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Elements that are dense along a loop variable, but far apart from lane to lane: they go through the stack.
+
+    Attributes:
+        buffer: where they are.
+        index: of an element.
+        along: the variable that they are dense along, forwards or backwards.
+        dtype: of an element.
+        written: whether they are written, and not read.
+    """
+
+    buffer: int
+    index: Index
+    along: Variable
+    dtype: DType
+    written: bool
+
+    @property
+    def key(self) -> tuple[int, Index, bool]:
+        """What a tile is known by: no two loops fill the same one in different ways."""
+        return self.buffer, self.index, self.written
 
 
 class Layout:
-    """Which variable the lanes run along, and how many there are."""
+    """Which variable the lanes run along, and how many there are.
+
+    Attributes:
+        lanes: elements of a vector.
+        across_rows: whether every lane has a row of its own; otherwise lanes run along the innermost columns.
+        abreast: how many vectors of rows go through the columns together.
+        chunk: vectors of rows in a unit.
+        blocks: units along the last row variable.
+        along: without columns, the row variable that tiles are dense along, if there are any.
+        stretch: how much of it belongs to a unit.
+        stretches: units along it.
+    """
 
     def __init__(self, nest: Nest, vector_bytes: int) -> None:
         self.lanes = vector_bytes // _widest(nest)
         columns = [loop.columns[-1] for loop in nest.loops if loop.columns]
-        row = nest.rows[-1] if nest.rows else None
-        self.across_rows = not columns or (row is not None and self._rows_are_dense(nest, columns[0], row))
+        self.row = row = nest.rows[-1] if nest.rows else None
+        self.across_rows = not columns or (
+            row is not None and (self._rows_are_dense(nest, columns[0], row) or self._rows_are_short(nest, row))
+        )
+        self.along = None if columns or row is None else self._dense_row(nest)
+        self.stretch = max(1, min(self.along.extent, LONG_TILE)) if self.along is not None else 1
+        self.stretches = -(-self.along.extent // self.stretch) if self.along is not None else 1
         # With the lanes across rows, the columns are gone through for several vectors of rows at a time, so that
         # each visit to a line of memory uses all of it, and the next.
         self.abreast = 1
@@ -27,9 +74,78 @@ class Layout:
         self.blocks = 1  # units along the last row variable
         if self.across_rows and row is not None:
             vectors = -(-row.extent // self.lanes)
-            self.abreast = ABREAST if columns and vectors >= ABREAST else 1
-            self.chunk = max(1, min(vectors, self.abreast if columns else LONG_RUN))
+            self.abreast = ABREAST if (columns or self.along is not None) and vectors >= ABREAST else 1
+            tiles = {tile for loop in nest.loops for tile in self._wanted(loop)}
+            while self.abreast > 1 and sum(map(self._bytes, tiles)) > MOST_TILES:
+                self.abreast //= 2
+            self.chunk = self.abreast if columns else max(1, min(vectors, LONG_RUN) // self.abreast * self.abreast)
             self.blocks = -(-vectors // self.chunk)
+
+    def tiles(self, loop: Loop) -> list[Tile]:
+        """The tiles that a loop reads and writes; as many as there is room for."""
+        room = MOST_TILES
+        found = []
+        for tile in self._wanted(loop):
+            room -= self._bytes(tile)
+            if room >= 0:
+                found.append(tile)
+        return found
+
+    def _wanted(self, loop: Loop) -> list[Tile]:
+        along = loop.columns[-1] if loop.columns else self.along
+        if not self.across_rows or along is None:
+            return []
+        return list(dict.fromkeys(tile for tile in _accesses(loop, along) if self._needs_tile(tile)))
+
+    def _bytes(self, tile: Tile) -> int:
+        return min(tile.along.extent, LONG_TILE) * self.lanes * self.abreast * tile.dtype.itemsize
+
+    def _needs_tile(self, tile: Tile) -> bool:
+        """Whether elements are far apart along the lanes, and dense along the other variable."""
+        assert self.row is not None
+        step = tile.index.coefficient(self.row)
+        near = step in (0, 1) if tile.written else abs(step) <= MOST_STEP
+        return not near and abs(tile.index.coefficient(tile.along)) == 1 and self._is_affine(tile.index, tile.along)
+
+    def _is_affine(self, index: Index, along: Variable) -> bool:
+        """Whether an index changes along the lanes and another variable by constant steps."""
+        for atom, _ in index.terms:
+            if isinstance(atom, Variable):
+                continue
+            if isinstance(atom, Looked):
+                if any(isinstance(part, (Total, Scratch)) for part in walk(atom.value)):
+                    return False
+                index = atom.value
+            else:
+                index = atom.index
+            if index.depends_on(along) or (self.row is not None and index.depends_on(self.row)):
+                return False
+        return True
+
+    def _dense_row(self, nest: Nest) -> Variable | None:
+        """The row variable that most of what is far apart along the lanes is dense along."""
+        best: Variable | None = None
+        most = 0
+        for row in nest.rows[:-1]:
+            tiles = {tile for loop in nest.loops for tile in _accesses(loop, row) if self._needs_tile(tile)}
+            if len(tiles) > most:
+                best, most = row, len(tiles)
+        return best
+
+    def _rows_are_short(self, nest: Nest, row: Variable) -> bool:
+        """Whether rows are so many and so short that a lane for each pays, though memory runs along the columns."""
+        if row.extent < MANY_ROWS * self.lanes:
+            return False
+        for loop in nest.loops:
+            if math.prod(column.extent for column in loop.columns) > LONG_TILE:
+                return False
+            if not loop.columns:
+                continue
+            for tile in _accesses(loop, loop.columns[-1]):
+                dense = tile.index.coefficient(row) in (0, 1) and self._is_affine(tile.index, tile.along)
+                if tile.index.depends_on(tile.along) and not dense and not self._needs_tile(tile):
+                    return False
+        return True
 
     def scratch_bytes(self, nest: Nest) -> int:
         """What the scratch rows of one unit take."""
@@ -49,6 +165,16 @@ class Layout:
         return along_rows > along_columns
 
 
+def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
+    """What a loop reads and writes without conditions, each as a tile along a variable."""
+    for statement in loop.statements:
+        for load in _loads(statement.value):
+            if load.inside == ALWAYS:
+                yield Tile(load.buffer, load.index, along, load.dtype, written=False)
+        if isinstance(statement, Store):
+            yield Tile(statement.buffer, statement.index, along, statement.value.dtype, written=True)
+
+
 def _loads(expression: Expression) -> list[Load]:
     return [part for part in walk(expression) if isinstance(part, Load)]
 
@@ -63,7 +189,9 @@ def _widest(nest: Nest) -> int:
 
 def units(kernel: LoopKernel, vector_bytes: int) -> int:
     """How many parts the rows of a kernel fall into: the range that `begin` and `end` are taken from."""
-    return sum(nest_units(nest, vector_bytes) for nest in kernel.nests)
+    return sum(
+        nest_units(nest, vector_bytes) for nest, phase in zip(kernel.nests, kernel.phases, strict=True) if not phase
+    )
 
 
 def nest_units(nest: Nest, vector_bytes: int) -> int:
@@ -76,5 +204,6 @@ def nest_units(nest: Nest, vector_bytes: int) -> int:
         return tiling(product, vector_bytes).units
     layout = Layout(nest, vector_bytes)
     if layout.across_rows and nest.rows:
-        return total // nest.rows[-1].extent * layout.blocks
+        along = layout.along.extent if layout.along is not None else 1
+        return total // nest.rows[-1].extent // along * layout.blocks * layout.stretches
     return total

@@ -12,7 +12,7 @@ without columns is a plain element, so an elementwise kernel is the case of one 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -269,26 +269,46 @@ class Buffer:
 
 @dataclass(frozen=True)
 class LoopKernel:
-    """Nests that do not depend on each other, one after another, and their buffers.
+    """Nests, one after another, and their buffers.
+
+    The nests of phase 0 do not depend on each other, and are shared out among the threads. Those of later phases are
+    small: whoever finishes the last part of phase 0 runs them, in order. So sums of parts become a sum of the whole,
+    and a few numbers are computed from what a large loop has found, without another kernel.
 
     Attributes:
         name: of the function.
         buffers: the buffers of the first nest, then those of the second, and so on.
         nests: each counts its own buffers from 0.
-        starts: the place of each nest's first buffer.
+        starts: the place of each nest's first buffer; nests that have their buffers in common start at the same place.
+        phases: of each nest, ascending.
     """
 
     name: str
     buffers: tuple[Buffer, ...]
     nests: tuple[Nest, ...]
     starts: tuple[int, ...] = (0,)
+    phases: tuple[int, ...] = (0,)
 
     @property
     def parts(self) -> Iterator[tuple[Nest, tuple[Buffer, ...], int]]:
         """Each nest with its own buffers and the place of the first of them."""
-        ends = (*self.starts[1:], len(self.buffers))
-        for nest, start, end in zip(self.nests, self.starts, ends, strict=True):
+        for nest, start in zip(self.nests, self.starts, strict=True):
+            end = min((other for other in self.starts if other > start), default=len(self.buffers))
             yield nest, self.buffers[start:end], start
+
+    @property
+    def rounds(self) -> int:
+        """How often the bodies of its loops are run, all together."""
+        return sum(
+            math.prod(variable.extent for variable in (*nest.rows, *loop.columns))
+            for nest in self.nests
+            for loop in nest.loops
+        )
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether something runs after the parallel part."""
+        return self.phases[-1] > 0
 
     @property
     def looks_up(self) -> bool:
@@ -315,6 +335,33 @@ def walk(expression: Expression) -> Iterator[Expression]:
             pending += index_values(at)
 
 
+def rewritten(
+    expression: Expression, change: Callable[[Expression], Expression], known: dict[Expression, Expression]
+) -> Expression:
+    """The expression with a change made to each of its parts and to itself, innermost first; `known` are those done."""
+    found = known.get(expression)
+    if found is None:
+        parts = tuple(rewritten(part, change, known) for part in expression.parts())
+        found = expression
+        if isinstance(expression, Apply):
+            found = Apply(expression.dtype, expression.primitive, parts)
+        elif isinstance(expression, Choose):
+            found = Choose(expression.dtype, expression.inside, *parts)
+        found = known[expression] = change(found)
+    return found
+
+
+def moved(places: Places) -> Callable[[Expression], Expression]:
+    """For `rewritten`: other expressions in place of variables."""
+
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Choose):
+            return Choose(expression.dtype, expression.inside.substitute(places), expression.here, expression.elsewhere)
+        return expression if isinstance(expression, Apply) else expression.substitute(places)
+
+    return change
+
+
 def _atoms(expression: Expression) -> Iterator[Atom]:
     """The atoms of all indices of an expression, those inside others too."""
     indices: list[Index] = []
@@ -329,9 +376,14 @@ def _atoms(expression: Expression) -> Iterator[Atom]:
                 indices.append(atom.index)
 
 
+def looked_up(expression: Expression) -> list[Looked]:
+    """The indices that are data, of an expression by itself."""
+    return [atom for atom in _atoms(expression) if isinstance(atom, Looked)]
+
+
 def index_values(expression: Expression) -> list[Expression]:
     """The values that an expression reads memory at."""
-    return [atom.value for atom in _atoms(expression) if isinstance(atom, Looked)]
+    return [atom.value for atom in looked_up(expression)]
 
 
 def neutral(reduction: str, dtype: DType) -> Any:

@@ -10,12 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..dtypes import DType
 from ..ir import Node
 from ..primitives import Literal
+from ..primitives.sources import GOLDEN, MIXING
 from .index import NOWHERE, Index, linear, looked, unravelled
 from .instructions import computed_in
 from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position
+
+uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
 
 At = tuple[Index, ...]
 Reader = Callable[[At, Inside], Expression]
@@ -160,6 +165,36 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
     return lowering.element(x, (*where, *at[count:]), inside)
 
 
+def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    """`minitorch.primitives.sources.squares` of the element's position, with `mix_key` of the state as the key."""
+
+    def apply(name: str, *arguments: Expression) -> Expression:
+        return Apply(uint64, name, arguments)
+
+    def word(value: int) -> Number:
+        return Number(uint64, value, f"u64 {value}")
+
+    def shifted(name: str, x: Expression, bits: int) -> Expression:
+        return apply(name, x, word(bits))
+
+    def folded(x: Expression, bits: int) -> Expression:
+        return apply("bitwise_xor", x, shifted("shift_right", x, bits))
+
+    (state,) = node.inputs
+    seed, draw = (apply("cast", lowering.element(state, (NOWHERE + place,), inside)) for place in (0, 1))
+    key = apply("add", seed, apply("mul", apply("add", draw, word(1)), word(GOLDEN)))
+    for bits, factor in MIXING:
+        key = apply("mul", folded(key, bits), word(factor))
+    key = apply("bitwise_or", folded(key, 31), word(1))
+    y = apply("mul", Position(uint64, linear(at, node.shape)), key)
+    z = apply("add", y, key)
+    x = y
+    for added in (y, z, y):
+        x = apply("add", apply("mul", x, x), added)
+        x = apply("bitwise_or", shifted("shift_right", x, 32), shifted("shift_left", x, 32))
+    return Apply(node.dtype, "cast", (shifted("shift_right", apply("add", apply("mul", x, x), z), 32),))
+
+
 def _both(a: Inside, b: Inside) -> Inside:
     for low, index, high in b.bounds:
         a = a.and_(low, index, high)
@@ -178,6 +213,7 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "concatenate": _concatenate,
     "unfold": _unfold,
     "gather": _gather,
+    "random_bits": _random_bits,
 }
 
 

@@ -37,6 +37,7 @@ from .loops import (
 from .lower import At, Lowering, Reader, converted
 from .machine import host
 from .roots import HEAVY, is_stored_already
+from .split import split
 
 MOST_SCRATCH = 1 << 19  # bytes of a scratch row: it should stay in the cache next to the core
 
@@ -288,6 +289,10 @@ def build_kernel(name: str, group: Group, roots: dict[Node, str], stored: set[No
     if nest.scratch and Layout(nest, host().vector_bytes).scratch_bytes(nest) > MOST_SCRATCH:
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
         nest = builder.build()
-    written = {statement.buffer for _, statement in nest.statements if isinstance(statement, Store)}
-    described = tuple(Buffer(node.shape, node.dtype, number in written) for number, node in enumerate(builder.buffers))
-    return LoopKernel(name, described, (nest,)), list(builder.buffers)
+    nodes = list(builder.buffers)
+    cut = split(nest, len(nodes), host().vector_bytes)
+    nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))
+    nodes += cut.partials if cut else ()
+    written = {at.buffer for nest in nests for _, at in nest.statements if isinstance(at, Store)}
+    described = tuple(Buffer(node.shape, node.dtype, number in written) for number, node in enumerate(nodes))
+    return LoopKernel(name, described, nests, (0,) * len(nests), phases), nodes

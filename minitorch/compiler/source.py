@@ -214,7 +214,12 @@ def source(kernel: LoopKernel, name: str = "kernel") -> str:
     """A module with one function, ``name(buffers...)``, whose arguments are flat arrays in the order of the buffers."""
     names = [f"{'out' if buffer.written else 'x'}{number}" for number, buffer in enumerate(kernel.buffers)]
     lines = ["import numpy as np"]
-    text = "\n".join(line for nest, _, start in kernel.parts for line in _Printer(nest, names[start:]).print())
+    printed, before = [], 0
+    for (nest, _, start), phase in zip(kernel.parts, kernel.phases, strict=True):
+        printed += ["    # when all of that is done:"] if phase > before else []
+        printed += _Printer(nest, names[start:]).print()
+        before = phase
+    text = "\n".join(printed)
     if "bfloat16" in text:
         lines.append("from ml_dtypes import bfloat16")
     if "erf(" in text:

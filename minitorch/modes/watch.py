@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,8 @@ def snapshot(value: Any) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if type(a) in (list, tuple) and type(a) is type(b) and len(a) == len(b) and all(map(is_, a, b)):
+        return True  # the items are leaves: of a container among them there would be a copy
     (mine, structure), (theirs, other) = flatten(a), flatten(b)
     return structure == other and all(
         x is y or (type(x) is type(y) and type(x) in PLAIN and bool(x == y)) for x, y in zip(mine, theirs, strict=True)

@@ -72,11 +72,15 @@ iota = declare(
 )
 
 
+GOLDEN = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
+MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # shift, factor
+
+
 def mix_key(seed: int, draw: int) -> int:
     """The 64-bit key of one draw: SplitMix64 (Steele, Lea and Flood, 2014) of the seed and the number of the draw."""
-    z = (seed + (draw + 1) * 0x9E3779B97F4A7C15) & _MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+    z = (seed + (draw + 1) * GOLDEN) & _MASK
+    for bits, factor in MIXING:
+        z = ((z ^ (z >> bits)) * factor) & _MASK
     return (z ^ (z >> 31)) | 1
 
 

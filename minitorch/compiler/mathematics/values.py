@@ -49,7 +49,7 @@ def _like(shape: Any, element: Any) -> Any:
     return ir.VectorType(element, shape.count) if isinstance(shape, ir.VectorType) else element
 
 
-def call_intrinsic(builder: Any, name: str, *operands: Any) -> Any:
+def call_intrinsic(builder: Any, name: str, *operands: Any, flags: Sequence[str] = ()) -> Any:
     """Call ``llvm.<name>`` on operands of one type, scalar or vector.
 
     It is declared as a plain function of the module: `declare_intrinsic` does not know vectors.
@@ -60,7 +60,7 @@ def call_intrinsic(builder: Any, name: str, *operands: Any) -> Any:
     full = f"llvm.{name}.{lanes}{element.intrinsic_name}"
     module = builder.module
     function = module.globals.get(full) or ir.Function(module, ir.FunctionType(kind, [kind] * len(operands)), full)
-    return builder.call(function, operands)
+    return builder.call(function, operands, fastmath=flags)
 
 
 class Value:

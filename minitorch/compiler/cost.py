@@ -1,0 +1,92 @@
+"""What running a graph as kernels costs, beside what running it node by node would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..graph import Cost
+from ..ir import Node
+from .kernel import Kernel
+from .roots import is_stored_already, output_base
+from .schedule import Schedule
+
+
+@dataclass(frozen=True)
+class FusedCost:
+    """The counts of a schedule.
+
+    Attributes:
+        kernels: units of work, library calls among them.
+        bytes_read, bytes_written: from and to memory, of all kernels.
+        flops: arithmetic on elements of any type.
+        transcendentals: elements of exp, log, sqrt and the like.
+        peak_bytes: the most memory alive at once, kernel by kernel: inputs and array constants always, a value until
+            the last kernel that reads it, outputs until the end. Memory that is used in place counts twice.
+        unfused: the same counts of the graph, node by node.
+    """
+
+    kernels: int
+    bytes_read: int
+    bytes_written: int
+    flops: int
+    transcendentals: int
+    peak_bytes: int
+    unfused: Cost
+
+    @property
+    def bytes(self) -> int:
+        """Read and written together."""
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic per byte moved: the horizontal axis of a roofline plot."""
+        return (self.flops + self.transcendentals) / self.bytes if self.bytes else 0.0
+
+    def __str__(self) -> str:
+        rows: list[tuple[str, float, float, str]] = [
+            ("kernels", self.kernels, self.unfused.nodes, ""),
+            ("read", self.bytes_read / 1e6, self.unfused.bytes_read / 1e6, " MB"),
+            ("written", self.bytes_written / 1e6, self.unfused.bytes_written / 1e6, " MB"),
+            ("peak", self.peak_bytes / 1e6, self.unfused.peak_bytes / 1e6, " MB"),
+            ("arithmetic", self.flops / 1e6, self.unfused.flops / 1e6, " MFLOP"),
+            ("exp, log and the like", self.transcendentals / 1e6, self.unfused.transcendentals / 1e6, " million"),
+        ]
+        lines = [f"{'':<22}{'fused':>14}{'node by node':>16}"]
+        for name, fused, unfused, unit in rows:
+            digits = ".3f" if unit else "d"
+            lines.append(f"{name:<22}{fused:>14,{digits}}{unfused:>16,{digits}}{unit}")
+        return "\n".join(lines)
+
+
+def fused_cost(schedule: Schedule) -> FusedCost:
+    """The cost of a schedule."""
+    kernels = schedule.kernels
+    return FusedCost(
+        len(kernels),
+        sum(kernel.bytes_read for kernel in kernels),
+        sum(kernel.bytes_written for kernel in kernels),
+        sum(kernel.flops for kernel in kernels),
+        sum(kernel.transcendentals for kernel in kernels),
+        _peak(schedule),
+        schedule.graph.cost(),
+    )
+
+
+def _peak(schedule: Schedule) -> int:
+    end = len(schedule.kernels)
+    last: dict[Node, int] = {}
+    for number, kernel in enumerate(schedule.kernels):
+        last |= dict.fromkeys(_in_memory(kernel), number)
+    last |= dict.fromkeys(map(output_base, schedule.graph.outputs), end)
+    nodes = (*schedule.graph.inputs, *schedule.graph.nodes)
+    alive = peak = sum(node.spec.nbytes for node in nodes if is_stored_already(node))
+    for number, kernel in enumerate(schedule.kernels):
+        alive += sum(node.spec.nbytes for node in kernel.made)
+        peak = max(peak, alive)
+        alive -= sum(node.spec.nbytes for node in _in_memory(kernel) if last[node] == number)
+    return peak
+
+
+def _in_memory(kernel: Kernel) -> set[Node]:
+    return {node for node in (*kernel.reads, *kernel.made) if not is_stored_already(node)}
