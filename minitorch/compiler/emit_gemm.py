@@ -37,6 +37,7 @@ from .instructions import (
     stored_type,
 )
 from .loops import Buffer, Expression, Nest, Number, Total, walk
+from .tiles import BLOCK, transposed
 from .vector_memory import byte_size, integer
 
 
@@ -192,7 +193,7 @@ class Product(Values):
 
             def turn(k: Any) -> None:
                 vectors = [self._get(self.staged, self.builder.add(k, integer(n * row))) for n in range(self.lanes)]
-                for number, vector in enumerate(transposed(self.builder, vectors)):
+                for number, vector in enumerate(transposed(self.builder, vectors, BLOCK // byte_size(self.element))):
                     at = self._times(self.builder.add(k, integer(number)), width)
                     self._put(self.right, self.builder.add(start, at), vector)
 
@@ -403,20 +404,3 @@ class Product(Values):
 
     def _stored(self, value: Any) -> Any:
         return before_store(self.builder, value, self.dtype)
-
-
-def transposed(builder: Any, rows: list[Any]) -> list[Any]:
-    """The columns of a square matrix whose rows are vectors: blocks of 1, then of 2, of 4, ... change places."""
-    lanes = len(rows)
-    kind = ir.VectorType(ir.IntType(32), lanes)
-    size = 1
-    while size < lanes:
-        upper = [lane - size + lanes if lane & size else lane for lane in range(lanes)]
-        lower = [lane + lanes if lane & size else lane + size for lane in range(lanes)]
-        for number in range(lanes):
-            if not number & size:
-                pair = rows[number], rows[number + size]
-                rows[number] = builder.shuffle_vector(*pair, ir.Constant(kind, upper))
-                rows[number + size] = builder.shuffle_vector(*pair, ir.Constant(kind, lower))
-        size *= 2
-    return rows
