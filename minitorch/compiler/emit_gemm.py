@@ -38,7 +38,11 @@ from .instructions import (
 )
 from .loops import Buffer, Expression, Nest, Number, Total, walk
 from .tiles import BLOCK, transposed
-from .vector_memory import byte_size, integer
+from .vector_memory import POINTER, byte_size, integer
+
+
+# What all parts of a kernel know: where the unit and the block of k are, and the packed blocks.
+SHARED = ("first_row", "first_lane", "unit_rows", "unit_lanes", "first_k", "steps", "shift", "left", "right", "staged")
 
 
 class Product(Values):
@@ -98,6 +102,31 @@ class Product(Values):
 
         self._loop(start, stop, step, [], turn)
 
+    def _apart(self, name: str, body: Callable[..., None], *values: Any) -> None:
+        """Emit a part of the kernel as a function of its own, and a call of it.
+
+        Registers are given out function by function: the constants of an epilogue would take those of the accumulators.
+        """
+        shared = {name: self.__dict__[name] for name in SHARED if name in self.__dict__}
+        batch = {variable: self.places[variable] for variable in self.product.batch}
+        given = [*shared.values(), *batch.values(), *values]
+        outside = dict(self.__dict__)
+        table, trouble, *_ = self.function.args
+        kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, *(value.type for value in given)])
+        self.function = ir.Function(self.function.module, kind, f"{self.function.name}.{name}")
+        self.function.linkage = "internal"
+        self.builder.call(self.function, [table, trouble, *given])
+        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.pointers = [self._pointer(number) for number in range(len(self.buffers))]
+        self.trouble = self.function.args[1]
+        self.known = [{}]
+        inside = iter(self.function.args[2:])
+        self.__dict__ |= {name: next(inside) for name in shared}
+        self.places = {variable: next(inside) for variable in batch}
+        body(*inside)
+        self.builder.ret_void()
+        self.__dict__ |= outside
+
     def _unit(self, unit: Any) -> None:
         """One block of rows by one block of lanes."""
         product, cut = self.product, self.tiling
@@ -127,9 +156,9 @@ class Product(Values):
         cut = self.tiling
         self.first_k, self.steps = first_k, self._rest(self.product.k.extent, first_k, cut.block_k)
         if cut.packs_left:
-            self._pack_left()
+            self._apart("pack_left", self._pack_left)
         if cut.packs_right:
-            (self._pack_right_along_k if cut.right_along_k else self._pack_right)()
+            self._apart("pack_right", self._pack_right_along_k if cut.right_along_k else self._pack_right)
 
         def tiles_of_lanes(lane: Any) -> None:
             self._each(integer(0), self.unit_rows, cut.rows, lambda row: self._tile(row, lane))
@@ -288,10 +317,11 @@ class Product(Values):
         for at, total in zip(places, sums, strict=True):
             self._put(memory, at, self._stored(total))
         if not self.in_blocks:
-            self._epilogue(memory, row, lane)
+            self._apart("epilogue", self._epilogue, memory, row, lane)
             return
         done = builder.icmp_signed("==", builder.add(self.first_k, self.steps), integer(self.product.k.extent))
-        self._each(integer(0), builder.zext(done, I64), 1, lambda _: self._epilogue(memory, row, lane))
+        rounds = builder.zext(done, I64)
+        self._each(integer(0), rounds, 1, lambda _: self._apart("epilogue", self._epilogue, memory, row, lane))
 
     def _one_k(self, row: Any, lane: Any) -> Callable[[Any, list[Any]], list[Any]]:
         """What is done for one k: all products of some numbers of the left operand and vectors of the right."""
