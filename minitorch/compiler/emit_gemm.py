@@ -40,7 +40,6 @@ from .loops import Buffer, Expression, Nest, Number, Total, walk
 from .tiles import BLOCK, transposed
 from .vector_memory import POINTER, byte_size, integer
 
-
 # What all parts of a kernel know: where the unit and the block of k are, and the packed blocks.
 SHARED = ("first_row", "first_lane", "unit_rows", "unit_lanes", "first_k", "steps", "shift", "left", "right", "staged")
 
