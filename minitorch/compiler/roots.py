@@ -109,7 +109,7 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
         for operand, times in _packed(node):
             known = heavy.get(operand)
-            if known is not None and times > MOST_PACKED:
+            if known is not None and times > (MOST_PACKED if 1 not in node.shape[-2:] else 1):
                 roots[known] = REPEATED
                 heavy[operand] = None
         heavy[node] = node if node.primitive.name in HEAVY else again
