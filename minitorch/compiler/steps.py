@@ -84,11 +84,11 @@ class Layout:
 
 
 class Value:
-    """How to see a value in memory as an array: a place, and movements of what is there."""
+    """How to see a value as an array: the place of one that is in `memory` by then, and movements of what is there."""
 
-    def __init__(self, layout: Layout, node: Node) -> None:
+    def __init__(self, layout: Layout, node: Node, memory: Container[Node]) -> None:
         self.chain: list[Node] = []
-        while node.primitive.is_view and node not in layout._where:
+        while node not in memory:
             self.chain.append(node)
             node = node.inputs[0]
         self.chain.reverse()
@@ -148,7 +148,7 @@ class Call:
 
     def __init__(self, kernel: Kernel, layout: Layout) -> None:
         (self.node,) = kernel.nodes
-        self.operands = [Value(layout, operand) for operand in self.node.inputs]
+        self.operands = [Value(layout, operand, kernel.reads) for operand in self.node.inputs]
         self.place, _ = layout.where(self.node)
 
     def run(self, memory: Memory, places: Any) -> None:
