@@ -369,6 +369,27 @@ def test_many_small_kernels_are_one_step() -> None:
     np.testing.assert_allclose(compiled([x.numpy()])[0], function(x).numpy(), rtol=1e-5)
 
 
+@pytest.mark.parametrize("rows", [4, 40_000])
+def test_an_index_out_of_range_is_that_of_its_kernel(rows: int) -> None:
+    """In a run of small kernels, and in kernels that threads share."""
+
+    def function(table: mt.Tensor, first: mt.Tensor, second: mt.Tensor) -> mt.Tensor:
+        return table[second] * table[first].softmax(0).sum(1, keepdim=True).softmax(0)
+
+    compiled = mt.jit(function, backend="llvm")
+    table = mt.rand(7, 16)
+    good, bad = mt.zeros(rows, dtype=mt.int64), mt.zeros(rows, dtype=mt.int64)
+    bad[rows - 1] = 7
+    np.testing.assert_allclose(
+        compiled(table, good, good).numpy(), function(table, good, good).numpy(), rtol=1e-4, atol=1e-7
+    )
+    for first, second in ((bad, good), (good, bad)):
+        for _ in range(5):
+            with pytest.raises(IndexError, match=r"out of bounds for f32\[7,16\]"):
+                compiled(table, first, second)
+    assert len(compiled.ledger(table, good, good).kernels) > 1
+
+
 def test_eight_threads_call_one_function() -> None:
     def function(x: mt.Tensor) -> Any:
         y = (x @ x.T).softmax(-1)
