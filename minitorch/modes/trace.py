@@ -68,10 +68,6 @@ class Traced:
         self._outside = [item.tensor for item in self._items]
         self._kinds = [(tensor._value.shape, tensor._value.dtype) for tensor in self._outside]
         self._needs = [tensor._requires_grad for tensor in self._outside]
-        self._seen: list[Any] | None = (
-            None  # the arrays that the tensors from outside had when they were last looked at
-        )
-        self._may_overwrite = False  # whether what is written may be written at once
         self._guards = recorded.guards
         self._guarded = [
             (where, None if spec is None else (spec.shape, spec.dtype.numpy)) for where, spec in self._guards
@@ -89,6 +85,9 @@ class Traced:
         self._acts = bool(self._effects) or differentiable is not None
         # Most functions return one tensor, computed by the graph.
         self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
+        self._seen: list[Any] = []  # the arrays of the tensors from outside when they were last looked at
+        self._may_overwrite = False  # whether what is written may be written while the graph runs
+        self._look_at([tensor._value for tensor in self._outside])
 
     # Whether the graph still describes the function -----------------------------------------------------------
 
@@ -104,7 +103,7 @@ class Traced:
         if [tensor._requires_grad for tensor in self._outside] != self._needs:
             return False
         arrays = [tensor._value for tensor in self._outside]
-        if (self._seen is None or not all(map(is_, arrays, self._seen))) and not self._look_at(arrays):
+        if not all(map(is_, arrays, self._seen)) and not self._look_at(arrays):
             return False
         for where, kind in self._guarded:
             grad = (tensors[where] if isinstance(where, int) else where)._grad
