@@ -87,7 +87,10 @@ class Tiles(Values):
                 self.filled.clear()
             return totals
         if not tiles:
-            return self._loop(integer(0), integer(last.extent), 1, totals, body)
+            self.column = last
+            totals = self._loop(integer(0), integer(last.extent), 1, totals, body)
+            self.column = None
+            return totals
 
         def part(start: Any, totals: list[Any]) -> list[Any]:
             stop = self._smaller(self.builder.add(start, integer(LONG_TILE)), integer(last.extent))

@@ -45,7 +45,23 @@ from .loops import (
     walk,
 )
 from .mathematics import divided, reciprocal_of
-from .vector_memory import MOST_STEP, POINTER, first_lanes, gather, integer, load, load_strided, scatter, store
+from .vector_memory import (
+    MOST_STEP,
+    POINTER,
+    byte_size,
+    first_lanes,
+    gather,
+    integer,
+    load,
+    load_strided,
+    prefetch,
+    scatter,
+    store,
+)
+
+COLUMNS_AHEAD = 4
+FAR = 1 << 10  # bytes from column to column, too many to be foreseen by the machine
+LARGE = 1 << 21  # bytes from the first to the last: not in the cache next to the core already
 
 
 class Values:
@@ -67,6 +83,7 @@ class Values:
         self.current = 0  # which of them is being emitted
         self.places: dict[Variable, Any] = {}  # the scalar value of each loop variable; of the lanes' one, in lane 0
         self.lane: Variable | None = None
+        self.column: Variable | None = None  # the innermost column, where the lanes run across rows
         self.mask: Any = None
         self.totals: dict[tuple[int, int], Any] = {}  # by slot and vector
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
@@ -285,8 +302,18 @@ class Values:
             mask = condition if mask is None else self.builder.and_(mask, condition)
         if step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
+            self._ask_ahead(place, index, kind)
             return load(self.builder, place, vector, mask)
         return gather(self.builder, self._pointers(pointer, index, kind), vector, mask)
+
+    def _ask_ahead(self, place: Any, index: Index, kind: Any) -> None:
+        """With the lanes across rows, a column is in another page of memory than the one before: ask for it early."""
+        if self.column is None:
+            return
+        step = index.coefficient(self.column)
+        distance = abs(step) * byte_size(kind)
+        if distance >= FAR and distance * self.column.extent >= LARGE:
+            prefetch(self.builder, self.builder.gep(place, [integer(COLUMNS_AHEAD * step)], source_etype=kind))
 
     def _pointers(self, pointer: Any, index: Index, kind: Any) -> Any:
         """The address of each lane's element."""
