@@ -21,7 +21,6 @@ from .instructions import (
     computed_type,
     constant,
     rounded,
-    splat,
     stored_type,
 )
 from .layout import Layout
@@ -45,9 +44,11 @@ from .loops import (
     walk,
 )
 from .mathematics import divided, reciprocal_of
+from .mathematics.values import splat
 from .vector_memory import (
     MOST_STEP,
     POINTER,
+    broadcast,
     byte_size,
     first_lanes,
     gather,
@@ -232,13 +233,7 @@ class Values:
         """A value in every lane."""
         if isinstance(value.type, ir.VectorType):
             return value
-        kind = ir.VectorType(value.type, self.lanes)
-        if isinstance(value, ir.Constant):
-            return ir.Constant(kind, [value.constant] * self.lanes)
-        zero = ir.Constant(ir.IntType(32), 0)
-        first = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, zero)
-        order = ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), [0] * self.lanes)
-        return self.builder.shuffle_vector(first, first, order)
+        return broadcast(self.builder, value, self.lanes)
 
     def _position(self, expression: Position) -> Any:
         varies = self.lane is not None and expression.index.depends_on(self.lane)
