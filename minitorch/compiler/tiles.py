@@ -12,8 +12,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from .instructions import I64
-from .vector_memory import I32, POINTER, broadcast, byte_size, integer, load, shuffled, store
+from .instructions import BIT, I64
+from .vector_memory import POINTER, byte_size, integer, load, shuffled, store
 
 _BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
 
@@ -117,7 +117,9 @@ def _places(builder: Any, start: Any, step: Any, element: Any, count: int) -> li
 
 def _masks(builder: Any, rows: Any, columns: Any, lanes: int) -> list[Any]:
     """The lanes of each row that are there: the first `columns`, or none."""
-    wide = broadcast(builder, builder.trunc(columns, I32), lanes)
-    some = builder.icmp_unsigned("<", ir.Constant(wide.type, list(range(lanes))), wide)
-    none = ir.Constant(some.type, None)
-    return [builder.select(builder.icmp_signed("<", integer(row), rows), some, none) for row in range(lanes)]
+    some = builder.sub(builder.shl(integer(1), columns), integer(1))  # a bit for each
+    masks = []
+    for row in range(lanes):
+        bits = builder.select(builder.icmp_signed("<", integer(row), rows), some, integer(0))
+        masks.append(builder.bitcast(builder.trunc(bits, ir.IntType(lanes)), ir.VectorType(BIT, lanes)))
+    return masks
