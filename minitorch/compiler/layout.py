@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ..dtypes import DType
 from .index import Index, Looked, Variable
-from .loops import ALWAYS, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .loops import ALWAYS, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .roots import HEAVY
 from .vector_memory import MOST_STEP
 
 ABREAST = 4  # vectors of rows that go through the columns together
@@ -101,10 +102,14 @@ class Layout:
 
     def _needs_tile(self, tile: Tile) -> bool:
         """Whether elements are far apart along the lanes, and dense along the other variable."""
+        dense = abs(tile.index.coefficient(tile.along)) == 1
+        return dense and not self._is_near(tile) and self._is_affine(tile.index, tile.along)
+
+    def _is_near(self, tile: Tile) -> bool:
+        """Whether the elements of all lanes are close together."""
         assert self.row is not None
         step = tile.index.coefficient(self.row)
-        near = step in (0, 1) if tile.written else abs(step) <= MOST_STEP
-        return not near and abs(tile.index.coefficient(tile.along)) == 1 and self._is_affine(tile.index, tile.along)
+        return step in (0, 1) if tile.written else abs(step) <= MOST_STEP
 
     def _is_affine(self, index: Index, along: Variable) -> bool:
         """Whether an index changes along the lanes and another variable by constant steps."""
@@ -132,8 +137,11 @@ class Layout:
         return best
 
     def _rows_are_short(self, nest: Nest, row: Variable) -> bool:
-        """Whether rows are so many and so short that a lane for each pays, though memory runs along the columns."""
-        if row.extent < MANY_ROWS * self.lanes:
+        """Whether a lane for each row pays, though memory runs along the columns.
+
+        Rows have to be many and short, and to have expensive operations, which then are done for several rows at once.
+        """
+        if row.extent < MANY_ROWS * self.lanes or not _is_expensive(nest):
             return False
         for loop in nest.loops:
             if math.prod(column.extent for column in loop.columns) > LONG_TILE:
@@ -141,8 +149,8 @@ class Layout:
             if not loop.columns:
                 continue
             for tile in _accesses(loop, loop.columns[-1]):
-                dense = tile.index.coefficient(row) in (0, 1) and self._is_affine(tile.index, tile.along)
-                if tile.index.depends_on(tile.along) and not dense and not self._needs_tile(tile):
+                near = self._is_near(tile) and self._is_affine(tile.index, tile.along)
+                if tile.index.depends_on(tile.along) and not near and not self._needs_tile(tile):
                     return False
         return True
 
@@ -172,6 +180,12 @@ def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
                 yield Tile(load.buffer, load.index, along, load.dtype, written=False)
         if isinstance(statement, Store):
             yield Tile(statement.buffer, statement.index, along, statement.value.dtype, written=True)
+
+
+def _is_expensive(nest: Nest) -> bool:
+    """Whether anything is computed that takes many instructions."""
+    parts = (part for _, statement in nest.statements for part in walk(statement.value))
+    return any(isinstance(part, Apply) and part.primitive in HEAVY for part in parts)
 
 
 def _loads(expression: Expression) -> list[Load]:
