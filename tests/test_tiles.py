@@ -160,3 +160,10 @@ def test_a_quotient_by_a_sum_is_a_division(dtype: Any) -> None:
         expected = a / b.sum(1, keepdims=True) + 0 * b
     found = function(mt.from_numpy(a), mt.from_numpy(b)).numpy()
     np.testing.assert_allclose(found, expected, rtol=4 * limits.eps, atol=limits.smallest_subnormal)
+
+
+def test_a_row_is_divided_by_its_sum_without_a_division() -> None:
+    """One reciprocal, of the sum; the numbers of the row are multiplied."""
+    (kernel,), _ = kernels(lambda x: x.softmax(-1), numbers(5, 100))
+    text = emit(kernel.loops, 64)
+    assert len(re.findall(r" fdiv (contract )?float", text)) == 1 and not re.search(r" fdiv (contract )?<", text)
