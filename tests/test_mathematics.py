@@ -240,7 +240,7 @@ def test_what_this_machine_does_by_instructions_is_the_same_to_the_bit(name, dty
 
 @pytest.mark.parametrize("dtype", TYPES)
 def test_a_quotient_by_a_reciprocal_is_within_the_stated_units(dtype):
-    """All pairs of special numbers, and numbers of all sizes: zeros, infinities, NaN and subnormals as in a division."""
+    """All pairs of special numbers, and numbers of all sizes: zeros, infinities, NaN and subnormals as in division."""
     operands = sample("division", dtype, 200_000)
     result, expected = compute("division", *operands), np.divide(*operands)
     error = errors(result, exact("division", *operands))
