@@ -144,7 +144,7 @@ class Tiles(Values):
     def _tile_memory(self, tile: Tile) -> Any:
         """Room for a tile on the stack."""
         if tile.key not in self.tile_memory:
-            length = min(tile.along.extent, LONG_TILE) * self.lanes * self.layout.abreast
+            length = self.layout.tile_length(tile)
             with self.builder.goto_entry_block():
                 self.tile_memory[tile.key] = self._row_memory(length, stored_type(tile.dtype))
         return self.tile_memory[tile.key]

@@ -15,7 +15,11 @@ from .vector_memory import MOST_STEP
 ABREAST = 4  # vectors of rows that go through the columns together
 LONG_RUN = 64  # vectors that an elementwise unit runs through
 LONG_TILE = 64  # rounds of a loop that a tile holds
+LONG_STRETCH = (
+    128  # the same, where the loop is over rows: long runs of memory make up for a tile out of the first cache
+)
 MOST_TILES = 1 << 15  # bytes of all tiles: they should stay in the first cache
+MOST_STRETCHES = 1 << 17  # the same, where the loop is over rows
 MANY_ROWS = 8  # vectors of rows
 
 
@@ -55,6 +59,7 @@ class Layout:
         along: without columns, the row variable that tiles are dense along, if there are any.
         stretch: how much of it belongs to a unit.
         stretches: units along it.
+        room: bytes for all tiles.
     """
 
     def __init__(self, nest: Nest, vector_bytes: int) -> None:
@@ -65,7 +70,8 @@ class Layout:
             row is not None and (self._rows_are_dense(nest, columns[0], row) or self._rows_are_short(nest, row))
         )
         self.along = None if columns or row is None else self._dense_row(nest)
-        self.stretch = max(1, min(self.along.extent, LONG_TILE)) if self.along is not None else 1
+        self.stretch = max(1, self._rounds(self.along)) if self.along is not None else 1
+        self.room = MOST_TILES if columns else MOST_STRETCHES
         self.stretches = -(-self.along.extent // self.stretch) if self.along is not None else 1
         # With the lanes across rows, the columns are gone through for several vectors of rows at a time, so that
         # each visit to a line of memory uses all of it, and the next.
@@ -76,17 +82,17 @@ class Layout:
             vectors = -(-row.extent // self.lanes)
             self.abreast = ABREAST if (columns or self.along is not None) and vectors >= ABREAST else 1
             tiles = {tile for loop in nest.loops for tile in self._wanted(loop)}
-            while self.abreast > 1 and sum(map(self._bytes, tiles)) > MOST_TILES:
+            while self.abreast > 1 and sum(map(self.tile_bytes, tiles)) > self.room:
                 self.abreast //= 2
             self.chunk = self.abreast if columns else max(1, min(vectors, LONG_RUN) // self.abreast * self.abreast)
             self.blocks = -(-vectors // self.chunk)
 
     def tiles(self, loop: Loop) -> list[Tile]:
         """The tiles that a loop reads and writes; as many as there is room for."""
-        room = MOST_TILES
+        room = self.room
         found = []
         for tile in self._wanted(loop):
-            room -= self._bytes(tile)
+            room -= self.tile_bytes(tile)
             if room >= 0:
                 found.append(tile)
         return found
@@ -97,8 +103,16 @@ class Layout:
             return []
         return list(dict.fromkeys(tile for tile in _accesses(loop, along) if self._needs_tile(tile)))
 
-    def _bytes(self, tile: Tile) -> int:
-        return min(tile.along.extent, LONG_TILE) * self.lanes * self.abreast * tile.dtype.itemsize
+    def tile_length(self, tile: Tile) -> int:
+        """The elements that a tile has room for."""
+        return self._rounds(tile.along) * self.lanes * self.abreast
+
+    def tile_bytes(self, tile: Tile) -> int:
+        """What a tile takes."""
+        return self.tile_length(tile) * tile.dtype.itemsize
+
+    def _rounds(self, along: Variable) -> int:
+        return min(along.extent, LONG_STRETCH if along == self.along else LONG_TILE)
 
     def _needs_tile(self, tile: Tile) -> bool:
         """Whether elements are far apart along the lanes, and dense along the other variable."""
