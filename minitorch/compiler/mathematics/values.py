@@ -207,9 +207,14 @@ def where(condition: Value, a: Value | float, b: Value | float) -> Value:
     return Value(condition.builder, picked)
 
 
+def at_most(x: Value, high: float) -> Value:
+    """The smaller of two numbers; a NaN stays."""
+    return where(x > high, high, x)
+
+
 def clamp(x: Value, low: float, high: float) -> Value:
     """`x` moved into ``[low, high]``; a NaN stays."""
-    below = where(x > high, high, x)
+    below = at_most(x, high)
     return where(below < low, low, below)
 
 
