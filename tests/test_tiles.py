@@ -95,7 +95,7 @@ def test_the_transpose_function(lanes: int, element: int) -> None:
 @pytest.mark.parametrize(
     "shape, dtype",
     [((37, 19), dtype) for dtype in TYPES]
-    + [(shape, np.float32) for shape in ((5, 7), (16, 16), (67, 31), (1, 7), (7, 1), (3, 150), (140, 33), (33, 140), (0, 5))],
+    + [(shape, np.float32) for shape in ((5, 7), (16, 16), (67, 31), (1, 7), (7, 1), (140, 33), (33, 140), (0, 5))],
 )
 def test_a_transpose_gathers_nothing(shape: tuple[int, int], dtype: Any) -> None:
     m, n = shape
