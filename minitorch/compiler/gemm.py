@@ -27,19 +27,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
+from typing import Any
 
 from .index import Variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Store, walk
+from .loops import ALWAYS, Accumulate, Apply, Choose, Expression, Load, Nest, Store, walk
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width
 MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
+MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 MOST_BLOCKS = 1 << 20  # bytes on the stack
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
-STREAMED = 8  # rows of a right operand that is read once, from memory: long runs of few rows are what memory is good at
+# A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
+# memory, in long runs along a few of its rows.
+STREAMED, STREAMED_TILES = 8, 4
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
 
@@ -78,7 +82,7 @@ class Contraction:
         return self.row.extent if self.row is not None else 1
 
 
-@cache
+@lru_cache(256)
 def recognise(nest: Nest) -> Contraction | None:
     """The matrix product that a nest is, if it is one that is worth tiles."""
     if nest.scratch or len(nest.loops) != 2 or not all(row.extent for row in nest.rows):
@@ -93,32 +97,36 @@ def recognise(nest: Nest) -> Contraction | None:
     product = total.value
     if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
         return None
-    found = [
-        Contraction(
-            tuple(other for other in nest.rows if other not in (row, lane)), row, lane, sums.columns[0],
-            left, right, total, stores,
-        )
-        for left, right in (product.arguments, product.arguments[::-1])
-        for row in (*nest.rows, None)
-        for lane in nest.rows
-        if row != lane and _separate(left, right, row, lane)
-    ]  # fmt: skip
+    (column,), found = sums.columns, []
+    for left, right in (product.arguments, product.arguments[::-1]):
+        of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)
+        rows: set[Variable | None] = {*(of_left - of_right)} or {None}
+        for lane in of_right - of_left:
+            for row in rows:
+                batch = tuple(other for other in nest.rows if other not in (row, lane))
+                found.append(Contraction(batch, row, lane, column, left, right, total, stores))
     best = max(found, key=_preference, default=None)
     if best is None or (best.row is None and not _is_dense(best.right, best.lane)):
         return None  # numbers times a vector, or rows of a matrix times a vector: loops do these as well
     return best
 
 
-def _separate(left: Expression, right: Expression, row: Variable | None, lane: Variable) -> bool:
-    if left.depends_on(lane) or not right.depends_on(lane):
-        return False
-    return row is None or (left.depends_on(row) and not right.depends_on(row))
+def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
+    """The variables that an expression's value changes with."""
+    found: set[Variable] = set()
+    for part in walk(expression):
+        if isinstance(part, Choose):
+            found.update(variable for variable in among if part.inside.depends_on(variable))
+        elif not part.parts():
+            found.update(variable for variable in among if part.depends_on(variable))
+    return found
 
 
-def _preference(found: Contraction) -> tuple[bool, int, int, int]:
+def _preference(found: Contraction) -> tuple[Any, ...]:
     """With rows before without; lanes along which results are dense, then those that operands are dense along."""
     stores = sum(store.index.coefficient(found.lane) == 1 for store in found.epilogue)
-    return found.row is not None, stores, int(_is_dense(found.right, found.lane)), found.lane.extent
+    dense = _is_dense(found.right, found.lane)
+    return found.row is not None, stores, dense, found.lane.extent, found.height, found.lane.name, str(found.row)
 
 
 def _is_dense(expression: Expression, along: Variable) -> bool:
@@ -165,7 +173,7 @@ class Tiling:
         return self.lanes * self.vectors
 
 
-@cache
+@lru_cache(256)
 def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     """How a matrix product is cut on this machine, with vectors of so many bytes."""
     machine, depth, width = host(), product.k.extent, product.lane.extent
@@ -175,11 +183,11 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     left_along_k = product.row is None or not _is_dense(product.left, product.row)
     right_along_k = not _is_dense(product.right, product.lane) and _is_dense(product.right, product.k)
     packs_left = not _is_cheap(product.left)
-    packs_right = not _is_cheap(product.right) or not _is_dense(product.right, product.lane)
-    streams = not packs_right and row_tiles == 1 and depth * width * product.itemsize > machine.caches[1]
-    if not packs_right and not streams:
-        size = depth * width * product.itemsize
-        packs_right = size > machine.caches[1] or row_tiles * size > FEW_TILES * machine.caches[1]
+    size, cache = depth * width * product.itemsize, machine.caches[1]
+    in_place = _is_cheap(product.right) and _is_dense(product.right, product.lane)
+    in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
+    streams = in_place and size > cache and row_tiles <= STREAMED_TILES
+    packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
     block_k = _block_k(product, lanes * vectors, packs_left, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)

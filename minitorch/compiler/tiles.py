@@ -15,7 +15,7 @@ from llvmlite import ir
 from .instructions import BIT, I64
 from .vector_memory import POINTER, byte_size, integer, load, shuffled, store
 
-_BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
+BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
 
 
 def transpose_function(module: Any, element: Any, lanes: int) -> Any:
@@ -51,7 +51,7 @@ def transpose_function(module: Any, element: Any, lanes: int) -> Any:
     for phi, *values in zip(vectors, *loaded, strict=True):
         for value, block in zip(values, (load_whole, load_part), strict=True):
             phi.add_incoming(value, block)
-    turned = transposed(builder, vectors, _BLOCK // byte_size(element))
+    turned = transposed(builder, vectors, BLOCK // byte_size(element))
     builder.cbranch(is_whole, store_whole, store_part)
     for block, masked in ((store_whole, False), (store_part, True)):
         builder.position_at_end(block)
