@@ -1,9 +1,9 @@
 """Loop IR as LLVM IR: one function per kernel, with vectors written out.
 
-A kernel runs `W` elements at a time along one loop variable, the *lanes*: the innermost column if memory is read in
-that direction, otherwise the innermost row (then every lane has a row of its own). An index is a scalar plus a step per
-lane; with a step of 1 a load is one vector, with 0 one number for all lanes, with anything else a gather. What is left
-over at the end of a row is done under a mask, by the same code. Nothing is left for LLVM's optimiser to find.
+A kernel runs `W` elements at a time along one loop variable, the *lanes*: the innermost column, or the innermost row if
+memory is read in that direction or if rows are short and many (then every lane has a row of its own). What is dense
+along another variable goes through transposed tiles (see `tiles`). What is left over at the end of a row is done under
+a mask, by the same code. Nothing is left for LLVM's optimiser to find.
 
 The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the rows from `begin` up to `end`.
 """
