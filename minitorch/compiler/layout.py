@@ -20,8 +20,11 @@ LONG_STRETCH = (
     128  # the same, where the loop is over rows: long runs of memory make up for a tile out of the first cache
 )
 MOST_TILES = 1 << 15  # bytes of all tiles: they should stay in the first cache
+MOST_ABREAST = (
+    12 << 10
+)  # bytes of tiles and scratch rows up to which vectors go abreast: the cache also holds what comes
 MOST_STRETCHES = 1 << 17  # the same, where the loop is over rows
-MANY_ROWS = 8  # vectors of rows
+MANY_ROWS, FEW_COLUMNS = 8, 32  # vectors of rows, and columns, from and up to which a row is turned on its side
 
 
 @dataclass(frozen=True)
@@ -83,10 +86,15 @@ class Layout:
             vectors = -(-row.extent // self.lanes)
             self.abreast = ABREAST if (columns or self.along is not None) and vectors >= ABREAST else 1
             tiles = {tile for loop in nest.loops for tile in self._wanted(loop)}
-            while self.abreast > 1 and sum(map(self.tile_bytes, tiles)) > self.room:
+            while tiles and self.abreast > 1 and self._is_too_much(nest, tiles):
                 self.abreast //= 2
             self.chunk = self.abreast if columns else max(1, min(vectors, LONG_RUN) // self.abreast * self.abreast)
             self.blocks = -(-vectors // self.chunk)
+
+    def _is_too_much(self, nest: Nest, tiles: set[Tile]) -> bool:
+        """Whether the tiles take so much that fewer vectors should go abreast."""
+        taken = sum(map(self.tile_bytes, tiles))
+        return taken > self.room if self.along is not None else taken + self.scratch_bytes(nest) > MOST_ABREAST
 
     def tiles(self, loop: Loop) -> list[Tile]:
         """The tiles that a loop reads and writes; as many as there is room for."""
@@ -159,7 +167,7 @@ class Layout:
         if row.extent < MANY_ROWS * self.lanes or not _is_expensive(nest):
             return False
         for loop in nest.loops:
-            if math.prod(column.extent for column in loop.columns) > LONG_TILE:
+            if math.prod(column.extent for column in loop.columns) > FEW_COLUMNS:
                 return False
             if not loop.columns:
                 continue
