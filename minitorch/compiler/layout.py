@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from ..dtypes import DType
 from .gemm import recognise, tiling
 from .index import Index, Looked, Variable
-from .loops import ALWAYS, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
 from .roots import HEAVY
 from .vector_memory import MOST_STEP
 
 ABREAST = 4  # vectors of rows that go through the columns together
+MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all that go abreast
 LONG_RUN = 64  # vectors that an elementwise unit runs through
 LONG_TILE = 64  # rounds of a loop that a tile holds
 LONG_STRETCH = (
@@ -84,12 +85,31 @@ class Layout:
         self.blocks = 1  # units along the last row variable
         if self.across_rows and row is not None:
             vectors = -(-row.extent // self.lanes)
-            self.abreast = ABREAST if (columns or self.along is not None) and vectors >= ABREAST else 1
+            wanted = self._sums_abreast(nest) if columns else ABREAST
+            self.abreast = wanted if (columns or self.along is not None) and vectors >= wanted else 1
+            self.abreast = ABREAST if columns and wanted > vectors >= ABREAST else self.abreast
             tiles = {tile for loop in nest.loops for tile in self._wanted(loop)}
             while tiles and self.abreast > 1 and self._is_too_much(nest, tiles):
                 self.abreast //= 2
             self.chunk = self.abreast if columns else max(1, min(vectors, LONG_RUN) // self.abreast * self.abreast)
             self.blocks = -(-vectors // self.chunk)
+
+    def _sums_abreast(self, nest: Nest) -> int:
+        """How many vectors of rows share a visit to a line of columns: the more, the longer the runs of memory.
+
+        Each needs registers for its sums, and instructions of its own.
+        """
+        if nest.scratch:
+            return ABREAST
+        most = ABREAST
+        for count in (2 * ABREAST, 4 * ABREAST):
+            for loop in nest.loops:
+                sums = sum(isinstance(statement, Accumulate) for statement in loop.statements)
+                parts = {part for statement in loop.statements for part in walk(statement.value)}
+                if loop.columns and (sums * count > MOST_SUMS or len(parts) * count > MOST_PARTS):
+                    return most
+            most = count
+        return most
 
     def _is_too_much(self, nest: Nest, tiles: set[Tile]) -> bool:
         """Whether the tiles take so much that fewer vectors should go abreast."""
