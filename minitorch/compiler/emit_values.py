@@ -63,15 +63,17 @@ class Values(Indices):
 
     # Values ---------------------------------------------------------------------------------------------
 
-    def _hoist(self, expression: Expression, loop: Loop) -> None:
+    def _hoist(self, expression: Expression, loop: Loop, seen: set[Expression] | None = None) -> None:
         """Compute what does not change with the columns before the loop over them begins."""
-        if isinstance(expression, (Number, Total)):
+        seen = set() if seen is None else seen
+        if expression in seen or isinstance(expression, (Number, Total)):
             return
+        seen.add(expression)
         if not self._depends(expression) & set(loop.columns):
             self._value(expression)
             return
         for part in expression.parts():
-            self._hoist(part, loop)
+            self._hoist(part, loop, seen)
         for atom in looked_up(expression):
             if not self._depends(atom.value) & set(loop.columns):
                 varies = self.lane is not None and self._varies(atom, self.lane)

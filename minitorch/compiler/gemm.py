@@ -3,7 +3,7 @@
 A matrix product needs no statement of its own. A nest that sums a product over one column, ``total += a * b``, *is*
 one if ``a`` depends on one row variable (the *row*) and ``b`` on another (the *lane*), and not the other way round;
 both may depend on the column, *k*, and on all other variables (the batch). This file finds such nests and decides how
-they are computed; `emit_gemm` writes the code.
+they are computed; `emit_packing` and `emit_gemm` write the code.
 
 The plan is that of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008), in the words of
 BLIS (Van Zee and van de Geijn, 2015). A product of m×k and k×n numbers does 2mnk operations on mk + kn numbers, so each
@@ -13,13 +13,14 @@ number that has come near the core should be used many times before it leaves:
   of `b` and `rows` numbers of `a`, and does ``rows * vectors`` vector multiply-adds;
 - a *block* of `a` (block_rows × block_k) and one of `b` (block_k × block_lanes) are *packed*: copied, in the order in
   which tiles read them, into memory that stays in the second cache. Whatever has to be done to the operands on the way
-  (a cast, a mask, a scaling, a transposition) is done then, once per packed number;
+  (a cast, a mask, a scaling, a transposition) is done then, once per packed number. An operand that lies in memory as
+  tiles want it is read in place: the left one always, as tiles take single numbers of it, the right one if it is small;
 - tiles that are not complete after one block of k wait in memory for the next;
 - when they are complete, the rest of the kernel (bias, activation, residual) is computed from them: the *epilogue*.
 
 A *unit* of the parallel range is one block of rows by one block of lanes, with all of k. It packs for itself, so units
-can run in any order; the blocks are chosen such that little is packed twice. The order of a sum depends on block_k
-alone, and therefore not on the number of threads.
+can run in any order; the blocks are chosen such that little is packed twice. Every sum takes its terms in the order of
+k, whatever the blocks are, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
