@@ -9,19 +9,23 @@ from dataclasses import dataclass
 from ..dtypes import DType
 from .gemm import recognise, tiling
 from .index import Index, Looked, Variable
-from .loops import ALWAYS, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
 from .roots import HEAVY
 from .vector_memory import MOST_STEP
 
 ABREAST = 4  # vectors of rows that go through the columns together
+MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all that go abreast
 LONG_RUN = 64  # vectors that an elementwise unit runs through
 LONG_TILE = 64  # rounds of a loop that a tile holds
 LONG_STRETCH = (
     128  # the same, where the loop is over rows: long runs of memory make up for a tile out of the first cache
 )
 MOST_TILES = 1 << 15  # bytes of all tiles: they should stay in the first cache
+MOST_ABREAST = (
+    12 << 10
+)  # bytes of tiles and scratch rows up to which vectors go abreast: the cache also holds what comes
 MOST_STRETCHES = 1 << 17  # the same, where the loop is over rows
-MANY_ROWS = 8  # vectors of rows
+MANY_ROWS, FEW_COLUMNS = 8, 32  # vectors of rows, and columns, from and up to which a row is turned on its side
 
 
 @dataclass(frozen=True)
@@ -81,12 +85,36 @@ class Layout:
         self.blocks = 1  # units along the last row variable
         if self.across_rows and row is not None:
             vectors = -(-row.extent // self.lanes)
-            self.abreast = ABREAST if (columns or self.along is not None) and vectors >= ABREAST else 1
+            wanted = self._sums_abreast(nest) if columns else ABREAST
+            self.abreast = wanted if (columns or self.along is not None) and vectors >= wanted else 1
+            self.abreast = ABREAST if columns and wanted > vectors >= ABREAST else self.abreast
             tiles = {tile for loop in nest.loops for tile in self._wanted(loop)}
-            while self.abreast > 1 and sum(map(self.tile_bytes, tiles)) > self.room:
+            while tiles and self.abreast > 1 and self._is_too_much(nest, tiles):
                 self.abreast //= 2
             self.chunk = self.abreast if columns else max(1, min(vectors, LONG_RUN) // self.abreast * self.abreast)
             self.blocks = -(-vectors // self.chunk)
+
+    def _sums_abreast(self, nest: Nest) -> int:
+        """How many vectors of rows share a visit to a line of columns: the more, the longer the runs of memory.
+
+        Each needs registers for its sums, and instructions of its own.
+        """
+        if nest.scratch:
+            return ABREAST
+        most = ABREAST
+        for count in (2 * ABREAST, 4 * ABREAST):
+            for loop in nest.loops:
+                sums = sum(isinstance(statement, Accumulate) for statement in loop.statements)
+                parts = {part for statement in loop.statements for part in walk(statement.value)}
+                if loop.columns and (sums * count > MOST_SUMS or len(parts) * count > MOST_PARTS):
+                    return most
+            most = count
+        return most
+
+    def _is_too_much(self, nest: Nest, tiles: set[Tile]) -> bool:
+        """Whether the tiles take so much that fewer vectors should go abreast."""
+        taken = sum(map(self.tile_bytes, tiles))
+        return taken > self.room if self.along is not None else taken + self.scratch_bytes(nest) > MOST_ABREAST
 
     def tiles(self, loop: Loop) -> list[Tile]:
         """The tiles that a loop reads and writes; as many as there is room for."""
@@ -159,7 +187,7 @@ class Layout:
         if row.extent < MANY_ROWS * self.lanes or not _is_expensive(nest):
             return False
         for loop in nest.loops:
-            if math.prod(column.extent for column in loop.columns) > LONG_TILE:
+            if math.prod(column.extent for column in loop.columns) > FEW_COLUMNS:
                 return False
             if not loop.columns:
                 continue

@@ -112,7 +112,7 @@ def find_roots(graph: Graph) -> dict[Node, str]:
             if known is not None and times > (MOST_PACKED if 1 not in node.shape[-2:] else 1):
                 roots[known] = REPEATED
                 heavy[operand] = None
-        heavy[node] = node if node.primitive.name in HEAVY else again
+        heavy[node] = node if _is_heavy(node) else again
         if again is not None and _repeats(node) and again not in roots:
             roots[again] = REPEATED
             heavy[node] = None
@@ -125,6 +125,12 @@ def find_roots(graph: Graph) -> dict[Node, str]:
             roots[node] = reason
             heavy[node], depth[node] = None, 0
     return {node: roots[node] for node in graph.nodes if node in roots}
+
+
+def _is_heavy(node: Node) -> bool:
+    """Whether a node costs far more than reading a number. Many divisions by one number are one and multiplications."""
+    name = node.primitive.name
+    return name in HEAVY and not (name == "div" and node.inputs[1].primitive.name == "expand")
 
 
 def _packed(node: Node) -> Iterator[tuple[Node, int]]:
