@@ -151,10 +151,10 @@ class Index:
         low, high = rest.bounds
         if low // divisor == high // divisor:
             return whole + low // divisor
-        if not whole.terms and not rest.constant and len(rest.terms) == 1:
+        if not rest.constant and len(rest.terms) == 1:
             (atom, factor) = rest.terms[0]
             if factor == 1 and isinstance(atom, Quotient):  # (x // a) // b = x // (a * b)
-                return atom.index // (atom.divisor * divisor)
+                return whole + atom.index // (atom.divisor * divisor)
         for step, coarse, _ in rest._split(divisor):  # (a * x + y) // (a * b) = x // b, where y is below a
             return whole + coarse // (divisor // step)
         return whole + _atom(Quotient(rest, divisor))
