@@ -31,6 +31,7 @@ from .functional import FUNCTIONS
 from .interpreters import is_grad_enabled
 from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
 from .nn.functional import log_softmax, relu, softmax
+from .profiler import machine, profile
 from .tensor import Tensor
 
 __version__ = "0.1.0"
@@ -48,7 +49,8 @@ __all__ = [
     "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16", "float32", "float64", "functional",
     "get_num_threads", "grad", "half", "hessian", "inf", "int", "int16", "int32", "int64", "int8",
     "is_grad_enabled", "jacobian", "jit",
-    "lazy", "log_softmax", "long", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder", "primitives", "relu",
+    "lazy", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder",
+    "primitives", "profile", "relu",
     "set_grad_enabled", "set_num_threads", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from . import inspect
+from .profiler import machine
 
 
 def _primitives(options: argparse.Namespace) -> None:
@@ -19,10 +20,15 @@ def _cache(options: argparse.Namespace) -> None:
     cache.cache_command(options)
 
 
+def _machine(options: argparse.Namespace) -> None:
+    print(machine())
+
+
 # One row per command: what it does, its positional arguments with their choices, and the function that does it.
 COMMANDS: dict[str, tuple[str, dict[str, tuple[str, ...]], Callable[[argparse.Namespace], None]]] = {
     "primitives": ("list the primitives, and count the public functions built on them", {}, _primitives),
     "cache": ("show or clear the compiled code kept on disk", {"action": ("info", "clear")}, _cache),
+    "machine": ("measure what this machine can do, once, and show it", {}, _machine),
 }
 
 

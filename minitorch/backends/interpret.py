@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ..graph import Graph
-from ..interpreters import Observer, current_observer, run_silently
+from ..interpreters import Observer, Recorder, current_observer, run_silently
 from ..ir import INPUT, Node
 from ..primitives import Literal
 from ..primitives import constant as CONSTANT
@@ -26,6 +27,7 @@ class Interpreted:
     """A graph as a list of rows; call it with one array per input."""
 
     def __init__(self, graph: Graph) -> None:
+        self.graph = graph
         slots = {id(node): slot for slot, node in enumerate((*graph.inputs, *graph.nodes))}
         self.outputs = [slots[id(node)] for node in graph.outputs]
         self.copied = _must_be_copied(graph)
@@ -51,6 +53,10 @@ class Interpreted:
         values: list[Any] = [*arrays, *self.initial]
         if observer is None:
             run_silently(self._run, values)
+        elif isinstance(observer, Recorder):
+            observer.graphs[id(self.graph)] = self.graph
+            with observer.span("call", self.graph.name):
+                run_silently(self._run_timed, values, observer)
         else:
             run_silently(self._run_observed, values, observer)
         return [
@@ -76,6 +82,18 @@ class Interpreted:
             operands = [values[slot] for slot in arguments]
             values[result] = value = np.asarray(function(*operands))
             observer(node.primitive, operands, value, node.source)
+            for slot in dead:
+                values[slot] = None
+
+    def _run_timed(self, values: list[Any], recorder: Recorder) -> None:
+        for (function, arguments, result, dead), node in zip(self.program, self.nodes, strict=True):
+            operands = [values[slot] for slot in arguments]
+            begin = perf_counter_ns()
+            values[result] = value = np.asarray(function(*operands))
+            recorder.add(begin, "node", node)
+            if value.base is None:
+                recorder.made(value)
+            del operands, value  # so that what is not needed any more is freed here
             for slot in dead:
                 values[slot] = None
 

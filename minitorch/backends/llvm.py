@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Collection, Mapping, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,9 @@ from ..compiler.memory import pool
 from ..compiler.placement import place
 from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import schedule
-from ..compiler.steps import Kernels, Layout, Memory, Program, Value
+from ..compiler.steps import Call, Kernels, Layout, Memory, Program, Value
 from ..graph import Graph
-from ..interpreters import current_observer
+from ..interpreters import Recorder, current_observer
 from ..ir import Node
 from .interpret import Interpreted
 
@@ -97,7 +98,11 @@ class Compiled:
             arrays: the inputs.
             overwrite: whether outputs may be written into inputs; not if these share memory with other inputs.
         """
-        if current_observer() is not None:  # somebody wants to see every value: run node by node
+        if (observer := current_observer()) is not None:
+            if isinstance(observer, Recorder):
+                with observer.span("call", self.graph.name):
+                    return self._timed(arrays, overwrite, observer)
+            # Somebody wants to see every value: run node by node.
             self._interpreted = self._interpreted or Interpreted(self.graph)
             return self._interpreted(arrays)
         if self.placement.overwritten and not overwrite:
@@ -122,6 +127,30 @@ class Compiled:
         memory = memory or self._layout.memory(everything)
         if self._places is not None:
             return [memory[place] for place in self._places]
+        return [output.of(memory) for output in self._outputs]
+
+    def _timed(self, arrays: Sequence[Array], overwrite: bool, recorder: Recorder) -> list[Array]:
+        """The same call, each kernel by itself, noting when it ran and what memory the call takes."""
+        if self.placement.overwritten and not overwrite:
+            self._cautious = self._cautious or Compiled(self.graph)
+            return self._cautious(arrays)
+        written = [make(shape, dtype) for make, shape, dtype in self._new]
+        everything = [*arrays, *written, self._layout.make_arena()]
+        for array in everything[len(arrays) :] if self.arena_bytes else written:
+            recorder.made(array)
+        memory = self._layout.memory(everything)
+        known = handles(everything)
+        places = (ctypes.c_int64 * len(memory))()
+        if driver().look(self._pack(self._program.address, *known), places):
+            return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
+        for kernel, step, dead in self._program.one_by_one:
+            begin = perf_counter_ns()
+            step.run(memory, places)
+            recorder.add(begin, "kernel", kernel)
+            if isinstance(step, Call):
+                recorder.made(memory[step.place])
+            for freed in dead:
+                memory[freed] = None
         return [output.of(memory) for output in self._outputs]
 
     def _step_by_step(self, call: bytes, memory: Memory) -> int:

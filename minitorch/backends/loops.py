@@ -7,6 +7,7 @@ to follow in a debugger, and what the machine code is compared with.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..compiler.kernel import Kernel
 from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import Schedule, schedule
 from ..graph import Graph
-from ..interpreters import current_observer, run_silently
+from ..interpreters import Recorder, current_observer, current_recorder, run_silently
 from ..ir import Node
 from .interpret import Interpreted
 
@@ -32,8 +33,16 @@ class Evaluated:
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
         """Run the kernels; node by node, if somebody wants to see every value. What comes back is always new."""
         graph = self.schedule.graph
-        if current_observer() is not None:
+        recorder = current_recorder()
+        if recorder is None and current_observer() is not None:
             return Interpreted(graph)(arrays)
+        if recorder is not None:
+            with recorder.span("call", graph.name):
+                return self._run(arrays, recorder)
+        return self._run(arrays)
+
+    def _run(self, arrays: Sequence[Array], recorder: Recorder | None = None) -> list[Array]:
+        graph = self.schedule.graph
         known: dict[Node, Array] = dict(zip(graph.inputs, map(np.ascontiguousarray, arrays), strict=True))
         known |= {
             node: np.ascontiguousarray(node.params["value"].array)
@@ -41,7 +50,12 @@ class Evaluated:
             if is_stored_already(node) and node not in known
         }
         for kernel in self.schedule.kernels:
+            begin = perf_counter_ns()
             _run(kernel, known)
+            if recorder is not None:
+                recorder.add(begin, "kernel", kernel)
+                for node in kernel.made:
+                    recorder.made(known[node])
         return [np.array(known[output_base(node)]).reshape(node.shape) for node in graph.outputs]
 
 

@@ -7,7 +7,8 @@ code: inputs, outputs, the arena, and what library calls returned.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -115,6 +116,7 @@ class Kernels:
 
     def __init__(self, kernels: Sequence[tuple[Kernel, int]]) -> None:
         self.kernels = [kernel for kernel, _ in kernels]
+        self._each = kernels
         self.records = kernels[0][1] if kernels else 0
         self.is_quick = sum(map(_cost, self.kernels)) <= QUICK
 
@@ -123,6 +125,11 @@ class Kernels:
         trouble = driver().kernels(self.records, len(self.kernels), places)
         if trouble:
             raise self.out_of_range(trouble)
+
+    def one_by_one(self) -> Iterator[tuple[Kernel, Kernels]]:
+        """The kernels, each as a step of its own."""
+        for kernel, record in self._each:
+            yield kernel, Kernels([(kernel, record)])
 
     def out_of_range(self, number: int) -> IndexError:
         """The error for one of the kernels, counted from 1."""
@@ -148,6 +155,7 @@ class Call:
     """A node that NumPy runs; its operands may be views of what is in memory."""
 
     def __init__(self, kernel: Kernel, layout: Layout) -> None:
+        self.kernel = kernel
         (self.node,) = kernel.nodes
         self.operands = [Value(layout, operand, kernel.reads) for operand in self.node.inputs]
         self.place, _ = layout.where(self.node)
@@ -211,6 +219,18 @@ class Program:
                 else:
                     step = Kernels(records) if kind is Kernels else Shared(*records[0])
                 self.steps.append((step, [place for place, number in last.items() if number in run]))
+
+    @cached_property
+    def one_by_one(self) -> list[tuple[Kernel, Step, list[int]]]:
+        """The steps, no two kernels in one; each with its kernel."""
+        found: list[tuple[Kernel, Step, list[int]]] = []
+        for step, dead in self.steps:
+            if isinstance(step, Kernels):
+                found += [(kernel, each, []) for kernel, each in step.one_by_one()]
+                found[-1][2].extend(dead)
+            else:
+                found.append((step.kernel, step, dead))
+        return found
 
 
 def _kind(kernel: Kernel) -> type[Kernels] | type[Shared] | type[Call]:

@@ -128,26 +128,29 @@ def memory_roots(graph: Graph) -> dict[Node, Node]:
     return roots
 
 
-def count(graph: Graph) -> Cost:
-    """The cost of a graph."""
-    roots = memory_roots(graph)
-    read = written = arithmetic = special = nodes = 0
+def costs(graph: Graph) -> dict[Node, tuple[int, int, int, int]]:
+    """Of every operation of a graph: bytes read, bytes written, flops, transcendentals. Constants are none."""
     # The bytes that reading a value takes: a view's own, but no more than there are behind it.
     to_read = {node: node.spec.nbytes for node in graph.inputs}
+    found = {}
     for node in graph.nodes:
         if node.primitive is constant:
             to_read[node] = 0 if is_splat(node) else node.spec.nbytes
-            continue
-        nodes += 1
-        if node.primitive.is_view:
+        elif node.primitive.is_view:
             to_read[node] = min(node.spec.nbytes, to_read[node.inputs[0]])
-            continue
-        to_read[node] = node.spec.nbytes
-        written += node.spec.nbytes
-        read += sum(to_read[operand] for operand in set(node.inputs))
-        arithmetic += flops(node)
-        special += transcendentals(node)
-    return Cost(nodes, read, written, arithmetic, special, _peak(graph, roots))
+            found[node] = (0, 0, 0, 0)
+        else:
+            to_read[node] = node.spec.nbytes
+            read = sum(to_read[operand] for operand in set(node.inputs))
+            found[node] = (read, node.spec.nbytes, flops(node), transcendentals(node))
+    return found
+
+
+def count(graph: Graph) -> Cost:
+    """The cost of a graph."""
+    found = costs(graph)
+    read, written, arithmetic, special = map(sum, zip(*found.values(), strict=True)) if found else (0, 0, 0, 0)
+    return Cost(len(found), read, written, arithmetic, special, _peak(graph, memory_roots(graph)))
 
 
 def _peak(graph: Graph, roots: dict[Node, Node]) -> int:

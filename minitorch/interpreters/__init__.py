@@ -12,11 +12,13 @@ from .binding import bind, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes
 from .eager import Eager, Observed, Observer
 from .provenance import Trace, leaked, made_by, origins, origins_text
+from .recorder import Operation, Recorder, Timed
 from .staging import Captured, Staging
 from .state import (
     Interpreter,
     current,
     current_observer,
+    current_recorder,
     current_staging,
     interpreting,
     is_grad_enabled,
@@ -32,13 +34,17 @@ __all__ = [
     "Interpreter",
     "Observed",
     "Observer",
+    "Operation",
+    "Recorder",
     "Staging",
+    "Timed",
     "Trace",
     "bind",
     "broadcast_shapes",
     "concrete",
     "current",
     "current_observer",
+    "current_recorder",
     "current_staging",
     "interpreting",
     "is_grad_enabled",

@@ -22,13 +22,14 @@ class Eager:
     """Computes each operation with NumPy as it is called. One instance per thread."""
 
     records = False
+    intercepts = False
 
     def __init__(self) -> None:
         # PyTorch is silent about overflow and 0/0, NumPy warns. The setting is made in a context of our own,
         # so that the user's NumPy stays as it was, at a tenth of the price of np.errstate per operation.
         context = contextvars.Context()
         context.run(np.seterr, all="ignore")
-        self.run = context.run
+        self.run: Callable[..., Any] = context.run
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate now."""

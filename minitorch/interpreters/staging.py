@@ -51,6 +51,7 @@ class Staging:
     remedy = "return it from the traced function, and use the result of the call"
 
     records = True
+    intercepts = True
 
     def __init__(self, name: str, names: Mapping[int, str] | None = None) -> None:
         self.trace = Trace(name, self.is_definition)

@@ -11,6 +11,7 @@ from ..dtypes import DType
 from ..ir import Primitive
 from ..tensor import Tensor
 from .eager import Eager, Observed, Observer
+from .recorder import Recorder, Timed
 
 if TYPE_CHECKING:
     from .staging import Staging
@@ -20,6 +21,7 @@ class Interpreter(Protocol):
     """Says when an operation happens."""
 
     records: bool  # whether operations are written down rather than computed
+    intercepts: bool  # whether it wants to know of the calls of compiled functions, too
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Apply a primitive to tensors."""
@@ -85,7 +87,10 @@ def observing(observer: Observer) -> Iterator[None]:
     state = thread
     previous = state.observer, state.eager, state.interpreter
     state.observer = observer
-    state.eager = Observed(previous[1], observer)
+    if isinstance(observer, Recorder):
+        state.eager = Timed(previous[1], observer)
+    else:
+        state.eager = Observed(previous[1], observer)
     if state.interpreter is previous[1]:
         state.interpreter = state.eager
     try:
@@ -97,6 +102,12 @@ def observing(observer: Observer) -> Iterator[None]:
 def current_observer() -> Observer | None:
     """Who watches the values that this thread computes."""
     return thread.observer
+
+
+def current_recorder() -> Recorder | None:
+    """Who wants to know what this thread runs, and when."""
+    observer = thread.observer
+    return observer if isinstance(observer, Recorder) else None
 
 
 def run_silently(function: Callable[..., Any], *args: Any) -> Any:

@@ -23,7 +23,7 @@ from ..dtypes import DType
 from ..errors import ArgumentError, compose
 from ..functional.operands import from_array
 from ..graph import Graph
-from ..interpreters import current_staging, is_grad_enabled, leaked
+from ..interpreters import Interpreter, Timed, current, interpreting, is_grad_enabled, leaked
 from ..ir import Node, warn_user
 from ..nn import Module
 from ..passes import Pass
@@ -145,8 +145,9 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the compiled graph of this signature, tracing first if there is none."""
-        if current_staging() is not None:
-            return self.function(*args, **kwargs)  # inside another recording the operations belong to that
+        interpreter = current()
+        if interpreter.intercepts:  # a recording, or a profile
+            return self._intercepted(interpreter, args, kwargs)
         if not kwargs and len(args) == self._usual_length:
             for known in self._traced.get(_key_of_tensors(args), ()):
                 if known.is_current(args):
@@ -158,6 +159,12 @@ class Jitted:
             traced = self._traced_once(leaves, structure, tensors, key)
         traced.report.calls += 1
         return traced(tensors)
+
+    def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(interpreter, Timed):  # the same call as without, in a span
+            with interpreter.recorder.span("call", self.__name__), interpreting(interpreter.plain):
+                return self(*args, **kwargs)
+        return self.function(*args, **kwargs)  # inside another recording the operations belong to that
 
     def _known(self, key: Any, tensors: Sequence[Tensor]) -> Traced | None:
         for traced in self._traced.get(key, ()):

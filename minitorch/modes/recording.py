@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from .. import backends
 from ..autograd.function import in_forward
 from ..graph import Graph
-from ..interpreters import Captured, Staging, is_grad_enabled, memory_owner, set_grad_enabled
+from ..interpreters import Captured, Staging, current_recorder, is_grad_enabled, memory_owner, set_grad_enabled
 from ..ir import Node, Primitive
 from ..passes import Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
@@ -50,8 +51,11 @@ class Program:
         self.graph = graph
         self.backend = backend
         self.updates = updates or {}
-        self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
-        self.execute = backends.get(backend)(self.pipeline.graph, self.updates, donated)
+        recorder = current_recorder()
+        with recorder.span("passes", graph.name) if recorder else nullcontext():
+            self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
+        with recorder.span("compile", graph.name) if recorder else nullcontext():
+            self.execute = backends.get(backend)(self.pipeline.graph, self.updates, donated)
         self.compile_time = time.perf_counter() - start
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
 from ..autograd.tape import LeafHooks, hooks_of
 from ..graph import Graph
-from ..interpreters import interpreting
+from ..interpreters import current_recorder, interpreting
 from ..ir import Node, Spec
 from ..nn import Module
 from ..passes import Pass
@@ -244,11 +245,13 @@ def trace(
     """
     start = time.perf_counter()
     name = surroundings.name(function)
-    around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-    staging = CallStaging(name, around.names)
-    recorded = _record(function, leaves, structure, names, staging)
-    leaked = warn_of_leaks(staging.made, name)
-    around.settle(name, warn=not leaked)
+    recorder = current_recorder()
+    with recorder.span("trace", name) if recorder else nullcontext():
+        around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
+        staging = CallStaging(name, around.names)
+        recorded = _record(function, leaves, structure, names, staging)
+        leaked = warn_of_leaks(staging.made, name)
+        around.settle(name, warn=not leaked)
     report.trace_time = time.perf_counter() - start
 
     # The way back may need what an in-place write replaces, or what is donated; then nothing is overwritten.

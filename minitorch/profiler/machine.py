@@ -1,0 +1,131 @@
+"""What the machine can do: its roofs, measured once and remembered."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import platform
+from dataclasses import asdict, dataclass
+from functools import cache
+
+from .. import dtypes
+
+FORMAT = "minitorch machine 1"  # the number is the format's
+TYPES = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int32, dtypes.int64)
+ROUNDS, SECONDS = 2, 0.025  # for one rate in each round; a copy gets five times as long
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A machine as programs see it.
+
+    Attributes:
+        processor: its name, as the code generator knows it.
+        vector_bytes: bytes of a vector register.
+        threads: how many were used.
+        caches: bytes of the data caches of level 1, 2 and 3.
+        bandwidth: bytes that a copy reads and writes in a second; it is too large for the caches.
+        flops: for each type, multiplications and additions in a second, as compiled programs do them: 16-bit floats are
+            computed in float32 and rounded after every operation.
+    """
+
+    processor: str
+    vector_bytes: int
+    threads: int
+    caches: tuple[int, int, int]
+    bandwidth: float
+    flops: dict[str, float]
+
+    def peak(self, dtype: str) -> float:
+        """The rate for a type, by name; of integers and bools that are not listed, that of int32.
+
+        Example:
+            >>> Machine("m", 16, 1, (1, 2, 3), 1e9, {"int32": 2e9, "float32": 3e9}).peak("int8")
+            2000000000.0
+        """
+        return self.flops.get(dtype, self.flops["int32"])
+
+    def __str__(self) -> str:
+        sizes = ", ".join(f"L{level} {_size(size)}" for level, size in enumerate(self.caches, 1))
+        threads = f"{self.threads} thread{'s' * (self.threads != 1)}"
+        lines = [
+            f"{self.processor}, vectors of {self.vector_bytes} bytes, {threads}",
+            f"data caches      {sizes}",
+            f"memory copy      {self.bandwidth / 1e9:8.1f} GB/s, read and written",
+        ]
+        lines += [f"{name:<17}{rate / 1e9:8.1f} GFLOP/s" for name, rate in self.flops.items()]
+        return "\n".join(lines)
+
+
+def _size(size: int) -> str:
+    return f"{size >> 20} MB" if size >= 1 << 20 else f"{size >> 10} KB"
+
+
+@cache
+def _known(threads: int) -> Machine:
+    from ..compiler import cache as code_cache  # loads LLVM
+    from ..compiler.machine import host
+
+    about = (FORMAT, platform.node(), host(), threads)
+    key = hashlib.sha256(repr(about).encode()).digest()
+    if (content := code_cache.disk().get(key)) is not None and (found := read(content)) is not None:
+        return found
+    measured = measure()
+    code_cache.disk().put(key, json.dumps(asdict(measured)).encode())
+    return measured
+
+
+def read(content: bytes) -> Machine | None:
+    """A machine as it was written to the cache; None if that is not what it should be.
+
+    Example:
+        >>> read(b"{}") is None
+        True
+    """
+    with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
+        fields = json.loads(content)
+        found = Machine(**{**fields, "caches": tuple(fields["caches"])})
+        rates = [found.bandwidth, *found.flops.values()]
+        if list(found.flops) == [dtype.name for dtype in TYPES] and all(math.isfinite(r) and r > 0 for r in rates):
+            return found
+    return None
+
+
+def measure() -> Machine:
+    """Measure now, in about a second: the best of some rounds, as other programs may be in the way."""
+    from ..compiler import machine as compiler  # loads LLVM
+    from ..compiler.threads import get_num_threads
+    from .roofs import bandwidth, flop_rate
+
+    host = compiler.host()
+    copies, rates = [], dict.fromkeys((dtype.name for dtype in TYPES), 0.0)
+    for _ in range(ROUNDS):
+        copies.append(bandwidth(5 * SECONDS))
+        rates = {dtype.name: max(rates[dtype.name], flop_rate(dtype, SECONDS)) for dtype in TYPES}
+    return Machine(
+        host.cpu,
+        host.vector_bytes,
+        get_num_threads(),
+        host.caches,
+        max(copies),
+        rates,
+    )
+
+
+def machine() -> Machine:
+    """What this machine can do: copy bandwidth, peak FLOP rates, caches.
+
+    It is measured once, in less than two seconds, and remembered in the cache folder, for this host and the present
+    number of threads. ``python -m minitorch machine`` prints it, ``python -m minitorch cache clear`` forgets it.
+
+    Example:
+        >>> import minitorch as mt
+        >>> here = mt.machine()
+        >>> here.bandwidth > 0 and here.flops["float32"] > 0
+        True
+    """
+    from ..compiler.threads import get_num_threads
+
+    return _known(get_num_threads())

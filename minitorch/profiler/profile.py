@@ -1,0 +1,184 @@
+"""`profile`: what a program spends its time and its memory traffic on, operation by operation or kernel by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import accumulate
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from ..interpreters import Recorder, observing
+from . import chrome, tables
+from .machine import Machine, machine
+from .rows import TIMED, Row, rows
+
+if TYPE_CHECKING:
+    pass
+
+
+class Profile:
+    """What was run in a `profile` block; print it for the table.
+
+    All times are seconds, and add up: `kernels`, `dispatch`, `tracing`, `compiling` and `outside` are the `total`.
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    # Time -----------------------------------------------------------------------------------------------
+
+    @property
+    def total(self) -> float:
+        """From the beginning of the block to its end."""
+        return (self.recorder.end - self.recorder.begin) / 1e9
+
+    @cached_property
+    def _own(self) -> dict[str, float]:
+        """For each kind of event, the time of all of them less the time of what ran within."""
+        own: dict[str, float] = {}
+        within: list[tuple[int, str]] = []  # the ends of the events that are open, and their kinds
+        for begin, end, kind, _ in sorted(self.recorder.events, key=lambda event: (event[0], -event[1])):
+            while within and within[-1][0] <= begin:
+                within.pop()
+            if within:
+                own[within[-1][1]] -= (end - begin) / 1e9
+            own[kind] = own.get(kind, 0.0) + (end - begin) / 1e9
+            within.append((end, kind))
+        return own
+
+    def _time(self, *kinds: str) -> float:
+        return sum(self._own.get(kind, 0.0) for kind in kinds)
+
+    @property
+    def kernels(self) -> float:
+        """In kernels, nodes and eager operations: where numbers are computed."""
+        return self._time(*TIMED)
+
+    @property
+    def dispatch(self) -> float:
+        """In calls of compiled functions and in `bind`, but not in kernels: what it takes to get to them."""
+        return self._time("call")
+
+    @property
+    def tracing(self) -> float:
+        """Writing graphs down."""
+        return self._time("trace")
+
+    @property
+    def compiling(self) -> float:
+        """In passes and backends."""
+        return self._time("passes", "compile")
+
+    @property
+    def outside(self) -> float:
+        """Neither of these: the program's own Python, and in eager mode the functions that primitives are called by."""
+        return self.total - sum(self._own.values())
+
+    # Counts ---------------------------------------------------------------------------------------------
+
+    def rows(self, by: str = "operation") -> list[Row]:
+        """What ran, added up by ``"operation"`` (or kernel) or by ``"line"``; what took longest comes first."""
+        return rows(self.recorder, by)
+
+    @cached_property
+    def _rows(self) -> list[Row]:
+        return self.rows()
+
+    @property
+    def calls(self) -> int:
+        """How many operations, nodes and kernels ran."""
+        return sum(row.calls for row in self._rows)
+
+    @property
+    def bytes_read(self) -> int:
+        """From memory, by all of them."""
+        return sum(row.bytes_read for row in self._rows)
+
+    @property
+    def bytes_written(self) -> int:
+        """To memory."""
+        return sum(row.bytes_written for row in self._rows)
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic on elements."""
+        return sum(row.flops for row in self._rows)
+
+    @property
+    def transcendentals(self) -> int:
+        """Elements of exp, log and the like."""
+        return sum(row.transcendentals for row in self._rows)
+
+    # Memory ---------------------------------------------------------------------------------------------
+
+    @cached_property
+    def live(self) -> list[tuple[float, int]]:
+        """The memory that was taken in the block and not freed yet: after each change, when it was and the bytes.
+
+        Of compiled functions these are the results, what library calls return, and the arena of intermediate values.
+        """
+        changes = sorted(self.recorder.changes, key=lambda change: change[0])
+        alive = accumulate(size for _, size in changes)
+        return [((when - self.recorder.begin) / 1e9, size) for (when, _), size in zip(changes, alive, strict=True)]
+
+    @property
+    def peak_bytes(self) -> int:
+        """The most of it."""
+        return max((size for _, size in self.live), default=0)
+
+    # Showing --------------------------------------------------------------------------------------------
+
+    def table(self, by: str = "operation", limit: int = 30, roofs: Machine | None = None) -> str:
+        """The rows as text, with the share that each has of this machine's memory bandwidth and peak FLOP rate.
+
+        Args:
+            by: ``"operation"`` or ``"line"``.
+            limit: the most rows.
+            roofs: the machine; by default this one, which is measured if it has not been.
+        """
+        return tables.table(self, by, limit, roofs or machine())
+
+    def compare(self, other: Profile, by: str = "operation") -> str:
+        """A table of this profile beside another one of the same program, row by row and altogether."""
+        return tables.comparison(self, other, by)
+
+    def chrome_trace(self, path: str | PathLike[str]) -> None:
+        """Write a timeline that https://ui.perfetto.dev and ``chrome://tracing`` open."""
+        chrome.write(self.recorder, self.live, path)
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+@contextmanager
+def profile() -> Iterator[Profile]:
+    """Time what this thread runs inside the `with` block, in whatever mode.
+
+    Of each eager operation, each node of a graph that NumPy runs, and each kernel of compiled code: time, calls, bytes,
+    FLOPs and the shares of what the machine can do; beside them the time that it takes to get there, to trace and to
+    compile, and the memory that is taken. Kernels that are otherwise one native call are run one by one, and timed.
+    A program that nobody profiles pays nothing for it.
+
+    Bytes and FLOPs are counted, not measured: see ``f.cost``, whose sums those of one call of `f` are.
+
+    Example:
+        >>> import minitorch as mt
+        >>> f = mt.jit(lambda x: x.softmax(1))
+        >>> x = mt.ones(256, 1000)
+        >>> y = f(x)
+        >>> with mt.profile() as p:
+        ...     y = f(x)
+        >>> p.calls, p.bytes_read, p.bytes_written, p.compiling
+        (1, 1024000, 1024000, 0)
+        >>> p.rows()[0].kind
+        'K3'
+    """
+    recorder = Recorder()
+    result = Profile(recorder)
+    with observing(recorder):
+        try:
+            yield result
+        finally:
+            recorder.stop()

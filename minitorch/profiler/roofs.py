@@ -1,0 +1,141 @@
+"""The two roofs of a machine: how fast memory is copied, and how fast numbers are multiplied and added.
+
+Both are measured with code of our own, made by the code generator that programs are compiled with, on as many threads
+as these run on: so they are what a perfect kernel of this engine could reach here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from ..compiler import cache, machine, threads
+from ..compiler.emit import emit
+from ..compiler.index import Variable, variable
+from ..compiler.instructions import I64, PRIMITIVES, computed_in, computed_type, constant, rounded
+from ..compiler.layout import units
+from ..compiler.loops import Buffer, Load, Loop, LoopKernel, Nest, Store
+from ..compiler.memory import address, pool
+from ..compiler.steps import GRAIN
+from ..compiler.vector_memory import POINTER, integer
+from ..dtypes import DType, float32
+
+ROUNDS = 2000  # of a loop of multiply-adds, in each of `UNITS`
+UNITS = 64
+COPIED = 4  # times the last level of the caches
+MOST_COPIED = 256 << 20  # bytes, read and written together
+
+
+def shortest(call: Callable[[], Any], seconds: float) -> float:
+    """The time of the fastest of the calls that are made in so many seconds, two at least."""
+    end = perf_counter() + seconds
+    times: list[float] = []
+    while len(times) < 2 or perf_counter() < end:
+        begin = perf_counter()
+        call()
+        times.append(perf_counter() - begin)
+    return min(times)
+
+
+def copy_kernel(size: int) -> LoopKernel:
+    """A kernel that copies so many float32 numbers from its first buffer to its second."""
+    place = variable("i0", size)
+    nest = Nest((Variable("i0", size),), (Loop((), (Store(1, place, Load(float32, 0, place)),)),))
+    buffers = Buffer((size,), float32, False), Buffer((size,), float32, True)
+    return LoopKernel("kernel", buffers, (nest,), (0,), (0,))
+
+
+def bandwidth(seconds: float) -> float:
+    """Bytes read and written in a second by a copy that is too large for the caches."""
+    host = machine.host()
+    size = min(COPIED * host.caches[2], MOST_COPIED) // 2 // 4
+    kernel = copy_kernel(size)
+    source, target = pool.array((size,), np.float32), pool.array((size,), np.float32)
+    source[:] = 1
+    target[:] = 0  # now the pages are there
+    (library,) = cache.libraries([emit(kernel, host.vector_bytes)], "kernel")
+    function, table = library.function("kernel"), _table(source, target)
+    extent = units(kernel, host.vector_bytes)
+
+    def copy() -> None:
+        table[-1] = 0  # what is done of it
+        threads.run(function, address(table), extent, cost=2.0 * size * 4, grain=GRAIN)
+
+    copy()
+    if not np.array_equal(source[:: 1 << 12], target[:: 1 << 12]):
+        raise RuntimeError("the kernel that copies does not copy")
+    return 2 * size * 4 / shortest(copy, seconds)
+
+
+def flop_rate(dtype: DType, seconds: float) -> float:
+    """Additions and multiplications in a second, of numbers of one type, in vectors, by all threads."""
+    text, operations = flops_text(dtype)
+    (library,) = cache.libraries([text], "kernel")
+    function = library.function("kernel")
+    numbers = np.array([[0.5], [1]] if dtype.is_floating_point else [[3], [1]], computed_in(dtype).numpy)
+    operands = np.repeat(numbers, lanes(dtype), axis=1)
+    out = np.empty((UNITS, *operands[0].shape), operands.dtype)
+    table = _table(operands, out)
+
+    def run() -> None:
+        threads.run(function, address(table), UNITS, cost=float(UNITS * operations), grain=GRAIN)
+
+    return UNITS * operations / shortest(run, seconds)
+
+
+def lanes(dtype: DType) -> int:
+    """How many numbers a vector register holds when it computes with them."""
+    return machine.host().lanes(computed_in(dtype).itemsize)
+
+
+def flops_text(dtype: DType) -> tuple[str, int]:
+    """A kernel that multiplies and adds, as LLVM IR, and how many operations a unit of its range is.
+
+    Three quarters of the vector registers hold a number each, which is multiplied by one number, and another one added;
+    so no multiplication waits for the one before. Floats are rounded as kernels round them.
+    """
+    kind = ir.VectorType(computed_type(dtype), lanes(dtype))
+    chains = machine.host().vector_registers * 3 // 4
+    module = ir.Module(name="roof")
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), "kernel")
+    buffers, begin, end = function.args
+    entry = builder = ir.IRBuilder(function.append_basic_block("entry"))
+    operands, out = (
+        builder.load(builder.gep(buffers, [integer(number)], source_etype=POINTER), typ=POINTER) for number in (0, 1)
+    )
+    head, body, done = (function.append_basic_block(name) for name in ("head", "body", "done"))
+    rounds = builder.mul(builder.sub(end, begin), integer(ROUNDS))
+    factor, summand = (
+        builder.load(builder.gep(operands, [integer(number)], source_etype=kind), typ=kind, align=1)
+        for number in (0, 1)
+    )
+    builder.branch(head)
+    builder = ir.IRBuilder(head)
+    number = builder.phi(I64)
+    number.add_incoming(integer(0), entry.block)
+    values = [builder.phi(kind) for _ in range(chains)]
+    builder.cbranch(builder.icmp_unsigned("<", number, rounds), body, done)
+    builder = ir.IRBuilder(body)
+    for place, value in enumerate(values):
+        product = rounded(builder, PRIMITIVES["mul"](builder, dtype, value, factor), dtype)
+        total = rounded(builder, PRIMITIVES["add"](builder, dtype, product, summand), dtype)
+        value.add_incoming(constant(dtype, place + 1, kind), entry.block)
+        value.add_incoming(total, body)
+    number.add_incoming(builder.add(number, integer(1)), body)
+    builder.branch(head)
+    builder = ir.IRBuilder(done)
+    whole = values[0]
+    for value in values[1:]:
+        whole = PRIMITIVES["add"](builder, dtype, whole, value)
+    builder.store(whole, builder.gep(out, [begin], source_etype=kind), align=1)
+    builder.ret_void()
+    return str(module), 2 * ROUNDS * chains * lanes(dtype)
+
+
+def _table(*arrays: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The addresses of buffers, and behind them room for what kernels note."""
+    return np.array([*map(address, arrays), 0, 0], np.int64)

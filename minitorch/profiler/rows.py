@@ -1,0 +1,182 @@
+"""From what a recorder noted to counts: the work of each operation, node and kernel, and rows that add it up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from ..dtypes import BY_NUMPY
+from ..graph import Graph, cost
+from ..interpreters import Operation, Recorder
+from ..ir import INPUT, Node, Source, Spec
+
+TIMED = ("operation", "node", "kernel")  # events in which numbers are computed
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one run of an operation or a kernel does.
+
+    Attributes:
+        name: of the primitive or the kernel.
+        kind: ``"eager"``, ``"node"``, or the kernel's kind.
+        sources: the lines that asked for it.
+        dtype: the type that it computes in.
+        bytes_read, bytes_written: from and to memory.
+        flops, transcendentals: as `minitorch.graph.Cost` counts them; of a kernel, as its loops do them.
+    """
+
+    name: str
+    kind: str
+    sources: tuple[Source, ...]
+    dtype: str
+    bytes_read: int
+    bytes_written: int
+    flops: int
+    transcendentals: int
+
+
+@dataclass
+class Row:
+    """Runs of the same thing, added up; a row of a table.
+
+    Attributes:
+        name, kind, where: what it is, and which lines asked for it.
+        calls, seconds: how often it ran, and how long altogether.
+        bytes_read, bytes_written, flops, transcendentals: of all calls.
+        flops_by_type: the flops, by the type that they are done in.
+    """
+
+    name: str
+    kind: str
+    where: str
+    calls: int = 0
+    seconds: float = 0.0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    flops: int = 0
+    transcendentals: int = 0
+    flops_by_type: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def bytes(self) -> int:
+        """Read and written together."""
+        return self.bytes_read + self.bytes_written
+
+    def add(self, work: Work, seconds: float) -> None:
+        """One more run."""
+        self.calls += 1
+        self.seconds += seconds
+        self.bytes_read += work.bytes_read
+        self.bytes_written += work.bytes_written
+        self.flops += work.flops
+        self.transcendentals += work.transcendentals
+        self.flops_by_type[work.dtype] = self.flops_by_type.get(work.dtype, 0) + work.flops
+
+
+def works(recorder: Recorder) -> Iterator[tuple[int, int, Any, Work]]:
+    """Every run of an operation, node or kernel: begin, end, what ran, and its work."""
+    nodes = {node: each for graph in recorder.graphs.values() for node, each in _of_graph(graph)}
+    kernels: dict[int, Work] = {}
+    for begin, end, kind, what in recorder.events:
+        if kind == "operation":
+            yield begin, end, what.primitive, _of_operation(what)
+        elif kind == "node":
+            yield begin, end, what, nodes[what]
+        elif kind == "kernel":
+            if id(what) not in kernels:
+                kernels[id(what)] = _of_kernel(what)
+            yield begin, end, what, kernels[id(what)]
+
+
+def _of_graph(graph: Graph) -> Iterator[tuple[Node, Work]]:
+    for node, each in cost.costs(graph).items():
+        sources = (node.source,) if node.source else ()
+        yield node, Work(node.primitive.name, "node", sources, _computed_in([node]), *each)
+
+
+def _of_kernel(kernel: Any) -> Work:
+    sources = tuple(dict.fromkeys(node.source for node in kernel.nodes if node.source))
+    counts = kernel.bytes_read, kernel.bytes_written, kernel.flops, kernel.transcendentals
+    return Work(kernel.name, kernel.kind, sources, _computed_in(kernel.nodes), *counts)
+
+
+def _of_operation(operation: Operation) -> Work:
+    """An eager operation, counted as the node that it would be in a graph; its operands may be broadcast."""
+    inputs = {key: Node(INPUT, (), {}, Spec(shape, BY_NUMPY[dtype])) for shape, dtype, _, key in operation.inputs}
+    shape, dtype = operation.output
+    spec = Spec(shape, BY_NUMPY[dtype])
+    operands = tuple(inputs[key] for *_, key in operation.inputs)
+    node = Node(operation.primitive, operands, operation.params, spec)
+    read = written = 0
+    if not operation.primitive.is_view or operation.owns:
+        read = sum(
+            {key: _distinct(shape, strides, dtype.itemsize) for shape, dtype, strides, key in operation.inputs}.values()
+        )
+        written = spec.nbytes
+    sources = (operation.source,) if operation.source else ()
+    counts = read, written, cost.flops(node), cost.transcendentals(node)
+    return Work(operation.primitive.name, "eager", sources, _computed_in([node]), *counts)
+
+
+def _distinct(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
+    """The bytes behind a view: of an expanded or unfolded one, each element once."""
+    once = prod(length for length, stride in zip(shape, strides, strict=True) if stride)
+    span = 1 + sum((length - 1) * abs(stride) for length, stride in zip(shape, strides, strict=True)) // itemsize
+    return itemsize * min(once, span) if prod(shape) else 0
+
+
+def _computed_in(nodes: Iterable[Node]) -> str:
+    """The type that most of the arithmetic is done in; a comparison is done in the type of what is compared."""
+    found: dict[str, int] = {}
+    for node in nodes:
+        dtype = (node.inputs[0] if node.inputs and node.dtype.name == "bool" else node).dtype.name
+        found[dtype] = found.get(dtype, 0) + cost.flops(node) + cost.transcendentals(node)
+    return max(found, key=lambda dtype: found[dtype])
+
+
+def label(sources: Iterable[Source]) -> str:
+    """Some lines in short: ``"train.py:12,14; loss.py:3"``.
+
+    Example:
+        >>> label([Source("/a/train.py", 14), Source("/a/train.py", 12)])
+        'train.py:12,14'
+    """
+    files: dict[str, list[Source]] = {}
+    for source in sorted(set(sources), key=lambda source: (source.file, source.line)):
+        files.setdefault(source.file, []).append(source)
+    return "; ".join(",".join([str(first), *(str(each.line) for each in rest)]) for first, *rest in files.values())
+
+
+# What rows are grouped by: the key of a run, and the name of its row.
+GROUPS: dict[str, Callable[[Any, Work], tuple[Any, str]]] = {
+    "operation": lambda what, work: (
+        (id(what) if work.kind not in ("eager", "node") else work.name, work.kind),
+        work.name,
+    ),
+    "line": lambda what, work: (label(work.sources), label(work.sources) or "(no line)"),
+}
+
+
+def rows(recorder: Recorder, by: str = "operation") -> list[Row]:
+    """The runs added up: by operation or kernel, or by the lines that asked for them; the longest first.
+
+    Raises:
+        ValueError: if there is no such grouping.
+    """
+    if by not in GROUPS:
+        raise ValueError(f"rows are grouped by {' or '.join(map(repr, GROUPS))}, not by {by!r}")
+    found: dict[Any, Row] = {}
+    sources: dict[Any, dict[Source, None]] = {}
+    names: dict[Any, dict[str, None]] = {}
+    for begin, end, what, work in works(recorder):
+        key, name = GROUPS[by](what, work)
+        row = found.setdefault(key, Row(name, work.kind, ""))
+        row.add(work, (end - begin) / 1e9)
+        sources.setdefault(key, {}).update(dict.fromkeys(work.sources))
+        names.setdefault(key, {})[work.name] = None
+    for key, row in found.items():
+        row.where = label(sources[key]) if by == "operation" else ", ".join(names[key])
+    return sorted(found.values(), key=lambda row: -row.seconds)
