@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ..compiler.driver import driver, handles
+from ..compiler.fusions import ALL_ON
 from ..compiler.memory import pool
 from ..compiler.placement import place
 from ..compiler.roots import is_stored_already, output_base
@@ -39,14 +40,22 @@ class Compiled:
         updates: outputs that replace an input, by position, each with the position of the input. Such an output may
             be written into the memory of the input, and then the result is the input's own array.
         donated: positions of inputs whose memory any output may take.
+        without: the classes of fusion that are switched off.
 
     Attributes:
         schedule: the kernels and the ledger.
         placement: where each value lies, and how many bytes that takes.
     """
 
-    def __init__(self, graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> None:
-        self.schedule = schedule(graph)
+    def __init__(
+        self,
+        graph: Graph,
+        updates: Mapping[int, int] | None = None,
+        donated: Collection[int] = (),
+        without: Set[str] = ALL_ON,
+    ) -> None:
+        self._without = without
+        self.schedule = schedule(graph, without)
         self.graph = graph = self.schedule.graph
         self.placement = place(self.schedule, updates, donated)
         self._interpreted: Interpreted | None = None
@@ -106,7 +115,7 @@ class Compiled:
             self._interpreted = self._interpreted or Interpreted(self.graph)
             return self._interpreted(arrays)
         if self.placement.overwritten and not overwrite:
-            self._cautious = self._cautious or Compiled(self.graph)
+            self._cautious = self._cautious or Compiled(self.graph, without=self._without)
             return self._cautious(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
         everything = [*arrays, *written, self._layout.make_arena()]
@@ -132,7 +141,7 @@ class Compiled:
     def _timed(self, arrays: Sequence[Array], overwrite: bool, recorder: Recorder) -> list[Array]:
         """The same call, each kernel by itself, noting when it ran and what memory the call takes."""
         if self.placement.overwritten and not overwrite:
-            self._cautious = self._cautious or Compiled(self.graph)
+            self._cautious = self._cautious or Compiled(self.graph, without=self._without)
             return self._cautious(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
         everything = [*arrays, *written, self._layout.make_arena()]
@@ -180,6 +189,11 @@ class _Output:
         return array if array.shape == self.shape else array.reshape(self.shape)
 
 
-def compile(graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Compiled:
+def compile(
+    graph: Graph,
+    updates: Mapping[int, int] | None = None,
+    donated: Collection[int] = (),
+    without: Set[str] = ALL_ON,
+) -> Compiled:
     """Make a graph run as fused machine code."""
-    return Compiled(graph, updates, donated)
+    return Compiled(graph, updates, donated, without)

@@ -6,13 +6,14 @@ to follow in a debugger, and what the machine code is compared with.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ..compiler import evaluate
+from ..compiler.fusions import ALL_ON
 from ..compiler.kernel import Kernel
 from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import Schedule, schedule
@@ -27,8 +28,8 @@ Array = np.ndarray[Any, Any]
 class Evaluated:
     """A graph as loops in Python; call it with one array per input."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.schedule: Schedule = schedule(graph)
+    def __init__(self, graph: Graph, without: Set[str] = ALL_ON) -> None:
+        self.schedule: Schedule = schedule(graph, without)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
         """Run the kernels; node by node, if somebody wants to see every value. What comes back is always new."""
@@ -81,6 +82,11 @@ def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
     return array
 
 
-def compile(graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Evaluated:
+def compile(
+    graph: Graph,
+    updates: Mapping[int, int] | None = None,
+    donated: Collection[int] = (),
+    without: Set[str] = ALL_ON,
+) -> Evaluated:
     """Make a graph run as loops in Python."""
-    return Evaluated(graph)
+    return Evaluated(graph, without)

@@ -11,11 +11,12 @@ A group of pointwise roots alone has no rows yet (`rows` is None): a reduction t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Node
+from .fusions import ALL_ON, EPILOGUES, ROWS, SIBLINGS
 from .index import NOWHERE, Index, Variable, linear, variable
 from .loops import ALWAYS, Expression, Inside, Load
 from .lower import At, Lowering, Reader
@@ -121,8 +122,11 @@ def reads_of(member: Member, roots: Iterable[Node]) -> list[tuple[Node, At]]:
     return list(dict.fromkeys(found))
 
 
-def fuse(roots: dict[Node, str], is_call: dict[Node, bool]) -> list[Group | Node]:
-    """The kernels in an order in which they can run: groups, and nodes that are library calls."""
+def fuse(roots: dict[Node, str], is_call: dict[Node, bool], without: Set[str] = ALL_ON) -> list[Group | Node]:
+    """The kernels in an order in which they can run: groups, and nodes that are library calls.
+
+    The classes of fusion `without` are switched off.
+    """
     groups: list[Group] = []
     home: dict[Node, Group | Node] = {}
     for node in roots:
@@ -132,6 +136,8 @@ def fuse(roots: dict[Node, str], is_call: dict[Node, bool]) -> list[Group | Node
         member = member_of(node)
         reads = [(root, at) for root, at in reads_of(member, roots) if root in home]
         for group in _candidates([read for read in reads if roots[read[0]] != LONG], home):
+            if (EPILOGUES if group.is_contraction else ROWS) in without:
+                continue
             if not _closes_a_circle(group, reads, home) and _join(group, member, reads):
                 break
         else:
@@ -139,7 +145,8 @@ def fuse(roots: dict[Node, str], is_call: dict[Node, bool]) -> list[Group | Node
             groups.append(group)
         group.reads |= {root for root, _ in reads if home[root] is not group}
         home[node] = group
-    _merge_siblings(groups, home)
+    if SIBLINGS not in without:
+        _merge_siblings(groups, home)
     return _ordered(roots, home)
 
 

@@ -273,8 +273,10 @@ def _is_affine(nest: Nest) -> bool:
     return True
 
 
-def build_kernel(name: str, group: Group, roots: dict[Node, str], stored: set[Node]) -> tuple[LoopKernel, list[Node]]:
-    """The loops of a group, and the node behind each of its buffers.
+def build_kernel(
+    name: str, group: Group, roots: dict[Node, str], stored: set[Node], cut_long: bool = True
+) -> tuple[LoopKernel, list[Node]]:
+    """The loops of a group, and the node behind each of its buffers; a long reduction is cut into parts.
 
     One loop instead of several runs through neighbouring dimensions if that makes no index harder to compute.
     """
@@ -290,7 +292,7 @@ def build_kernel(name: str, group: Group, roots: dict[Node, str], stored: set[No
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
         nest = builder.build()
     nodes = list(builder.buffers)
-    cut = split(nest, len(nodes), host().vector_bytes)
+    cut = split(nest, len(nodes), host().vector_bytes) if cut_long else None
     nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))
     nodes += cut.partials if cut else ()
     written = {at.buffer for nest in nests for _, at in nest.statements if isinstance(at, Store)}

@@ -31,6 +31,7 @@ OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
 LONG = "the expression grew too long"
+SWITCHED_OFF = "computing it where it is read is switched off"
 
 
 def is_stored_already(node: Node) -> bool:
@@ -73,8 +74,8 @@ def output_base(node: Node) -> Node:
     return node
 
 
-def find_roots(graph: Graph) -> dict[Node, str]:
-    """The roots in program order, each with the reason why it is one."""
+def find_roots(graph: Graph, store_all: bool = False) -> dict[Node, str]:
+    """The roots in program order, each with the reason why it is one; all that is computed, if `store_all`."""
     users = graph.users()
     wanted: dict[Node, str] = {}
     epilogue: set[Node] = set()  # what is computed, element by element, from the result of a contraction
@@ -119,6 +120,8 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         reason = wanted.get(node)
         if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
             reason = SHARED
+        if reason is None and own and store_all:
+            reason = SWITCHED_OFF
         if reason is None and depth[node] > MOST_OPERATIONS:
             reason = LONG
         if reason is not None:

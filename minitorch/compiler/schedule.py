@@ -7,13 +7,14 @@ NumPy (whatever has no loops yet). Bytes are those that a kernel must move at le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
 from ..graph import Graph, topological_order
 from ..ir import INPUT, Node
 from .decompose import decompose
 from .fuse import Group, fuse
+from .fusions import ALL_ON, PHASES, RECOMPUTING, SIDE_BY_SIDE, SPLITTING
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
 from .nests import build_kernel
@@ -70,19 +71,23 @@ class Schedule:
         return "\n".join(lines)
 
 
-def schedule(graph: Graph) -> Schedule:
-    """Partition a graph into kernels."""
+def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
+    """Partition a graph into kernels; `without` are the classes of fusion that are switched off, of `FUSIONS`."""
     graph = reshapes_last(decompose(graph))
-    roots = find_roots(graph)
+    roots = find_roots(graph, store_all=RECOMPUTING in without)
     calls = {node: is_call(node) for node in roots}
-    order = fuse(roots, calls)
+    order = fuse(roots, calls, without)
     needed = _stored(graph, order)
     kernels: list[Kernel] = []
     for number, item in enumerate(order):
         kernels.append(
-            _loop_kernel(number, item, roots, needed) if isinstance(item, Group) else _call_kernel(number, item)
+            _loop_kernel(number, item, roots, needed, SPLITTING not in without)
+            if isinstance(item, Group)
+            else _call_kernel(number, item)
         )
-    kernels = merge_small(merge_siblings([kernel for kernel in kernels if kernel.writes]))  # dead code has none
+    kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
+    kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
+    kernels = kernels if PHASES in without else merge_small(kernels)
     return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls))
 
 
@@ -97,9 +102,9 @@ def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
     return needed
 
 
-def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[Node]) -> Kernel:
+def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[Node], cut: bool) -> Kernel:
     stored = {node for node in group.nodes if node in needed}
-    loops, buffers = build_kernel("kernel", group, roots, stored)
+    loops, buffers = build_kernel("kernel", group, roots, stored, cut)
     nodes = _covered(group, roots)
     written = {number for number, buffer in enumerate(loops.buffers) if buffer.written}
     reductions = sum(member.is_reduction for member in group.members)

@@ -30,6 +30,7 @@ from ..passes import Pass
 from ..tensor import Tensor
 from ..tree import Structure, flatten
 from . import donation, surroundings
+from .ablation import Ablation, ablate
 from .donation import Names
 from .explain import Explanation, SignatureReport, counted, difference
 from .stages import Stages
@@ -73,6 +74,11 @@ class _Static:
 
     def __init__(self, value: Any) -> None:
         self.value = value
+
+
+def _values(leaves: Iterable[Any]) -> list[Any]:
+    """The leaves of a call as the function gets them."""
+    return [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
 
 
 class Jitted:
@@ -261,7 +267,7 @@ class Jitted:
         for leaf in leaves:
             if isinstance(leaf, Tensor) and isinstance(leaf._value, Node):  # no compiled call has a key like its
                 raise leaked(leaf)
-        plain = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
+        plain = _values(leaves)
         report = SignatureReport.of_call(names, plain, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
         donated = donation.donated(self._donated, self.signature, structure, leaves) if self._donated else {}
@@ -354,6 +360,28 @@ class Jitted:
         from ..compiler.schedule import schedule  # loads LLVM
 
         return schedule(self._for(args, kwargs).program.pipeline.graph)
+
+    def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
+        """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.
+
+        The program is compiled again for each, and run on copies of its inputs for so many `seconds`, all variants in
+        turns. Nothing of what the function has compiled is touched; a signature that is new is traced, and forgotten.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.softmax(1))
+            >>> rows = {row.without: row for row in f.ablate(mt.ones(64, 100), seconds=0).variants}
+            >>> rows["nothing"].kernels, rows["fusion: shared rows"].kernels, rows["all fusion"].kernels
+            (1, 4, 5)
+        """
+        leaves, structure, tensors, key = self._signature(args, kwargs)
+        traced = self._known(key, tensors)
+        if traced is None:
+            names, plain = self._leaf_names(structure), _values(leaves)
+            report = SignatureReport.of_call(names, plain, is_grad_enabled())
+            traced = trace(self.function, plain, structure, names, self.backend, self.passes, {}, report)
+        arrays = [tensor._value for tensor in traced.inputs(tensors)]
+        return ablate(traced.program, self.passes, arrays, seconds)
 
     @property
     def compile_time(self) -> float:

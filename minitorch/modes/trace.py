@@ -170,7 +170,7 @@ class Traced:
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
-        inputs = [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
+        inputs = self.inputs(tensors)
         arrays = [tensor._value for tensor in inputs]
         values = self.program.execute(arrays, self._overwrites(tensors, arrays))
         outputs = [Tensor(value) for value in values[: effects.results]]
@@ -190,6 +190,10 @@ class Traced:
             elif type(leaf) is Argument:
                 leaves[index] = tensors[leaf.position]
         return unflatten(self._results, leaves)
+
+    def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """What the graph is fed: the arguments, and the tensors from outside as they are now."""
+        return [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
 
     def _take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The arguments, with new tensors in place of those that are donated, which are of no use from now on."""

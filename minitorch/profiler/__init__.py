@@ -1,6 +1,6 @@
 """Measuring: what a machine can do (`machine`), and what a program does with it (`profile`)."""
 
-from .machine import Machine, machine
+from .machines import Machine, machine
 from .profile import Profile, profile
 from .rows import Row
 

@@ -2,7 +2,7 @@
 
 The format is that of https://chromium.googlesource.com/catapult/+/HEAD/docs/trace-event-format.md: an object with a
 list of events. Used are *complete* events (``"ph": "X"``: something that began at `ts` and took `dur` microseconds),
-*counter* events (``"C"``: a number that changes over time) and *metadata* events (``"M"``: names of process and thread).
+*counter* events (``"C"``: a number that changes over time), *metadata* events (``"M"``: names of process and thread).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..interpreters import Recorder, observing
 from . import chrome, tables
-from .machine import Machine, machine
+from .machines import Machine, machine
 from .rows import TIMED, Row, rows
 
 if TYPE_CHECKING:

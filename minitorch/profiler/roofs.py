@@ -27,7 +27,7 @@ from ..dtypes import DType, float32
 ROUNDS = 2000  # of a loop of multiply-adds, in each of `UNITS`
 UNITS = 64
 COPIED = 4  # times the last level of the caches
-MOST_COPIED = 256 << 20  # bytes, read and written together
+MOST_COPIED = 128 << 20  # bytes, read and written together
 
 
 def shortest(call: Callable[[], Any], seconds: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .machine import Machine
+from .machines import Machine
 from .rows import Row
 
 if TYPE_CHECKING:
