@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ..ir import Spec
+from ..passes import Stage
 from ..tensor import Tensor
+from .breakeven import BreakEven, measure
+from .recording import Program
+
+if TYPE_CHECKING:
+    from ..compiler.kernel import Kernel
+
+MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
 
 
 @dataclass
@@ -22,6 +31,10 @@ class SignatureReport:
         nodes_traced, nodes: the size of the graph as traced, and after the passes.
         captured: names of the tensors from outside that are inputs of the graph.
         written: names of those that are written back.
+        arguments_written: names of the arguments that are written in place.
+        constants: what the graph has baked in, and would be traced again for, if it changed: values by name.
+        called: whether it was traced for a call, rather than to be looked at.
+        program: the graph, before and after the passes, and what runs it.
     """
 
     arguments: dict[str, Any]
@@ -35,6 +48,10 @@ class SignatureReport:
     captured: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     needs_grad: frozenset[str] = field(default_factory=frozenset)
+    arguments_written: tuple[str, ...] = ()
+    constants: dict[str, Any] = field(default_factory=dict)
+    called: bool = False
+    program: Program | None = None
 
     @classmethod
     def of_call(cls, names: Sequence[str], leaves: Sequence[Any], grad_enabled: bool) -> SignatureReport:
@@ -46,6 +63,56 @@ class SignatureReport:
             name for name, leaf in zip(names, leaves, strict=True) if isinstance(leaf, Tensor) and leaf._requires_grad
         )
         return cls(arguments, grad_enabled, needs_grad=needs)
+
+    @property
+    def hits(self) -> int:
+        """How many calls found it compiled."""
+        return self.calls - self.called
+
+    @property
+    def passes(self) -> tuple[Stage, ...]:
+        """What each pass did: its name, the graph before and after it, its time."""
+        return self.program.pipeline.stages if self.program else ()
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that it was fused into; none if the backend does not fuse."""
+        schedule = getattr(self.program.execute, "schedule", None) if self.program else None
+        return schedule.kernels if schedule else ()
+
+    @cached_property
+    def break_even(self) -> BreakEven | None:
+        """After how many calls compiling has paid; measured when it is first asked for, by running it on zeros."""
+        return measure(self.program, self.trace_time + self.compile_time) if self.program else None
+
+    def details(self) -> Iterator[str]:
+        """All that there is to say, line by line."""
+        yield f"traced because: {self.reason}"
+        yield (
+            f"{counted(self.calls, 'call')}, {counted(self.hits, 'hit')}; traced in {self.trace_time * 1e3:.1f} ms, "
+            f"compiled in {self.compile_time * 1e3:.1f} ms"
+        )
+        if (paid := self.break_even) is not None:
+            yield str(paid)
+        lists = {
+            "from outside": self.captured,
+            "written back": (*self.arguments_written, *self.written),
+            "baked in": tuple(f"{name} = {value!r:.40}" for name, value in self.constants.items()),
+        }
+        for label, names in lists.items():
+            if names:
+                more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+                yield f"{label}: {', '.join(names[:MOST_NAMES])}{more}"
+        yield f"{self.nodes_traced} nodes, {self.nodes} after the passes"
+        yield from (f"  {stage}" for stage in self.passes if stage.before is not stage.after)
+        idle = [stage.name for stage in self.passes if stage.before is stage.after]
+        if idle:
+            yield f"  nothing to do for: {', '.join(dict.fromkeys(idle))}"
+        if self.kernels:
+            yield counted(len(self.kernels), "kernel")
+            yield from (f"  {kernel}" for kernel in self.kernels[:MOST_KERNELS])
+            if len(self.kernels) > MOST_KERNELS:
+                yield f"  and {len(self.kernels) - MOST_KERNELS} more"
 
     def __str__(self) -> str:
         return ", ".join(
@@ -94,29 +161,39 @@ def counted(number: int, what: str) -> str:
 
 
 class Explanation:
-    """The history of a jitted function; print it, or look at `signatures`."""
+    """The history of a jitted function; print it, or look at the parts.
 
-    def __init__(self, name: str, backend: str, signatures: tuple[SignatureReport, ...]) -> None:
+    Attributes:
+        signatures: those that are kept, in the order in which they were traced.
+        traced: how many were traced altogether; some may have been forgotten since.
+    """
+
+    def __init__(self, name: str, backend: str, signatures: tuple[SignatureReport, ...], traced: int) -> None:
         self.name = name
         self.backend = backend
         self.signatures = signatures
+        self.traced = traced
+
+    @property
+    def hits(self) -> int:
+        """How many calls found a compiled graph."""
+        return sum(report.hits for report in self.signatures)
+
+    @property
+    def misses(self) -> tuple[str, ...]:
+        """Why each of the signatures was traced: how it differs from the nearest one before, by argument name."""
+        return tuple(report.reason for report in self.signatures)
 
     def __str__(self) -> str:
         calls = counted(sum(report.calls for report in self.signatures), "call")
         signatures = counted(len(self.signatures), "signature")
-        lines = [f"{self.name} on backend {self.backend!r}: {signatures}, {calls}"]
+        lines = [
+            f"{self.name} on backend {self.backend!r}: {signatures}, {calls}, "
+            f"{counted(self.hits, 'hit')}, {counted(self.traced, 'trace')}"
+        ]
         for number, report in enumerate(self.signatures, 1):
-            lines += [
-                f"  {number}. ({report})",
-                f"     traced because: {report.reason}",
-                f"     {counted(report.calls, 'call')}; traced in {report.trace_time * 1e3:.1f} ms, "
-                f"compiled in {report.compile_time * 1e3:.1f} ms",
-                f"     {report.nodes_traced} nodes, {report.nodes} after the passes",
-            ]
-            for label, names in (("from outside", report.captured), ("written back", report.written)):
-                if names:
-                    shown = ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
-                    lines.append(f"     {label}: {shown}")
+            lines.append(f"  {number}. ({report})")
+            lines += [f"     {line}" for line in report.details()]
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
+import numpy as np
+
 from ..errors import compose
 from ..ir import warn_user
 from ..nn import Module
@@ -20,7 +22,7 @@ from ..optim import Optimizer
 from ..tensor import Tensor
 from ..tree import Structure, flatten, paths
 from .chains import class_attribute, follow, only_modules, roots_of
-from .watch import Watch, can_be_watched, watch
+from .watch import SIMPLE, Watch, can_be_watched, watch
 
 _MISSING = object()
 
@@ -292,6 +294,15 @@ class Surroundings:
             for path, leaf in zip(paths(structure, variable), leaves, strict=True):
                 if isinstance(leaf, (Tensor, Module)):
                     self._add(_plain_name(path), leaf)
+
+    def constants(self) -> dict[str, Any]:
+        """The plain values, containers and arrays that a graph has baked in, and the modes of modules, by name."""
+        found = {
+            watched.name: watched.expected
+            for watched in (*self.watches, *self.module_watches)
+            if isinstance(watched.expected, (*SIMPLE, np.ndarray)) and not watched.name.endswith(".children")
+        }
+        return found | {f"{type(module).__name__}.training": training for module, training in self.modules}
 
     def settle(self, name: str, warn: bool) -> None:
         """After the trace: take what the function itself has changed for what it was, and warn of it."""

@@ -270,6 +270,15 @@ def trace(
     captured = staging.captured.values()
     report.compile_time = program.compile_time + (backward.program.compile_time if backward else 0.0)
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
+    report.program = program
+    report.constants = {
+        name: leaf for name, leaf in zip(names, leaves, strict=True) if not isinstance(leaf, (Tensor, Module))
+    }
+    report.constants |= around.constants()
+    places = dict.fromkeys(id(leaf) for leaf in leaves if isinstance(leaf, Tensor))
+    arguments = {id(leaf): name for name, leaf in zip(names, leaves, strict=True)}
+    written = set(recorded.effects.written_arguments())
+    report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
     return Traced(staging, around, program, recorded, backward, donated, report)
