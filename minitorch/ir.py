@@ -225,8 +225,8 @@ def warn_user(text: str) -> None:
     warnings.warn(text, TracingWarning, stacklevel=depth)
 
 
-def user_source() -> Source | None:
-    """The line of the nearest caller outside of this package: one frame, cheap enough for every node."""
+def user_frame() -> FrameType | None:
+    """The frame of the nearest caller outside of this package."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
@@ -234,6 +234,12 @@ def user_source() -> Source | None:
         if ours is None:
             ours = _is_ours[file] = file.startswith(_PACKAGE)
         if not ours:
-            return Source(file, frame.f_lineno)
+            return frame
         frame = frame.f_back
     return None
+
+
+def user_source() -> Source | None:
+    """The line of the nearest caller outside of this package: one frame, cheap enough for every node."""
+    frame = user_frame()
+    return None if frame is None else Source(frame.f_code.co_filename, frame.f_lineno)

@@ -12,7 +12,7 @@ from .binding import bind, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes
 from .eager import Eager, Observed, Observer
 from .provenance import Trace, leaked, made_by, origins, origins_text
-from .recorder import Operation, Recorder, Timed
+from .recorder import Layout, Operation, Recorder, Timed
 from .staging import Captured, Staging
 from .state import (
     Interpreter,
@@ -32,6 +32,7 @@ __all__ = [
     "Captured",
     "Eager",
     "Interpreter",
+    "Layout",
     "Observed",
     "Observer",
     "Operation",

@@ -11,39 +11,45 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ir import Primitive, Source, user_source
+from ..ir import Primitive, user_frame
 from ..tensor import Tensor
 from .eager import Eager
 
 Array = np.ndarray[Any, Any]
-Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...], int]  # shape, type, strides, which array it was
+Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
 
 # Begin and end in nanoseconds, what kind of thing it was, and which one:
-#   "operation"  a primitive computed eagerly: an `Operation`
+#   "operation"  a primitive computed eagerly: the number of its `Operation`
 #   "node"       a primitive of a graph, run by NumPy: its `Node`
 #   "kernel"     a kernel of a schedule: its `Kernel`
-#   "call"       what surrounds these: a jitted call, the run of a graph, an eager operation with all that it takes
+#   "call"       what surrounds these: a jitted call, or the run of a graph
 #   "trace", "passes", "compile"   making a graph, optimising it, making it run: the graph's name
 Event = tuple[int, int, str, Any]
 
 
-class Operation:
-    """A primitive that was computed eagerly: all that its costs depend on, without the arrays."""
+class Operation(NamedTuple):
+    """A primitive that was computed eagerly: all that its costs depend on, without the arrays.
 
-    __slots__ = ("inputs", "output", "owns", "params", "primitive", "source")
+    Attributes:
+        different: how many of the inputs are different arrays.
+        dim: the parameter of that name.
+        owns: whether the result has memory of its own.
+        file, line: who asked for it.
+    """
 
-    def __init__(
-        self, primitive: Primitive, inputs: Sequence[Array], params: Mapping[str, Any], output: Array, source: Any
-    ) -> None:
-        self.primitive, self.params = primitive, params
-        self.inputs: list[Layout] = [(each.shape, each.dtype, each.strides, id(each)) for each in inputs]
-        self.output = output.shape, output.dtype
-        self.owns = output.base is None
-        self.source: Source | None = source
+    primitive: Primitive
+    inputs: tuple[Layout, ...]
+    different: int
+    dim: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    owns: bool
+    file: str
+    line: int
 
 
 class _Alive(weakref.ref[Array]):
@@ -59,6 +65,8 @@ class Recorder:
     Attributes:
         events: what was run, in the order in which it ended.
         changes: of the memory that what was run takes: when, and by how many bytes.
+        operations: the different ones that were computed eagerly, with their numbers.
+        before: nanoseconds from `bind` to the beginning of eager operations, of all of them.
         graphs: those that were run node by node.
         thread: the system's number of the thread.
     """
@@ -66,6 +74,8 @@ class Recorder:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.changes: list[tuple[int, int]] = []
+        self.operations: dict[Operation, int] = {}
+        self.before = 0
         self.graphs: dict[int, Any] = {}
         self.thread = threading.get_native_id()
         self.begin = self.end = perf_counter_ns()
@@ -87,6 +97,24 @@ class Recorder:
         finally:
             self.add(begin, kind, what)
 
+    def operation(self, begin: int, primitive: Primitive, inputs: Sequence[Array], dim: Any, output: Array) -> None:
+        """Note an eager operation which has just ended. Those that are alike are kept once."""
+        end = perf_counter_ns()
+        frame = user_frame()
+        owns = output.base is None
+        operation = Operation(
+            primitive,
+            tuple([(each.shape, each.dtype, each.strides) for each in inputs]),
+            len(set(map(id, inputs))),
+            dim,
+            output.shape,
+            output.dtype,
+            owns,
+            *(("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)),
+        )
+        number = self.operations.setdefault(operation, len(self.operations))
+        self.events.append((begin, end, "operation", number))
+
     def made(self, array: Array) -> None:
         """Note that an array has new memory; when it is freed is noted by itself."""
         if self._alive is None or not array.nbytes:
@@ -94,7 +122,7 @@ class Recorder:
         alive = _Alive(array, self._freed)
         alive.nbytes = array.nbytes
         self._alive[id(alive)] = alive
-        self.changes.append((perf_counter_ns(), array.nbytes))
+        self.changes.append((perf_counter_ns(), alive.nbytes))
 
     def _freed(self, alive: _Alive) -> None:
         if self._alive is not None:
@@ -125,15 +153,13 @@ class Timed(Eager):
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate now, and note when."""
+        recorder = self.recorder
         entered = perf_counter_ns()
         output = super().bind(primitive, inputs, params)
-        ended = perf_counter_ns()
         array = output._value
-        operation = Operation(primitive, [tensor._value for tensor in inputs], params, array, user_source())
-        recorder = self.recorder
-        recorder.events.append((self._begin, ended, "operation", operation))
-        recorder.events.append((entered, ended, "call", primitive.name))
-        if operation.owns:
+        recorder.operation(self._begin, primitive, [tensor._value for tensor in inputs], params.get("dim"), array)
+        recorder.before += self._begin - entered
+        if array.base is None:
             recorder.made(array)
         return output
 
@@ -141,9 +167,7 @@ class Timed(Eager):
         """Write into the memory, and note when."""
         begin = perf_counter_ns()
         super().assign(tensor, value)
-        ended = perf_counter_ns()
-        operation = Operation(COPY, [value._value], {}, tensor._value, user_source())
-        self.recorder.events.append((begin, ended, "operation", operation))
+        self.recorder.operation(begin, COPY, [value._value], None, tensor._value)
 
 
 def _infer_copy() -> Any:

@@ -59,7 +59,7 @@ class Profile:
     @property
     def dispatch(self) -> float:
         """In calls of compiled functions and in `bind`, but not in kernels: what it takes to get to them."""
-        return self._time("call")
+        return self._time("call") + self.recorder.before / 1e9
 
     @property
     def tracing(self) -> float:
@@ -74,7 +74,7 @@ class Profile:
     @property
     def outside(self) -> float:
         """Neither of these: the program's own Python, and in eager mode the functions that primitives are called by."""
-        return self.total - sum(self._own.values())
+        return self.total - sum(self._own.values()) - self.recorder.before / 1e9
 
     # Counts ---------------------------------------------------------------------------------------------
 

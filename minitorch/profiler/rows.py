@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ..dtypes import BY_NUMPY
 from ..graph import Graph, cost
-from ..interpreters import Operation, Recorder
+from ..interpreters import Layout, Operation, Recorder
 from ..ir import INPUT, Node, Source, Spec
 
 TIMED = ("operation", "node", "kernel")  # events in which numbers are computed
@@ -79,10 +81,11 @@ class Row:
 def works(recorder: Recorder) -> Iterator[tuple[int, int, Any, Work]]:
     """Every run of an operation, node or kernel: begin, end, what ran, and its work."""
     nodes = {node: each for graph in recorder.graphs.values() for node, each in _of_graph(graph)}
+    operations = [(each.primitive, _of_operation(each)) for each in recorder.operations]
     kernels: dict[int, Work] = {}
     for begin, end, kind, what in recorder.events:
         if kind == "operation":
-            yield begin, end, what.primitive, _of_operation(what)
+            yield begin, end, *operations[what]
         elif kind == "node":
             yield begin, end, what, nodes[what]
         elif kind == "kernel":
@@ -105,27 +108,35 @@ def _of_kernel(kernel: Any) -> Work:
 
 def _of_operation(operation: Operation) -> Work:
     """An eager operation, counted as the node that it would be in a graph; its operands may be broadcast."""
-    inputs = {key: Node(INPUT, (), {}, Spec(shape, BY_NUMPY[dtype])) for shape, dtype, _, key in operation.inputs}
-    shape, dtype = operation.output
-    spec = Spec(shape, BY_NUMPY[dtype])
-    operands = tuple(inputs[key] for *_, key in operation.inputs)
-    node = Node(operation.primitive, operands, operation.params, spec)
+    operands = tuple(Node(INPUT, (), {}, Spec(shape, BY_NUMPY[dtype])) for shape, dtype, _ in operation.inputs)
+    spec = Spec(operation.shape, BY_NUMPY[operation.dtype])
+    node = Node(operation.primitive, operands, {"dim": operation.dim}, spec)
     read = written = 0
     if not operation.primitive.is_view or operation.owns:
-        read = sum(
-            {key: _distinct(shape, strides, dtype.itemsize) for shape, dtype, strides, key in operation.inputs}.values()
-        )
+        read = sum(_distinct(*layout) for layout in _read(operation))
         written = spec.nbytes
-    sources = (operation.source,) if operation.source else ()
+    sources = (Source(operation.file, operation.line),) if operation.file else ()
     counts = read, written, cost.flops(node), cost.transcendentals(node)
     return Work(operation.primitive.name, "eager", sources, _computed_in([node]), *counts)
 
 
-def _distinct(shape: Sequence[int], strides: Sequence[int], itemsize: int) -> int:
+def _read(operation: Operation) -> Iterator[Layout]:
+    """The layouts of the different arrays among the inputs; one that is given twice looks alike both times."""
+    surplus = len(operation.inputs) - operation.different
+    seen = set()
+    for layout in operation.inputs:
+        if surplus and layout in seen:
+            surplus -= 1
+        else:
+            seen.add(layout)
+            yield layout
+
+
+def _distinct(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> int:
     """The bytes behind a view: of an expanded or unfolded one, each element once."""
     once = prod(length for length, stride in zip(shape, strides, strict=True) if stride)
-    span = 1 + sum((length - 1) * abs(stride) for length, stride in zip(shape, strides, strict=True)) // itemsize
-    return itemsize * min(once, span) if prod(shape) else 0
+    span = 1 + sum((length - 1) * abs(stride) for length, stride in zip(shape, strides, strict=True)) // dtype.itemsize
+    return dtype.itemsize * min(once, span) if prod(shape) else 0
 
 
 def _computed_in(nodes: Iterable[Node]) -> str:
