@@ -396,7 +396,7 @@ def test_an_index_out_of_range_is_that_of_its_kernel(rows: int) -> None:
         for _ in range(5):
             with pytest.raises(IndexError, match=r"out of bounds for f32\[7,16\]"):
                 compiled(table, first, second)
-    assert len(compiled.ledger(table, good, good).kernels) == (1 if rows == 4 else 2)
+    assert (len(compiled.ledger(table, good, good).kernels) > 1) is (rows > 4)
 
 
 def test_eight_threads_call_one_function() -> None:
