@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..graph.cost import FREE, TRANSCENDENTAL
 from .index import Index, Looked, Quotient, Remainder, Variable
-from .loops import Accumulate, Apply, Expression, Inside, Load, LoopKernel, Nest, Position, Scratch, Store, walk
+from .loops import Accumulate, Apply, Expression, Inside, Load, LoopKernel, Nest, Position, Scratch, Store, Sum, walk
 
 
 class _Variables:
@@ -40,6 +40,8 @@ class _Variables:
                 own |= self.of_index(index)
             for part in expression.parts():
                 own |= self.of(part)
+            if isinstance(expression, Sum):
+                own.discard(expression.variable)
             found = self._known[expression] = frozenset(own)
         return found
 
@@ -88,10 +90,15 @@ def _nest_operations(nest: Nest) -> tuple[int, int]:
         for statement in loop.statements:
             if isinstance(statement, Accumulate):
                 arithmetic += _times((*nest.rows, *loop.columns))
-            for part in walk(statement.value):
+            parts = list(walk(statement.value))
+            inner = {*loop.columns, *(part.variable for part in parts if isinstance(part, Sum))}
+            for part in parts:
+                if isinstance(part, Sum) and part not in seen:
+                    seen.add(part)
+                    arithmetic += _times({*nest.rows, *(variables.of(part.value) & inner)})
                 if isinstance(part, Apply) and part.primitive not in FREE and part not in seen:
                     seen.add(part)
-                    times = _times({*nest.rows, *(variables.of(part) & set(loop.columns))})
+                    times = _times({*nest.rows, *(variables.of(part) & inner)})
                     if part.primitive in TRANSCENDENTAL:
                         special += times
                     else:

@@ -16,6 +16,7 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_gemm import Product
+from .emit_sweeps import Sweeper
 from .emit_values import POINTER, Values, integer
 from .gemm import recognise
 from .index import Variable
@@ -41,6 +42,7 @@ from .loops import (
     neutral,
     walk,
 )
+from .sweeps import recognise as sweeps_of
 
 UNROLLED = 8  # operations in a round of a loop that sums up
 
@@ -55,7 +57,7 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
             function = ir.Function(module, kind, f"nest{len(functions)}")
             function.linkage = "internal"
             functions[nest, buffers] = function
-            emitter = Product if recognise(nest) else _Emitter
+            emitter = Sweeper if sweeps_of(nest) else Product if recognise(nest) else _Emitter
             emitter(buffers, nest, function, vector_bytes).emit()
     _emit_entry(module, kernel, functions, vector_bytes)
     return str(module)

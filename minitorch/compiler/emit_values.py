@@ -39,6 +39,7 @@ from .loops import (
     Number,
     Position,
     Scratch,
+    Sum,
     Total,
     index_values,
     walk,
@@ -76,6 +77,7 @@ class Values:
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
         self.variables: dict[Expression, frozenset[Variable]] = {}
         self.by_row: dict[Expression, bool] = {}
+        self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
 
     def _row_memory(self, length: int, kind: Any) -> Any:
         """Room for a scratch row on the stack."""
@@ -128,10 +130,9 @@ class Values:
         """The loop variables that an expression's value changes with, accumulators apart."""
         found = self.variables.get(expression)
         if found is None:
-            everything = {*self.nest.rows, *(column for loop in self.nest.loops for column in loop.columns)}
-            own = {v for v in everything if type(expression) not in (Apply, Choose) and expression.depends_on(v)}
+            own = {v for v in self.everything if type(expression) not in (Apply, Choose) and expression.depends_on(v)}
             if isinstance(expression, Choose):
-                own |= {v for v in everything if expression.inside.depends_on(v)}
+                own |= {v for v in self.everything if expression.inside.depends_on(v)}
             for part in expression.parts():
                 own |= self._depends(part)
             found = self.variables[expression] = frozenset(own)
@@ -141,7 +142,7 @@ class Values:
         """Whether an expression has another value for other rows."""
         found = self.by_row.get(expression)
         if found is None:
-            found = isinstance(expression, (Total, Scratch)) or any(
+            found = isinstance(expression, (Total, Scratch, Sum)) or any(
                 self._varies_with_rows(part) for part in (*expression.parts(), *index_values(expression))
             )
             if not found and self.nest.rows:

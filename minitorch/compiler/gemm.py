@@ -31,7 +31,7 @@ from functools import cache
 
 from .index import Variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Store, walk
+from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Store, Sum, walk
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width
@@ -89,6 +89,8 @@ def recognise(nest: Nest) -> Contraction | None:
     if len(stores) != len(rest.statements) or not isinstance(total, Accumulate) or total.reduction != "reduce_sum":
         return None
     product = total.value
+    if any(isinstance(part, Sum) for part in walk(product)):
+        return None
     if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
         return None
     found = [

@@ -7,6 +7,8 @@ import math
 from .gemm import recognise, tiling
 from .index import Variable
 from .loops import Expression, Load, LoopKernel, Nest, walk
+from .sweeps import blocking
+from .sweeps import recognise as sweeps_of
 
 ABREAST = 4  # vectors of rows that go through the columns together
 LONG_RUN = 64  # vectors that an elementwise unit runs through
@@ -73,6 +75,9 @@ def nest_units(nest: Nest, vector_bytes: int) -> int:
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
+    sweeps = sweeps_of(nest)
+    if sweeps is not None:
+        return blocking(sweeps, vector_bytes).units
     product = recognise(nest)
     if product is not None:
         return tiling(product, vector_bytes).units

@@ -7,7 +7,7 @@ that the ledger can print.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..graph import Graph
 from ..ir import INPUT, Node
@@ -73,8 +73,8 @@ def output_base(node: Node) -> Node:
     return node
 
 
-def find_roots(graph: Graph) -> dict[Node, str]:
-    """The roots in program order, each with the reason why it is one."""
+def find_roots(graph: Graph, transient: Collection[Node] = ()) -> dict[Node, str]:
+    """The roots in program order, each with the reason why it is one; what is transient is none."""
     users = graph.users()
     wanted: dict[Node, str] = {}
     for node in map(output_base, graph.outputs):
@@ -92,12 +92,15 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for operand in map(_pointwise_base, node.inputs):
-                if operand is not None and _ends_a_contraction(operand):
+                if operand is not None and operand not in transient and _ends_a_contraction(operand):
                     wanted.setdefault(operand, EPILOGUE)
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
     for node in graph.nodes:
+        if node in transient:
+            heavy[node], depth[node] = None, 0
+            continue
         inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
         own = int(node.primitive.kind in POINTWISE)
         depth[node] = 1 + max((depth[operand] for operand in inside), default=0)
