@@ -180,7 +180,9 @@ class Product(Values):
         def pack(lane: Any) -> None:
             def stage(number: Any) -> None:
                 self._place(product.lane, self.first_lane, self.builder.add(lane, number), self.width)
-                self._pack_run(product.k, self.first_k, self.steps, product.right, self.staged, self._times(number, row))
+                self._pack_run(
+                    product.k, self.first_k, self.steps, product.right, self.staged, self._times(number, row)
+                )
 
             self._each(integer(0), integer(self.lanes), 1, stage)
             tile = self.builder.udiv(lane, integer(width))

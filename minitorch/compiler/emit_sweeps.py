@@ -26,8 +26,21 @@ from llvmlite import ir
 
 from .emit_values import Values, integer
 from .index import Variable
-from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded, splat, stored_type
+from .instructions import (
+    BIT,
+    I64,
+    PRIMITIVES,
+    before_store,
+    cast,
+    combine,
+    computed_type,
+    constant,
+    rounded,
+    splat,
+    stored_type,
+)
 from .loops import Buffer, Expression, Loop, Nest, Sum, neutral
+from .skip import Skip, skips
 from .sweeps import SHIFT, Output, Reduction, Term, Tile, blocking, is_in_place, recognise
 
 
@@ -72,6 +85,9 @@ class Sweeper(Values):
             self.sums[output] = self._memory(output, -(-rows // high) * high * self._width(output))
             if not self._reads_in_place(output):
                 self.other[output] = self._memory(output, cut.columns * self._width(output))
+        self.skips = [skips(self.sweeps, sweep) for sweep in range(self.sweeps.count)]
+        passed = dict.fromkeys(output for found in self.skips for skip in found for output, _ in skip.weights)
+        self.rest = {output: self._memory(output, self._whole(output.lane.extent)) for output in passed}
         slots = [each.slot for each in self.sweeps.reductions]
         dtypes = {each.slot: each.term.value.dtype for each in self.sweeps.reductions}
         self.numbers = {slot: self._row_memory(rows, computed_type(dtypes[slot])) for slot in slots}
@@ -164,14 +180,80 @@ class Sweeper(Values):
             self.first_column = first
             left = self.builder.sub(integer(self.column.extent), first)
             self.unit_columns = self._smaller(integer(self.cut.columns), left)
-            for tile in self._needed(sweep):
-                self._inner(tile)
-            self._groups(self._maxima(sweep))
-            self._groups(self._terms(sweep))
-            for output in self._outputs(sweep):
-                self._outer(output)
+            wanted: Any = ir.Constant(BIT, 1)
+            for skip in self.skips[sweep]:
+                skipped = self.builder.and_(wanted, self._applies(skip))
+                wanted = self.builder.xor(wanted, skipped)
+                self._if(skipped, lambda skip=skip: self._pass_over(skip))
+            self._if(wanted, lambda: self._whole_block(sweep)) if self.skips[sweep] else self._whole_block(sweep)
 
         return block
+
+    def _if(self, condition: Any, body: Callable[[], None]) -> None:
+        self._each(integer(0), self.builder.zext(condition, I64), 1, lambda _: body())
+
+    def _whole_block(self, sweep: int) -> None:
+        """A block of columns that contributes something."""
+        for tile in self._needed(sweep):
+            self._inner(tile)
+        self._groups(self._maxima(sweep))
+        self._groups(self._terms(sweep))
+        for output in self._outputs(sweep):
+            self._outer(output)
+
+    def _applies(self, skip: Skip) -> Any:
+        """Whether a comparison has an outcome everywhere in a tile: its smallest or largest difference tells."""
+        builder = self.builder
+
+        def extreme(largest: bool) -> Any:
+            for variable, first, count in (
+                (self.row, self.first_row, self.unit_rows),
+                (self.column, self.first_column, self.unit_columns),
+            ):
+                at_end = (skip.difference.coefficient(variable) > 0) is largest
+                last = builder.sub(builder.add(first, count), integer(1))
+                self.places[variable] = last if at_end else first
+            return self._scalar_index(skip.difference)
+
+        zero = integer(0)
+        if skip.comparison == "equal":
+            above = builder.icmp_signed(">", extreme(False), zero)
+            below = builder.icmp_signed("<", extreme(True), zero)
+            return ir.Constant(BIT, 0) if skip.outcome else builder.or_(above, below)
+        if skip.outcome:
+            return builder.icmp_signed("<" if skip.comparison == "less" else "<=", extreme(True), zero)
+        return builder.icmp_signed(">=" if skip.comparison == "less" else ">", extreme(False), zero)
+
+    def _pass_over(self, skip: Skip) -> None:
+        """What is left of a block of columns: nothing, unless it is NaN."""
+        kinds = [self.dtypes[each.slot] for each, _ in skip.sums]
+
+        def column(number: Any, sums: list[Any]) -> list[Any]:
+            self.places[self.column] = self.builder.add(self.first_column, number)
+            for output, weight in skip.weights:
+                value = self._vector(self._value(weight))
+
+                def add(at: Any, output: Output = output, value: Any = value) -> None:
+                    self.places[output.lane] = at
+                    term = self.builder.fmul(value, self._vector(self._value(output.other)))
+                    self._put(self.rest[output], at, self.builder.fadd(self._get(self.rest[output], at), term))
+
+                self._lanes(output.lane, add)
+            values = [self._value(value) for _, value in skip.sums]
+            return [self.builder.fadd(*pair) for pair in zip(sums, values, strict=True)]
+
+        zeros = [constant(dtype, 0, computed_type(dtype)) for dtype in kinds]
+        found = self._loop(integer(0), self.unit_columns, 1, zeros, column)
+
+        def group(start: Any) -> None:
+            for number in range(self.cut.abreast):
+                at = self._plus(start, number * self.lanes)
+                for (each, _), value in zip(skip.sums, found, strict=True):
+                    total = self.builder.fadd(self._number(each.slot, at), self._vector(value))
+                    self._put_number(each.slot, at, total)
+
+        if skip.sums:
+            self._each(integer(0), self.unit_rows, self.group, group)
 
     def _groups(self, body: Callable[[Any], None]) -> None:
         """Run through the rows of the unit, some vectors at a time; the lanes run along the rows."""
@@ -328,6 +410,9 @@ class Sweeper(Values):
             zero = splat(ir.VectorType(computed_type(output.sum.dtype), self.lanes), 0.0)
             memory = self.sums[output]
             self._each(integer(0), integer(size), self.lanes, lambda at, m=memory, z=zero: self._put(m, at, z))
+            if output in self.rest:
+                memory, size = self.rest[output], self._whole(output.lane.extent)
+                self._each(integer(0), integer(size), self.lanes, lambda at, m=memory, z=zero: self._put(m, at, z))
 
     def _neutral(self, reduction: Reduction) -> Any:
         dtype = self.dtypes[reduction.slot]
@@ -356,7 +441,9 @@ class Sweeper(Values):
                 for _ in self._vectors():
                     for each in maxima:
                         value = self._vector(self._value(each.term.value))
-                        found.append(combine(self.builder, each.name, self.dtypes[each.slot], values[len(found)], value))
+                        found.append(
+                            combine(self.builder, each.name, self.dtypes[each.slot], values[len(found)], value)
+                        )
                 return found
 
             if not maxima:
@@ -413,7 +500,9 @@ class Sweeper(Values):
                 for number in self._vectors():
                     for each in sums:
                         value = self._vector(self._value(each.term.value))
-                        found.append(combine(self.builder, each.name, self.dtypes[each.slot], values[len(found)], value))
+                        found.append(
+                            combine(self.builder, each.name, self.dtypes[each.slot], values[len(found)], value)
+                        )
                     at = self._plus(self.tile_place, number * self.lanes)
                     stored += [(each, at, self._vector(self._value(each.weight.value))) for each in outputs]
                 for each, at, value in stored:
@@ -506,7 +595,9 @@ class Sweeper(Values):
                         self._vector(
                             cast(
                                 self.builder,
-                                self.builder.load(self.builder.gep(memory, [self._plus(row, n)], source_etype=kind), typ=kind),
+                                self.builder.load(
+                                    self.builder.gep(memory, [self._plus(row, n)], source_etype=kind), typ=kind
+                                ),
                                 self.dtypes[shift],
                                 output.sum.dtype,
                             )
@@ -522,12 +613,16 @@ class Sweeper(Values):
                     start = self.builder.add(self._times(number, self.cut.rows), row)
                     kind = computed_type(output.sum.dtype)
                     numbers = [
-                        self.builder.load(self._at(self.weights[output], self._plus(start, n), output.sum.dtype), typ=kind)
+                        self.builder.load(
+                            self._at(self.weights[output], self._plus(start, n), output.sum.dtype), typ=kind
+                        )
                         for n in range(high)
                     ]
                     return self._multiplied(output.sum, numbers, vectors, sums)
 
-                for place, value in zip(places, self._loop(integer(0), self.unit_columns, 1, sums, column), strict=True):
+                for place, value in zip(
+                    places, self._loop(integer(0), self.unit_columns, 1, sums, column), strict=True
+                ):
                     self._put(self.sums[output], place, value)
 
             self._each(integer(0), integer(width), across * self.lanes, tile)
@@ -578,7 +673,6 @@ class Sweeper(Values):
 
     def _store_lanes(self, loop: Loop) -> None:
         (lane,) = loop.columns
-        full = lane.extent // self.lanes * self.lanes
         self.lane = lane
         for store in loop.statements:
             self._prepare(store.value, lane)
@@ -588,18 +682,22 @@ class Sweeper(Values):
             for store in loop.statements:
                 self._store(store)
 
-        self._each(integer(0), integer(full), self.lanes, vector)
-        if full != lane.extent:
-            self.mask = self._first_lanes(lane.extent - full)
+        self._lanes(lane, vector)
+
+    def _lanes(self, along: Variable, body: Callable[[Any], None]) -> None:
+        """Run along a variable in vectors; the last may be a part."""
+        full = along.extent // self.lanes * self.lanes
+        self.lane = along
+        self._each(integer(0), integer(full), self.lanes, body)
+        if full != along.extent:
+            self.mask = self._first_lanes(along.extent - full)
             self.known.append({})
-            vector(integer(full))
+            body(integer(full))
             self.known.pop()
             self.mask = None
         self.lane = None
 
     def _store(self, store: Any) -> None:
-        from .instructions import before_store
-
         value = before_store(self.builder, self._value(store.value), self.buffers[store.buffer].dtype)
         self._write(self.pointers[store.buffer], store.index, value)
 
@@ -616,6 +714,8 @@ class Sweeper(Values):
             factor = self.totals[self._correction(output.weight.shift), 0]
             factor = cast(self.builder, factor, self.dtypes[output.weight.shift], output.sum.dtype)
             value = self.builder.fmul(value, self._vector(factor))
+        if output in self.rest:
+            value = self.builder.fadd(value, self._get(self.rest[output], self.places[output.lane]))
         return self._afterwards(output.weight, value)
 
     # Memory ---------------------------------------------------------------------------------------------
@@ -639,9 +739,7 @@ class Sweeper(Values):
 
     def _put(self, memory: Any, place: Any, vector: Any) -> None:
         element = vector.type.element
-        self.builder.store(
-            vector, self.builder.gep(memory, [place], source_etype=element), align=self._bytes(element)
-        )
+        self.builder.store(vector, self.builder.gep(memory, [place], source_etype=element), align=self._bytes(element))
 
     def _number(self, slot: int, at: Any) -> Any:
         kind = self._kind(slot)

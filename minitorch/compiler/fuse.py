@@ -227,10 +227,10 @@ def _join(group: Group, member: Member, reads: list[tuple[Node, At]]) -> bool:
 
 def _fits_tiles(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
     """Whether a root is computed from tiles that a group has, or in the end from what it makes of them."""
+    read = [known for known in group.members if known.node in dict(inside)]
     if member.tiles or member.is_reduction:
-        return bool(member.tiles & group.tiles)
-    sizes = {known.node.spec.size for known in group.members if known.node in dict(inside)}
-    return member.node.spec.size in sizes
+        return bool(member.tiles & group.tiles) and all(known.is_reduction for known in read)
+    return member.node.spec.size in {known.node.spec.size for known in read}
 
 
 def _is_wider(member: Member, group: Group) -> bool:

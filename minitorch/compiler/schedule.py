@@ -63,6 +63,7 @@ class Schedule:
         lines = [f"{len(self.kernels)} kernels", *(f"  {kernel}" for kernel in self.kernels)]
         kept = [edge for edge in self.edges if not edge.fused]
         lines.append(f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {saved / 1e6:.3f} MB not moved")
+        lines += dict.fromkeys(f"  {at.producer.primitive.name}: {AGAIN}" for at in self.edges if at.reason == AGAIN)
         for edge in kept:
             lines.append(
                 f"  {edge.producer.primitive.name} -> {edge.consumer.primitive.name}: {edge.reason} "

@@ -71,7 +71,9 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     if count < 2:
         return 0
     chunk = -(-columns[0].extent // count)
-    return chunk if layout.across_rows or len(columns) > 1 else -(-chunk // layout.lanes) * layout.lanes
+    if not layout.across_rows and len(columns) == 1:
+        chunk = -(-chunk // layout.lanes) * layout.lanes
+    return chunk if chunk < columns[0].extent else 0
 
 
 def _wide(statement: Accumulate) -> DType:

@@ -273,9 +273,7 @@ class _Recogniser:
                     inner, after = self._taken_out(second)
                     return inner, (*after, ("mul", first))
                 inner, after = self._taken_out(first)
-                inner_second, after_second = (
-                    self._taken_out(second) if value.primitive == "mul" else (second, ())
-                )
+                inner_second, after_second = self._taken_out(second) if value.primitive == "mul" else (second, ())
                 return Apply(value.dtype, value.primitive, (inner, inner_second)), (*after, *after_second)
         return value, ()
 
@@ -401,5 +399,3 @@ def is_in_place(value: Expression) -> bool:
     if not isinstance(value, Load) or value.inside != ALWAYS or value.dtype != computed_in(value.dtype):
         return False
     return all(isinstance(atom, Variable) for atom, _ in value.index.terms)
-
-
