@@ -48,7 +48,9 @@ from .machine import host
 
 MOST_SWEEPS = 2
 ROWS, COLUMNS = 64, 64  # of a tile, about
-ABREAST = 4  # vectors of rows that go through a tile together
+ABREAST = 2  # vectors of rows that go through the columns together
+TILE_VECTORS = 4  # of rows, whose inner sums are in the registers together
+WIDEST = 1024  # columns of an output, of which a block of rows is kept near
 SHIFT = -1  # the slot of a shift is that of its maximum, turned round
 
 
@@ -145,6 +147,11 @@ class Sweeps:
         terms = [*(each.term for each in self.reductions), *(each.weight for each in self.outputs)]
         return [term.value for term in terms if term.sweep == sweep]
 
+    def needed(self, sweep: int) -> list[Tile]:
+        """The tiles that are read in a sweep."""
+        parts = {part for value in self.terms(sweep) for part in walk(value)}
+        return [each for each in self.tiles if each.sum in parts]
+
 
 class _Unknown(Exception):  # noqa: N818
     """The nest has another form."""
@@ -181,7 +188,14 @@ class _Recogniser:
         extents = {each.variable.extent for each in self.outer}
         _check(all(len(columns) == 1 for columns in lengths))
         extents |= {column.extent for (column,) in lengths}
-        _check(len(extents) == 1)
+        _check(
+            len(extents) == 1
+            and all(
+                0 < loop.columns[0].extent <= WIDEST
+                for loop in self.nest.loops
+                if loop.columns and isinstance(loop.statements[0], Store)
+            )
+        )
         self.column = Variable("column", extents.pop())
         self.levels: dict[int, int] = {}  # in which sweep a total is known
         self.maxima: set[int] = set()
@@ -205,7 +219,7 @@ class _Recogniser:
         sums = dict.fromkeys(part for value in values for part in walk(value) if isinstance(part, Sum))
         tiles = tuple(map(self._tile, sums))
         count = 1 + max([*self.levels.values(), *(each.weight.sweep for each in outputs)])
-        _check(tiles and count <= MOST_SWEEPS)
+        _check(tiles and count <= MOST_SWEEPS and len({each.sum.dtype for each in (*tiles, *outputs)}) == 1)
         return Sweeps(
             self.batch, self.row, self.column, tiles, tuple(reductions), outputs,
             tuple(self.shifts.items()), tuple(row_stores), tuple(stores), count,
@@ -351,8 +365,8 @@ class Blocking:
         lanes: elements of a vector.
         rows: of a block, whole vectors.
         columns: of a block.
-        abreast: vectors that go through a tile together.
-        tile: rows and vectors that are summed in the registers for an inner contraction; the rows are columns here.
+        abreast: vectors of rows that go through the columns together.
+        tile: columns, and vectors of rows, whose inner sums are in the registers together.
         units: the parallel range: all batches and blocks of rows.
     """
 
@@ -364,34 +378,24 @@ class Blocking:
     units: int
 
     def output_tile(self, output: Output) -> tuple[int, int]:
-        """Rows and vectors of an output that are summed in the registers."""
+        """Rows, and vectors of an output's columns, whose sums are in the registers together."""
         return tile(self.rows, -(-output.lane.extent // self.lanes), host().vector_registers)
 
 
 @cache
 def blocking(sweeps: Sweeps, vector_bytes: int) -> Blocking:
     """How sweeps are cut on this machine, with vectors of so many bytes."""
-    values = [each.sum.value for each in sweeps.tiles]
-    values += [part for sweep in range(sweeps.count) for part in sweeps.terms(sweep)]
-    values += [each.sum for each in sweeps.outputs]
-    values += [store.value for loop in sweeps.stores for store in loop.statements]
-    parts = (part for value in values for part in walk(value))
-    lanes = vector_bytes // max([4, *(part.dtype.itemsize for part in parts if part.dtype.is_floating_point)])
-    abreast = 1
-    while abreast < ABREAST and abreast * lanes < sweeps.row.extent:
-        abreast *= 2
-    groups = max(1, min(ROWS // (abreast * lanes), -(-sweeps.row.extent // (abreast * lanes))))
-    rows = groups * abreast * lanes
+    values = [part for sweep in range(sweeps.count) for part in sweeps.terms(sweep)]
+    values += [statement.value for loop in sweeps.stores for statement in loop.statements]
+    sizes = {part.dtype.itemsize for value in values for part in walk(value) if part.dtype.is_floating_point}
+    lanes = vector_bytes // max(4, *sizes)
+    vectors = min(ROWS // lanes, 1 << (-(-sweeps.row.extent // lanes) - 1).bit_length())
     columns = min(COLUMNS, sweeps.column.extent)
+    across = min(vectors, TILE_VECTORS)
+    high = min(columns, (host().vector_registers - 2 - across) // across)
     batches = math.prod(variable.extent for variable in sweeps.batch)
-    return Blocking(
-        lanes, rows, columns, abreast, _inner_tile(columns, abreast), batches * -(-sweeps.row.extent // rows)
-    )
-
-
-def _inner_tile(columns: int, abreast: int) -> tuple[int, int]:
-    rows, _ = tile(columns, abreast, host().vector_registers)
-    return min(rows, (host().vector_registers - 2 - abreast) // abreast), abreast
+    units = batches * -(-sweeps.row.extent // (vectors * lanes))
+    return Blocking(lanes, vectors * lanes, columns, min(vectors, ABREAST), (high, across), units)
 
 
 def is_in_place(value: Expression) -> bool:
