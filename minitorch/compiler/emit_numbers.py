@@ -154,7 +154,7 @@ class Numbers(Tiles):
                     at = self._plus(self.tile_place, number * self.lanes)
                     weights += [(each, at, self._vector(self._value(each.weight.value))) for each in outputs]
                 for output, at, value in weights:
-                    self._put(self.weights[output], at, value)
+                    self._put(self._of_block(self.weights[output]), at, value)
                 return found
 
             self._know_totals(start)

@@ -83,7 +83,7 @@ class Sweeper(Numbers):
 
     def _whole_block(self, sweep: int) -> None:
         """A block of columns that contributes something."""
-        for tile in self.sweeps.needed(sweep):
+        for tile in self.sweeps.needed(sweep) if not sweep or not self.cut.keeps else ():
             self._inner(tile)
         self._maxima(sweep)
         self._terms(sweep)
@@ -193,7 +193,7 @@ class Sweeper(Numbers):
         if not isinstance(expression, Sum):
             return super()._computed(expression)
         if expression in self.tiles:
-            memory = self.tile[self.tiles[expression]]
+            memory = self._of_block(self.tile[self.tiles[expression]])
             return self._get(memory, self._plus(self.tile_place, self.current * self.lanes))
         output = self.outputs[expression]
         lane = self.places[output.lane]

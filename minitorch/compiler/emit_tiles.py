@@ -13,11 +13,12 @@ from typing import Any
 
 from llvmlite import ir
 
+from .blocking import blocking, is_in_place
 from .emit_values import Values, integer
 from .index import Variable
 from .instructions import I64, PRIMITIVES, cast, combine, computed_type, splat
 from .loops import Buffer, Expression, Nest
-from .sweeps import Output, Tile, blocking, is_in_place, recognise
+from .sweeps import Output, Tile, recognise
 
 
 class Tiles(Values):
@@ -48,18 +49,20 @@ class Tiles(Values):
     def _allocate(self) -> None:
         """Memory on the stack: operands and tiles as [depth or column, row], outputs as [row, lane]."""
         cut = self.cut
-        size = -(-cut.columns // cut.tile[0]) * cut.tile[0] * cut.rows + self.lanes
+        size = self._row_size(cut.columns)
         tiles = self.sweeps.tiles
+        every = self._row_size(self.column.extent) if cut.keeps else size
         self.across = {each: self._row_memory(each.depth.extent * cut.rows, self.element) for each in tiles}
         self.down = {
             each: self._row_memory(cut.columns * self._whole(each.depth.extent), self.element)
             for each in tiles
             if not is_in_place(each.down)
         }
-        self.tile = {each: self._row_memory(size, self.element) for each in tiles}
-        self.weights: dict[Output, Any] = {}  # they take the place of tiles
+        self.tile = {each: self._row_memory(every, self.element) for each in tiles}
+        self.weights: dict[Output, Any] = {}  # they take the place of tiles that are not needed any more
         for sweep in range(self.sweeps.count):
-            free = [self.tile[each] for each in self.sweeps.needed(sweep)]
+            last = not cut.keeps or sweep == self.sweeps.count - 1
+            free = [self.tile[each] for each in self.sweeps.needed(sweep)] if last else []
             for output in self._outputs(sweep):
                 self.weights[output] = free.pop() if free else self._row_memory(size, self.element)
         self.results = {each: self._row_memory(self._size(each), self.element) for each in self.sweeps.outputs}
@@ -68,6 +71,16 @@ class Tiles(Values):
             for each in self.sweeps.outputs
             if not self._is_read_in_place(each)
         }
+
+    def _row_size(self, columns: int) -> int:
+        """Elements of a tile with so many columns, and what may be read and written beyond."""
+        return (columns + self.cut.tile[0]) * self.cut.rows + self.lanes
+
+    def _of_block(self, memory: Any) -> Any:
+        """The part of a tile, or of weights in its place, that belongs to the block's columns."""
+        if not self.cut.keeps or memory not in self.tile.values():
+            return memory
+        return self._at(memory, self._times(self.first_column, self.cut.rows))
 
     def _outputs(self, sweep: int) -> list[Output]:
         return [each for each in self.sweeps.outputs if each.weight.sweep == sweep]
@@ -205,10 +218,11 @@ class Tiles(Values):
                     return self._multiplied(numbers, vectors, sums)
 
                 found = self._loop(integer(0), integer(tile.depth.extent), 1, [self.zero] * (high * across), step)
+                memory = self._of_block(self.tile[tile])
                 for place, value in enumerate(found):
                     column, vector = divmod(place, across)
                     at = self.builder.add(self._times(self._plus(start, column), self.cut.rows), row)
-                    self._put(self.tile[tile], self._plus(at, vector * self.lanes), value)
+                    self._put(memory, self._plus(at, vector * self.lanes), value)
 
             self._each(integer(0), self.unit_rows, across * self.lanes, rows)
 
@@ -256,12 +270,13 @@ class Tiles(Values):
                 if scale:
                     sums = [self.builder.fmul(value, scale[n // across]) for n, value in enumerate(sums)]
                 base, by = self._other_base(output, lane)
+                memory = self._of_block(self.weights[output])
 
                 def column(number: Any, sums: list[Any]) -> list[Any]:
                     at = self._times(number, by)
                     vectors = [self._get(base, self._plus(at, v * self.lanes)) for v in range(across)]
                     first = self.builder.add(self._times(number, self.cut.rows), row)
-                    weights = [self._get_number(self.weights[output], self._plus(first, n)) for n in range(high)]
+                    weights = [self._get_number(memory, self._plus(first, n)) for n in range(high)]
                     return self._multiplied(weights, vectors, sums)
 
                 found = self._loop(integer(0), self.unit_columns, 1, sums, column)

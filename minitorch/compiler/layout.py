@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from .blocking import blocking
 from .gemm import recognise, tiling
 from .index import Variable
 from .loops import Expression, Load, LoopKernel, Nest, walk
-from .sweeps import blocking
 from .sweeps import recognise as sweeps_of
 
 ABREAST = 4  # vectors of rows that go through the columns together

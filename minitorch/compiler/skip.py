@@ -1,4 +1,4 @@
-"""Blocks of a sweep that contribute nothing, which their place alone can tell: those above the diagonal of a causal mask.
+"""Blocks of a sweep that contribute nothing, as their place alone can tell: those above the diagonal of a causal mask.
 
 ``where(column <= row, score, -inf)`` is -inf in a whole tile if the comparison fails for its first column and last row.
 Then the exponentials are 0, and whatever is multiplied by them is 0: the tile need not be computed. This is found by

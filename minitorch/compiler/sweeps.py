@@ -1,4 +1,4 @@
-"""Attention and its relatives in the loop IR: which nests are sweeps over tiles, and in how few sweeps they can be done.
+"""Attention and its relatives in the loop IR: which nests are sweeps over tiles, and how few sweeps they take.
 
 A contraction that is not stored stands in the loops as a `Sum`. Taken by the word, such a nest computes every score
 ``Sum(d, q[i,d] * k[j,d])`` anew wherever it is read: for the maximum of a row, for the sum of its exponentials, and for
@@ -9,7 +9,7 @@ that is wanted of the tile is taken from it while it is in the cache.
 A sweep could only begin when all totals that it needs are known, and attention would need three. Two laws save sweeps:
 
 - *What does not depend on the column can wait.* ``sum_j a_j / c = (sum_j a_j) / c``: factors of a row are taken out of
-  the sum, and applied when it is complete (`Term.after`).
+  the sum, and applied when it is complete (`Term.after`). Where a term is rounded to 16 bits, it now is without them.
 - *What was measured from the wrong maximum can be mended.* If every term has a factor ``exp(x_j - shift)``, where the
   shift depends on the maximum m of the same sweep, a sum taken with the maximum so far is brought up to date with a
   factor ``exp(old - new)`` (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The sum may be a
@@ -20,20 +20,15 @@ Attention is one sweep then. What has not this structure takes another sweep, an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from .gemm import tile
 from .index import Variable, variable
-from .instructions import computed_in
 from .loops import (
-    ALWAYS,
     Accumulate,
     Apply,
     Expression,
-    Load,
     Loop,
     Nest,
     Number,
@@ -44,12 +39,8 @@ from .loops import (
     rewritten,
     walk,
 )
-from .machine import host
 
 MOST_SWEEPS = 2
-ROWS, COLUMNS = 64, 64  # of a tile, about
-ABREAST = 2  # vectors of rows that go through the columns together
-TILE_VECTORS = 4  # of rows, whose inner sums are in the registers together
 WIDEST = 1024  # columns of an output, of which a block of rows is kept near
 SHIFT = -1  # the slot of a shift is that of its maximum, turned round
 
@@ -80,7 +71,7 @@ class Term:
 
     Attributes:
         value: for one row and one column.
-        after: what is done with the whole sum, one after another: ``neg``, or ``mul`` or ``div`` by a number of the row.
+        after: what is done with the whole sum, in this order: ``neg``, or ``mul`` or ``div`` by a number of the row.
         shift: the slot of the maximum that `value` is measured from before it is known; None if it is known.
         sweep: in which it is computed.
     """
@@ -188,14 +179,7 @@ class _Recogniser:
         extents = {each.variable.extent for each in self.outer}
         _check(all(len(columns) == 1 for columns in lengths))
         extents |= {column.extent for (column,) in lengths}
-        _check(
-            len(extents) == 1
-            and all(
-                0 < loop.columns[0].extent <= WIDEST
-                for loop in self.nest.loops
-                if loop.columns and isinstance(loop.statements[0], Store)
-            )
-        )
+        _check(len(extents) == 1 and max(extents) > 0)
         self.column = Variable("column", extents.pop())
         self.levels: dict[int, int] = {}  # in which sweep a total is known
         self.maxima: set[int] = set()
@@ -213,13 +197,15 @@ class _Recogniser:
                     _check(not any(isinstance(part, Sum) for part in walk(statement.value)))
                     row_stores.append(statement)
             if loop.columns and isinstance(loop.statements[0], Store):
+                _check(0 < loop.columns[0].extent <= WIDEST)
                 stores.append(loop)
         outputs = tuple(self._output(each) for each in self.outer)
         values = [*(each.term.value for each in reductions), *(each.weight.value for each in outputs)]
         sums = dict.fromkeys(part for value in values for part in walk(value) if isinstance(part, Sum))
         tiles = tuple(map(self._tile, sums))
         count = 1 + max([*self.levels.values(), *(each.weight.sweep for each in outputs)])
-        _check(tiles and count <= MOST_SWEEPS and len({each.sum.dtype for each in (*tiles, *outputs)}) == 1)
+        dtypes = {*(each.sum.dtype for each in tiles), *(each.sum.dtype for each in outputs)}
+        _check(tiles and count <= MOST_SWEEPS and len(dtypes) == 1)
         return Sweeps(
             self.batch, self.row, self.column, tiles, tuple(reductions), outputs,
             tuple(self.shifts.items()), tuple(row_stores), tuple(stores), count,
@@ -354,52 +340,4 @@ def _shift(value: Expression, column: Variable) -> Expression | None:
     if not isinstance(difference, Apply) or difference.primitive != "sub":
         return None
     x, shift = difference.arguments
-    return None if _slots([x]) or shift.depends_on(column) or shift.depends_on(column) else shift
-
-
-@dataclass(frozen=True)
-class Blocking:
-    """How sweeps are cut.
-
-    Attributes:
-        lanes: elements of a vector.
-        rows: of a block, whole vectors.
-        columns: of a block.
-        abreast: vectors of rows that go through the columns together.
-        tile: columns, and vectors of rows, whose inner sums are in the registers together.
-        units: the parallel range: all batches and blocks of rows.
-    """
-
-    lanes: int
-    rows: int
-    columns: int
-    abreast: int
-    tile: tuple[int, int]
-    units: int
-
-    def output_tile(self, output: Output) -> tuple[int, int]:
-        """Rows, and vectors of an output's columns, whose sums are in the registers together."""
-        return tile(self.rows, -(-output.lane.extent // self.lanes), host().vector_registers)
-
-
-@cache
-def blocking(sweeps: Sweeps, vector_bytes: int) -> Blocking:
-    """How sweeps are cut on this machine, with vectors of so many bytes."""
-    values = [part for sweep in range(sweeps.count) for part in sweeps.terms(sweep)]
-    values += [statement.value for loop in sweeps.stores for statement in loop.statements]
-    sizes = {part.dtype.itemsize for value in values for part in walk(value) if part.dtype.is_floating_point}
-    lanes = vector_bytes // max(4, *sizes)
-    vectors = min(ROWS // lanes, 1 << (-(-sweeps.row.extent // lanes) - 1).bit_length())
-    columns = min(COLUMNS, sweeps.column.extent)
-    across = min(vectors, TILE_VECTORS)
-    high = min(columns, (host().vector_registers - 2 - across) // across)
-    batches = math.prod(variable.extent for variable in sweeps.batch)
-    units = batches * -(-sweeps.row.extent // (vectors * lanes))
-    return Blocking(lanes, vectors * lanes, columns, min(vectors, ABREAST), (high, across), units)
-
-
-def is_in_place(value: Expression) -> bool:
-    """Whether an operand lies in memory as it is computed with."""
-    if not isinstance(value, Load) or value.inside != ALWAYS or value.dtype != computed_in(value.dtype):
-        return False
-    return all(isinstance(atom, Variable) for atom, _ in value.index.terms)
+    return None if _slots([x]) or shift.depends_on(column) else shift

@@ -4,7 +4,7 @@ Between the two matrix products of attention lies a matrix of scores, which is l
 of, and of which nothing is left in the end but sums over its rows. Such a matrix need not exist. A contraction is
 *transient* if
 
-- its result is larger than its operands are for what it takes to compute an element again (the shared dimension is short);
+- its result is large beside its operands, and an element costs little to compute again: the shared dimension is short;
 - what becomes of it is pointwise, until it is reduced: by reductions, one of which flows back into what comes after it
   (a maximum that is subtracted, a sum that is divided by), and by further contractions.
 
