@@ -61,8 +61,7 @@ def test_the_reference_gradients_are_finite_differences(case):
         def loss():
             return case.program(library, *inputs)[0]
     else:
-        name = case.program.__name__.removesuffix("_gradient")
-        forward = getattr(library, name, None) or partial(getattr(cases, name), library)
+        forward = partial(getattr(cases, case.program.__name__.removesuffix("_gradient")), library)
         *variables, cotangent = inputs
         gradients = result
 

@@ -9,7 +9,7 @@ that is wanted of the tile is taken from it while it is in the cache.
 A sweep could only begin when all totals that it needs are known, and attention would need three. Two laws save sweeps:
 
 - *What does not depend on the column can wait.* ``sum_j a_j / c = (sum_j a_j) / c``: factors of a row are taken out of
-  the sum, and applied when it is complete (`Term.after`). Where a term is rounded to 16 bits, it now is without them.
+  the sum, and applied when it is complete (`Term.after`). A term that is rounded to 16 bits is so without them.
 - *What was measured from the wrong maximum can be mended.* If every term has a factor ``exp(x_j - shift)``, where the
   shift depends on the maximum m of the same sweep, a sum taken with the maximum so far is brought up to date with a
   factor ``exp(old - new)`` (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The sum may be a
