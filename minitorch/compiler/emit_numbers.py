@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from .emit_tiles import Tiles
+from .emit_products import Tiles
 from .emit_values import integer
 from .index import Variable
 from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded, splat
