@@ -18,6 +18,7 @@ CODES: dict[str, str] = {
     "MT108": "an argument that is neither a tensor nor plain data",
     "MT109": "in-place write that a trace cannot follow",
     "MT110": "one recording inside another",
+    "MT111": "a donated tensor used again",
     "MT201": "shapes that do not fit",
     "MT202": "types that do not fit",
     "MT301": "feeding something that is not a placeholder of the graph",

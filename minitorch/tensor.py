@@ -283,7 +283,7 @@ class TapeEntry:
 
 def note_write(tensor: Tensor) -> None:
     """Count an in-place write, so that `backward` notices that a value it needs is gone."""
-    root = tensor._root
+    root = tensor if tensor._view is None else tensor._view.root
     root._version += 1
     if root._entry is not None and root._entry.inputs is not None:
         root._entry.output._version += 1  # the tape's own twin of it

@@ -152,3 +152,27 @@ def test_an_index_out_of_range_is_an_error(function: Any) -> None:
     for wrong in (5, 4, -5):
         with pytest.raises(IndexError):
             compiled(mt.ones(4), mt.tensor([0, wrong]))
+
+
+def test_a_part_of_a_result_does_not_pass_for_all_of_it() -> None:
+    """Three sums with a number behind them are four numbers, although the first three have the places of the sums."""
+    graph = Graph.parse("""graph(x: bool[1,3]):
+      %0 = reduce_sum(x, dims=[0])    : bool[3]
+      %1 = constant([true])           : bool[1]
+      %2 = concatenate(%0, %1, dim=0) : bool[4]
+      return %2""")
+    (found,) = get("llvm")(graph)([np.array([[False, True, True]])])
+    assert found.tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize("last", [lambda x: x.sum(1), lambda x: x @ x.T])
+def test_what_is_used_twice_is_looked_at_once(last: Any) -> None:
+    """Forty steps that use the one before twice each: a walk along all ways would take years."""
+
+    def function(x: mt.Tensor) -> mt.Tensor:
+        for _ in range(40):
+            x = (x * x + x) * 0.9
+        return last(x)
+
+    x = mt.rand(5, 7)
+    assert_close(mt.jit(function, backend="llvm")(x).numpy(), function(x).numpy(), "a chain")

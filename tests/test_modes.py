@@ -138,6 +138,12 @@ def test_machine_code_gives_the_same_numbers(case, dtype):
         assert_close(run(mode, case.function, tensors, "llvm"), expected)
 
 
+@pytest.mark.parametrize("case", ALL, ids=str)
+def test_evaluated_loops_give_the_same_numbers(case):
+    tensors = case.tensors(mt.float32)
+    assert_close(run(jitted, case.function, tensors, "loops"), run(eager, case.function, tensors))
+
+
 @differentiable
 def test_gradients_are_finite_differences(case):
     tensors = case.tensors(mt.float64, requires_grad=True)
@@ -184,6 +190,8 @@ def test_gradients_are_the_same_through_and_inside_every_mode(case):
         assert len(found) == len(expected)
         for mine, theirs in zip(found, expected, strict=True):
             np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-12, atol=1e-14, strict=True)
+    for mine, theirs in zip(run(jitted, gradients, tensors, "llvm"), expected, strict=True):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-9, atol=1e-10, strict=True)
 
 
 def _gradients_of(function, args):

@@ -1,25 +1,29 @@
 """Ways out: what turns a graph into something that runs. One small interface, one row per backend.
 
-A backend is a function ``compile(graph) -> Executable``; an executable takes one array per input of the graph and
-returns one per output. The arrays that come back are the caller's own: they share no memory with the inputs.
+A backend is a function ``compile(graph, updates, donated) -> Executable``; an executable takes one array per input of
+the graph and returns one per output. The arrays that come back are the caller's own: they share no memory with the
+inputs.
+
+Two things allow a backend to be sparing with memory. `updates` has for outputs that replace an input (a parameter's new
+value, say) the position of that input: such an output may be written into the input's memory, and then the input's own
+array comes back. And the memory of the inputs in `donated` may be used for any output. Neither is done in a call with
+``overwrite=False``, and an input is overwritten only if nothing can fail any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
-from ..graph import Graph
-
 Array = np.ndarray[Any, Any]
-Executable = Callable[[Sequence[Array]], list[Array]]
-Compile = Callable[[Graph], Executable]
+Executable = Callable[..., list[Array]]  # of (arrays, overwrite=True)
+Compile = Callable[..., Executable]  # of (graph, updates=None, donated=())
 
 # The module of each backend; it is loaded when it is first used, and with it whatever it needs (LLVM, for one).
-BACKENDS = {"interpret": "interpret", "llvm": "llvm"}
+BACKENDS = {"interpret": "interpret", "llvm": "llvm", "loops": "loops"}
 
 DEFAULT = "llvm"
 

@@ -6,7 +6,7 @@ that are free afterwards. Nothing is fused, and nothing is kept longer than its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -45,8 +45,8 @@ class Interpreted:
             self.program.append((function, arguments, slots[id(node)], dead))
             self.nodes.append(node)
 
-    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
-        """Run the program."""
+    def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
+        """Run the program. What comes back is new, even where an input might be overwritten."""
         observer = current_observer()
         values: list[Any] = [*arrays, *self.initial]
         if observer is None:
@@ -128,6 +128,6 @@ def _must_be_copied(graph: Graph) -> list[bool]:
     return result
 
 
-def compile(graph: Graph) -> Interpreted:
+def compile(graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Interpreted:
     """Make a graph runnable with NumPy."""
     return Interpreted(graph)

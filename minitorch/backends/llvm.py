@@ -2,181 +2,155 @@
 
 Outputs and large intermediates come from a pool of memory, because fresh pages cost more than the arithmetic on them.
 Each call works on memory of its own, so several threads may call one executable at once.
+
+A graph of small kernels is one call of native code (`minitorch.compiler.driver`). Kernels that are worth sharing among
+threads, and library calls, are steps of their own.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+import struct
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..compiler import cache, threads
-from ..compiler.kernel import Kernel
-from ..compiler.memory import address, pool
+from ..compiler.driver import driver, handles
+from ..compiler.memory import pool
+from ..compiler.placement import place
 from ..compiler.roots import is_stored_already, output_base
-from ..compiler.schedule import Schedule, schedule
+from ..compiler.schedule import schedule
+from ..compiler.steps import Kernels, Layout, Memory, Program, Value
 from ..graph import Graph
-from ..interpreters import current_observer, run_silently
-from ..ir import INPUT, Node
+from ..interpreters import current_observer
+from ..ir import Node
 from .interpret import Interpreted
 
 Array = np.ndarray[Any, Any]
-
-WORDS = ctypes.c_int64 * 2  # behind a kernel's buffers: whether an index was out of range; how many units are done
-GRAIN = 1 << 17  # what a thread must have to do, in bytes moved and weighted operations
 
 
 class Compiled:
     """A graph as machine code; call it with one array per input.
 
+    Args:
+        graph: what to run.
+        updates: outputs that replace an input, by position, each with the position of the input. Such an output may
+            be written into the memory of the input, and then the result is the input's own array.
+        donated: positions of inputs whose memory any output may take.
+
     Attributes:
         schedule: the kernels and the ledger.
+        placement: where each value lies, and how many bytes that takes.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.schedule: Schedule = schedule(graph)
+    def __init__(self, graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> None:
+        self.schedule = schedule(graph)
         self.graph = graph = self.schedule.graph
-        self._slots: dict[Node, int] = {node: slot for slot, node in enumerate(graph.inputs)}
-        self._initial: list[Array | None] = [None] * len(graph.inputs)
-        for node in graph.nodes:
-            if node.primitive is not INPUT and is_stored_already(node):
-                self._slot(node)
-                self._initial[-1] = node.params["value"].array
-        loops = [kernel for kernel in self.schedule.kernels if kernel.units]
-        libraries = cache.libraries([kernel.llvm for kernel in loops], "kernel")
-        functions = {id(kernel): library.function("kernel") for kernel, library in zip(loops, libraries, strict=True)}
-        self._steps = [
-            _LoopStep(self, kernel, functions.get(id(kernel))) if kernel.loops is not None else _CallStep(self, kernel)
-            for kernel in self.schedule.kernels
-        ]
-        self._release(self._last_uses())
-        self._outputs = [_Output(self, node, graph.outputs[:place]) for place, node in enumerate(graph.outputs)]
+        self.placement = place(self.schedule, updates, donated)
         self._interpreted: Interpreted | None = None
+        self._cautious: Compiled | None = None
+        bases = list(map(output_base, graph.outputs))
+        over = {bases[output] for output in self.placement.overwritten}
+        by_loops = {node for kernel in self.schedule.kernels if kernel.loops for node in kernel.writes} - over
+        written: dict[Node, tuple[int, ...]] = {}  # outputs that get new arrays, and the shapes of these
+        for base, node in zip(bases, graph.outputs, strict=True):
+            if base in by_loops:
+                written.setdefault(base, node.shape)
+        self._new = [
+            (np.empty if node.spec.nbytes < pool.smallest else pool.array, shape, node.dtype.numpy)
+            for node, shape in written.items()
+        ]
+        self._layout = layout = Layout(self.schedule, self.placement, list(written))
+        self._program = Program(self.schedule, layout, set(bases))
+        self._pack = struct.Struct(f"={1 + layout.arrays}q").pack
+        self._outputs = [_Output(layout, node, bases[:position]) for position, node in enumerate(graph.outputs)]
+        # Most results are arrays of the call as they are.
+        shapes = written | {bases[output]: graph.inputs[at].shape for output, at in self.placement.overwritten.items()}
+        self._places: list[int] | None = None
+        if all(
+            not output.copied and shapes.get(base, base.shape) == output.shape
+            for base, output in zip(bases, self._outputs, strict=True)
+        ):
+            self._places = [output.value.place for output in self._outputs]
+        self._as_written = bases == list(written)  # the results are just what is written, in that order
+        # If there is nothing but small kernels, one native function does everything.
+        self._kernels: Kernels | None = None
+        if len(self._program.steps) == 1 and isinstance(self._program.steps[0][0], Kernels):
+            self._kernels = self._program.steps[0][0]
+            self._run = driver().run_quickly if self._kernels.is_quick else driver().run
 
-    def _slot(self, node: Node) -> int:
-        if node not in self._slots:
-            self._slots[node] = len(self._initial)
-            self._initial.append(None)
-        return self._slots[node]
+    @property
+    def arena_bytes(self) -> int:
+        """What a call takes for intermediate values."""
+        return self.placement.arena_bytes
 
-    def _last_uses(self) -> dict[int, int]:
-        """After which step a slot is needed no more; what an output shows is needed to the end."""
-        kept = set(map(output_base, self.graph.outputs))
-        last: dict[int, int] = {}
-        for number, kernel in enumerate(self.schedule.kernels):
-            for node in (*kernel.reads, *kernel.writes):
-                if node.primitive is not INPUT and not is_stored_already(node) and node not in kept:
-                    last[self._slots[node]] = number
-        return last
+    @property
+    def peak_bytes(self) -> int:
+        """What a call takes at most: for intermediate values, outputs, and what library calls return."""
+        return self.placement.peak_bytes
 
-    def _release(self, last: dict[int, int]) -> None:
-        for slot, number in last.items():
-            self._steps[number].dead.append(slot)
+    def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
+        """Run the kernels.
 
-    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
-        """Run the kernels."""
+        Args:
+            arrays: the inputs.
+            overwrite: whether outputs may be written into inputs; not if these share memory with other inputs.
+        """
         if current_observer() is not None:  # somebody wants to see every value: run node by node
             self._interpreted = self._interpreted or Interpreted(self.graph)
             return self._interpreted(arrays)
-        values: list[Any] = list(self._initial)
-        values[: len(arrays)] = [array if array.flags.c_contiguous else np.ascontiguousarray(array) for array in arrays]
-        for step in self._steps:
-            step.run(values)
-            for slot in step.dead:
-                values[slot] = None
-        return [output.of(values) for output in self._outputs]
+        if self.placement.overwritten and not overwrite:
+            self._cautious = self._cautious or Compiled(self.graph)
+            return self._cautious(arrays)
+        written = [make(shape, dtype) for make, shape, dtype in self._new]
+        everything = [*arrays, *written, self._layout.make_arena()]
+        known = handles(everything)
+        call = self._pack(self._program.address, *known)
+        memory: Memory = []
+        if self._kernels is None:
+            memory = self._layout.memory(everything)
+            trouble = self._step_by_step(call, memory)
+        else:
+            trouble = self._run(call)
+            if trouble > 0:
+                raise self._kernels.out_of_range(trouble)
+        if trouble:  # an array does not lie in order, or one that is to be written may not be
+            return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
+        if self._as_written:
+            return written
+        memory = memory or self._layout.memory(everything)
+        if self._places is not None:
+            return [memory[place] for place in self._places]
+        return [output.of(memory) for output in self._outputs]
 
-
-class _LoopStep:
-    """A kernel of machine code: where its buffers are, and how much there is to do."""
-
-    def __init__(self, program: Compiled, kernel: Kernel, function: Any) -> None:
-        self.function = function
-        self.units = kernel.units
-        self.cost = float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
-        self.slots = [program._slot(node) for node in kernel.buffers]
-        self.made = [(program._slot(node), node.shape, node.dtype.numpy) for node in kernel.made]
-        self.table = ctypes.c_void_p * (len(self.slots) + 1)
-        self.has_words = kernel.loops is not None and (kernel.loops.looks_up or kernel.loops.has_tail)
-        self.kernel = kernel
-        self.dead: list[int] = []
-
-    def run(self, values: list[Any]) -> None:
-        """Make room for the results, and call the function."""
-        for slot, shape, dtype in self.made:
-            values[slot] = pool.array(shape, dtype)
-        if self.units:
-            words = WORDS() if self.has_words else None
-            table = self.table(
-                *[address(values[slot]) for slot in self.slots], None if words is None else ctypes.addressof(words)
-            )
-            threads.run(self.function, ctypes.addressof(table), self.units, cost=self.cost, grain=GRAIN)
-            if words is not None and words[0]:
-                self._out_of_range()
-
-    def _out_of_range(self) -> None:
-        gathers = [node for node in self.kernel.nodes if node.primitive.name == "gather"]
-        where = ", ".join(dict.fromkeys(str(node.source) for node in gathers))
-        shapes = ", ".join(dict.fromkeys(str(node.inputs[0].spec) for node in gathers))
-        raise IndexError(f"an index is out of bounds for {shapes}, asked for at {where}")
-
-
-class _CallStep:
-    """A node that NumPy runs; its operands may be views of what is in memory."""
-
-    def __init__(self, program: Compiled, kernel: Kernel) -> None:
-        (self.node,) = kernel.nodes
-        self.operands = [_View(program, operand) for operand in self.node.inputs]
-        self.slot = program._slot(self.node)
-        self.dead: list[int] = []
-
-    def run(self, values: list[Any]) -> None:
-        """Evaluate the primitive."""
-        operands = [operand.of(values) for operand in self.operands]
-        try:
-            result = run_silently(lambda: self.node.primitive.evaluate(*operands, **self.node.params))
-        except Exception as error:
-            error.add_note(f"in {self.node.primitive.name}: {self.node.spec}, recorded at {self.node.source}")
-            raise
-        values[self.slot] = np.ascontiguousarray(result).reshape(self.node.shape)
-
-
-class _View:
-    """A value in memory, or a chain of views of one."""
-
-    def __init__(self, program: Compiled, node: Node) -> None:
-        self.chain: list[Node] = []
-        while node.primitive.is_view and node not in program._slots:
-            self.chain.append(node)
-            node = node.inputs[0]
-        self.chain.reverse()
-        self.slot = program._slot(node)
-
-    def of(self, values: list[Any]) -> Array:
-        """The array."""
-        array = values[self.slot]
-        for node in self.chain:
-            array = node.primitive.evaluate(array, **node.params)
-        return np.asarray(array)
+    def _step_by_step(self, call: bytes, memory: Memory) -> int:
+        """Run the steps; not 0, and nothing is run, if an array is not as native code needs it."""
+        places = (ctypes.c_int64 * len(memory))()
+        trouble: int = driver().look(call, places)
+        if not trouble:
+            for step, dead in self._program.steps:
+                step.run(memory, places)
+                for place in dead:
+                    memory[place] = None
+        return trouble
 
 
 class _Output:
     """A result for the caller: an array of its own, copied if it lies in an input, a constant or another output."""
 
-    def __init__(self, program: Compiled, node: Node, earlier: Sequence[Node]) -> None:
+    def __init__(self, layout: Layout, node: Node, earlier: Sequence[Node]) -> None:
         base = output_base(node)
-        self.slot = program._slot(base)
+        self.value = Value(layout, base, (base,))
         self.shape = node.shape
-        self.copied = is_stored_already(base) or base in map(output_base, earlier)
+        self.copied = is_stored_already(base) or base in earlier
 
-    def of(self, values: list[Any]) -> Array:
+    def of(self, memory: Memory) -> Array:
         """The array."""
-        array: Array = np.array(values[self.slot]) if self.copied else values[self.slot]
+        array: Array = np.array(self.value.of(memory), order="C") if self.copied else memory[self.value.place]
         return array if array.shape == self.shape else array.reshape(self.shape)
 
 
-def compile(graph: Graph) -> Compiled:
+def compile(graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Compiled:
     """Make a graph run as fused machine code."""
-    return Compiled(graph)
+    return Compiled(graph, updates, donated)

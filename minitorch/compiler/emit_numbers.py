@@ -14,15 +14,16 @@ from typing import Any
 
 from llvmlite import ir
 
-from .emit_products import Tiles
-from .emit_values import integer
+from .emit_products import Products
 from .index import Variable
-from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded, splat
+from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded
 from .loops import Buffer, Expression, Nest, Sum, neutral, walk
+from .mathematics.values import splat
 from .sweeps import SHIFT, Output, Reduction, Term
+from .vector_memory import byte_size, integer
 
 
-class Numbers(Tiles):
+class Numbers(Products):
     """Emits reductions and weights."""
 
     def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
@@ -69,7 +70,7 @@ class Numbers(Tiles):
         """Run through the columns of a block, for a group of rows."""
 
         def column(number: Any, values: list[Any]) -> list[Any]:
-            self.places[self.column] = self.builder.add(self.first_column, number)
+            self.places[self.swept] = self.builder.add(self.first_column, number)
             self.tile_place = self.builder.add(self._times(number, self.cut.rows), start)
             return body(values)
 
@@ -160,7 +161,7 @@ class Numbers(Tiles):
             self._know_totals(start)
             for _ in self._vectors():
                 for term in (*(each.term for each in sums), *(each.weight for each in outputs)):
-                    self._prepare(term.value, self.column)
+                    self._prepare(term.value, self.swept)
             found = self._columns(start, [self._neutral(each) for _ in self.firsts for each in sums], body)
             for place, value in enumerate(found):
                 each, at = sums[place % len(sums)], self._plus(start, place // len(sums) * self.lanes)
@@ -243,9 +244,9 @@ class Numbers(Tiles):
     def _number(self, slot: int, at: Any) -> Any:
         kind = self._kind(slot)
         place = self.builder.gep(self.numbers[slot], [at], source_etype=kind.element)
-        return self.builder.load(place, typ=kind, align=self._bytes(kind.element))
+        return self.builder.load(place, typ=kind, align=byte_size(kind.element))
 
     def _put_number(self, slot: int, at: Any, vector: Any) -> None:
         element = vector.type.element
         place = self.builder.gep(self.numbers[slot], [at], source_etype=element)
-        self.builder.store(vector, place, align=self._bytes(element))
+        self.builder.store(vector, place, align=byte_size(element))

@@ -14,14 +14,16 @@ from typing import Any
 from llvmlite import ir
 
 from .blocking import blocking, is_in_place
-from .emit_values import Values, integer
+from .emit_values import Values
 from .index import Variable
-from .instructions import I64, PRIMITIVES, cast, combine, computed_type, splat
+from .instructions import I64, PRIMITIVES, cast, combine, computed_type
 from .loops import Buffer, Expression, Nest
+from .mathematics.values import splat
 from .sweeps import Output, Tile, recognise
+from .vector_memory import byte_size, integer
 
 
-class Tiles(Values):
+class Products(Values):
     """Emits tiles and outputs; which columns are current is set by whoever emits the sweeps."""
 
     first_row: Any  # of the unit
@@ -34,9 +36,9 @@ class Tiles(Values):
         sweeps = recognise(nest)
         assert sweeps is not None
         self.sweeps, self.cut = sweeps, blocking(sweeps, vector_bytes)
-        self.row, self.column = sweeps.row, sweeps.column
+        self.row, self.swept = sweeps.row, sweeps.column
         self.lanes, self.across_rows = self.cut.lanes, True
-        self.everything |= {self.column, *(each.depth for each in sweeps.tiles)}
+        self.everything |= {self.swept, *(each.depth for each in sweeps.tiles)}
         self.tiles = {each.sum: each for each in sweeps.tiles}
         self.outputs = {each.sum: each for each in sweeps.outputs}
         self.dtype = sweeps.tiles[0].sum.dtype
@@ -51,7 +53,7 @@ class Tiles(Values):
         cut = self.cut
         size = self._row_size(cut.columns)
         tiles = self.sweeps.tiles
-        every = self._row_size(self.column.extent) if cut.keeps else size
+        every = self._row_size(self.swept.extent) if cut.keeps else size
         self.across = {each: self._row_memory(each.depth.extent * cut.rows, self.element) for each in tiles}
         self.down = {
             each: self._row_memory(cut.columns * self._whole(each.depth.extent), self.element)
@@ -189,7 +191,7 @@ class Tiles(Values):
         """An operand that depends on the column, as [column, along]; zeros where there are none."""
 
         def column(number: Any) -> None:
-            self.places[self.column] = self.builder.add(self.first_column, number)
+            self.places[self.swept] = self.builder.add(self.first_column, number)
             start = self._times(number, width)
             for place in range(self._whole(along.extent), width, self.lanes):
                 self._put(memory, self._plus(start, place), self.zero)
@@ -233,8 +235,8 @@ class Tiles(Values):
         if tile in self.down:
             return self._at(self.down[tile], self._times(offset, self._whole(tile.depth.extent))), 1
         operand: Any = tile.down
-        last = integer(self.column.extent - 1)
-        self.places[self.column] = self._smaller(self.builder.add(self.first_column, offset), last)
+        last = integer(self.swept.extent - 1)
+        self.places[self.swept] = self._smaller(self.builder.add(self.first_column, offset), last)
         self.places[tile.depth] = integer(0)
         place = self._scalar_index(operand.index)
         return self._at(self.pointers[operand.buffer], place), operand.index.coefficient(tile.depth)
@@ -292,9 +294,9 @@ class Tiles(Values):
         if output in self.other:
             return self._at(self.other[output], lane), self._width(output)
         operand: Any = output.other
-        self.places[output.lane], self.places[self.column] = lane, self.first_column
+        self.places[output.lane], self.places[self.swept] = lane, self.first_column
         place = self._scalar_index(operand.index)
-        return self._at(self.pointers[operand.buffer], place), operand.index.coefficient(self.column)
+        return self._at(self.pointers[operand.buffer], place), operand.index.coefficient(self.swept)
 
     # Memory ---------------------------------------------------------------------------------------------
 
@@ -308,13 +310,13 @@ class Tiles(Values):
         return self.builder.gep(memory, [place], source_etype=self.element)
 
     def _get(self, memory: Any, place: Any) -> Any:
-        return self.builder.load(self._at(memory, place), typ=self.vector, align=self._bytes(self.element))
+        return self.builder.load(self._at(memory, place), typ=self.vector, align=byte_size(self.element))
 
     def _get_number(self, memory: Any, place: Any) -> Any:
         return self.builder.load(self._at(memory, place), typ=self.element)
 
     def _put(self, memory: Any, place: Any, vector: Any) -> None:
-        self.builder.store(vector, self._at(memory, place), align=self._bytes(self.element))
+        self.builder.store(vector, self._at(memory, place), align=byte_size(self.element))
 
     def _as_element(self, value: Any, dtype: Any) -> Any:
         return cast(self.builder, value, dtype, self.dtype)

@@ -5,10 +5,10 @@ For every unit, which is one block of rows::
     pack the operands of the tiles that depend on the row
     for every sweep:
         for every block of columns that contributes something:
-            tiles = the inner sums                           # `Tiles`: a matrix product, in the registers
+            tiles = the inner sums                           # `Products`: a matrix product, in the registers
             maxima, and how much sums so far must be corrected for them
             sums += what is made of the tiles; weights       # `Numbers`: exp and the like, a vector of rows at a time
-            outputs += the weights times the other operand   # `Tiles`: another matrix product
+            outputs += the weights times the other operand   # `Products`: another matrix product
         what is left to do with the sums
     store what is made of the outputs
 """
@@ -21,11 +21,11 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_numbers import Numbers
-from .emit_values import integer
 from .instructions import BIT, before_store, computed_type, constant
 from .loops import Buffer, Expression, Loop, Nest, Store, Sum
 from .skip import Skip, skips
 from .sweeps import Output
+from .vector_memory import integer
 
 
 class Sweeper(Numbers):
@@ -60,7 +60,7 @@ class Sweeper(Numbers):
             self._clear(memory, self._whole(output.lane.extent))
         for sweep in range(self.sweeps.count):
             self._begin(sweep)
-            self._each(integer(0), integer(self.column.extent), self.cut.columns, self._block(sweep))
+            self._each(integer(0), integer(self.swept.extent), self.cut.columns, self._block(sweep))
             self._finish(sweep)
         self._groups(1, self._store_numbers)
         self._each(integer(0), self.unit_rows, 1, self._store_row)
@@ -70,7 +70,7 @@ class Sweeper(Numbers):
     def _block(self, sweep: int) -> Callable[[Any], None]:
         def block(first: Any) -> None:
             self.first_column = first
-            left = self.builder.sub(integer(self.column.extent), first)
+            left = self.builder.sub(integer(self.swept.extent), first)
             self.unit_columns = self._smaller(integer(self.cut.columns), left)
             wanted: Any = ir.Constant(BIT, 1)
             for skip in self.skips[sweep]:
@@ -107,7 +107,7 @@ class Sweeper(Numbers):
         """The largest or smallest difference of two positions in a tile."""
         for variable, first, count in (
             (self.row, self.first_row, self.unit_rows),
-            (self.column, self.first_column, self.unit_columns),
+            (self.swept, self.first_column, self.unit_columns),
         ):
             at_end = (skip.difference.coefficient(variable) > 0) is largest
             self.places[variable] = self.builder.add(first, self._plus(count, -1)) if at_end else first
@@ -118,7 +118,7 @@ class Sweeper(Numbers):
         dtypes = [self.dtypes[each.slot] for each, _ in skip.sums]
 
         def column(number: Any, sums: list[Any]) -> list[Any]:
-            self.places[self.column] = self.builder.add(self.first_column, number)
+            self.places[self.swept] = self.builder.add(self.first_column, number)
             for output, weight in skip.weights:
                 self._lanes(output.lane, self._add_rest(output, self._vector(self._value(weight))))
             return [

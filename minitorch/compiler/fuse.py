@@ -239,10 +239,11 @@ def _is_wider(member: Member, group: Group) -> bool:
 
 
 def _plain(index: Index, length: int) -> Any:
-    """The variable that an index is, None where there is only one place, False for anything else."""
+    """The variable that an index is and goes through all places, None where there is one, False for anything else."""
     if length == 1 and index == NOWHERE:
         return None
-    return index.as_variable or False
+    found = index.as_variable
+    return found if found is not None and found.extent == length else False
 
 
 def _join_pointwise(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:

@@ -14,7 +14,9 @@ from llvmlite import ir
 from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node
-from .mathematics import FUNCTIONS
+from .machine import host
+from .mathematics import FUNCTIONS, functions_for
+from .mathematics.values import call_intrinsic, splat
 
 BIT = ir.IntType(1)
 I64 = ir.IntType(64)
@@ -48,13 +50,6 @@ def computed_in(dtype: DType) -> DType:
 def like(value: Any, element: Any) -> Any:
     """The type with `element` in the lanes of a value."""
     return ir.VectorType(element, value.type.count) if isinstance(value.type, ir.VectorType) else element
-
-
-def splat(kind: Any, number: Any) -> Any:
-    """A constant in every lane of a type."""
-    if isinstance(kind, ir.VectorType):
-        return ir.Constant(kind, [number] * kind.count)
-    return ir.Constant(kind, number)
 
 
 def constant(dtype: DType, number: Any, kind: Any) -> Any:
@@ -170,7 +165,7 @@ def _remainder(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
 
 def _function(name: str) -> Callable[..., Any]:
     def emit(builder: Any, dtype: DType, *operands: Any) -> Any:
-        return FUNCTIONS[name](builder, *operands)
+        return functions_for(host().features)[name](builder, *operands)
 
     return emit
 
@@ -276,7 +271,10 @@ COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}
 
 
 def combine(builder: Any, reduction: str, dtype: DType, a: Any, b: Any) -> Any:
-    """One step of a reduction."""
+    """One step of a reduction: an accumulator and a value."""
     if reduction == "reduce_max" and dtype is dtypes.bool_:
         return builder.or_(a, b)
+    if reduction == "reduce_max" and dtype.is_floating_point:
+        # Which of two zeros is larger may be left open, and the test for NaN need not wait for the accumulator.
+        return call_intrinsic(builder, "maximum", b, a, flags=("nsz",))
     return PRIMITIVES[COMBINE[reduction]](builder, dtype, a, b)

@@ -400,9 +400,14 @@ def _atoms(expression: Expression) -> Iterator[Atom]:
                 indices.append(atom.index)
 
 
+def looked_up(expression: Expression) -> list[Looked]:
+    """The indices that are data, of an expression by itself."""
+    return [atom for atom in _atoms(expression) if isinstance(atom, Looked)]
+
+
 def index_values(expression: Expression) -> list[Expression]:
     """The values that an expression reads memory at."""
-    return [atom.value for atom in _atoms(expression) if isinstance(atom, Looked)]
+    return [atom.value for atom in looked_up(expression)]
 
 
 def neutral(reduction: str, dtype: DType) -> Any:

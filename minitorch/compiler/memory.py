@@ -87,7 +87,7 @@ def plan(buffers: Sequence[Lifetime]) -> Plan:
         >>> chain.offsets, chain.size
         ((0, 0, 128), 256)
     """
-    bound = _lower_bound(buffers)
+    bound = lower_bound(buffers)
     best: Plan | None = None
     for order in ORDERS:
         offsets = _place(buffers, [i for _, i in sorted((order(buffer), i) for i, buffer in enumerate(buffers))])
@@ -135,7 +135,7 @@ def _may_share(buffers: Sequence[Lifetime], new: int, old: int) -> bool:
     return old in buffers[new].in_place and buffers[old].last == buffers[new].first
 
 
-def _lower_bound(buffers: Sequence[Lifetime]) -> int:
+def lower_bound(buffers: Sequence[Lifetime]) -> int:
     """The most live bytes at one step, supposing that every buffer that may take a place of another one does."""
     change: dict[int, int] = defaultdict(int)  # what is live at a step, less what was at the one before
     shared: dict[int, int] = defaultdict(int)

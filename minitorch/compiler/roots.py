@@ -77,6 +77,7 @@ def find_roots(graph: Graph, transient: Collection[Node] = ()) -> dict[Node, str
     """The roots in program order, each with the reason why it is one; what is transient is none."""
     users = graph.users()
     wanted: dict[Node, str] = {}
+    epilogue: set[Node] = set()  # what is computed, element by element, from the result of a contraction
     for node in map(output_base, graph.outputs):
         if not is_stored_already(node):
             wanted[node] = OUTPUT
@@ -91,9 +92,13 @@ def find_roots(graph: Graph, transient: Collection[Node] = ()) -> dict[Node, str
             wanted.setdefault(node, REDUCTION)
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
-            for operand in map(_pointwise_base, node.inputs):
-                if operand is not None and operand not in transient and _ends_a_contraction(operand):
-                    wanted.setdefault(operand, EPILOGUE)
+            for base in map(base_of, node.inputs):
+                if base in epilogue and base not in transient:
+                    wanted.setdefault(base, EPILOGUE)
+        if node.primitive.kind in POINTWISE and any(
+            operand.primitive.kind == "contraction" or operand in epilogue for operand in node.inputs
+        ):
+            epilogue.add(node)
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
@@ -107,10 +112,10 @@ def find_roots(graph: Graph, transient: Collection[Node] = ()) -> dict[Node, str
         again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
         for operand, times in _packed(node):
             known = heavy.get(operand)
-            if known is not None and times > MOST_PACKED:
+            if known is not None and times > (MOST_PACKED if 1 not in node.shape[-2:] else 1):
                 roots[known] = REPEATED
                 heavy[operand] = None
-        heavy[node] = node if node.primitive.name in HEAVY else again
+        heavy[node] = node if _is_heavy(node) else again
         if again is not None and _repeats(node) and again not in roots:
             roots[again] = REPEATED
             heavy[node] = None
@@ -125,31 +130,18 @@ def find_roots(graph: Graph, transient: Collection[Node] = ()) -> dict[Node, str
     return {node: roots[node] for node in graph.nodes if node in roots}
 
 
+def _is_heavy(node: Node) -> bool:
+    """Whether a node costs far more than reading a number. Many divisions by one number are one and multiplications."""
+    name = node.primitive.name
+    return name in HEAVY and not (name == "div" and node.inputs[1].primitive.name == "expand")
+
+
 def _packed(node: Node) -> Iterator[tuple[Node, int]]:
     """The operands of a contraction, and for how many rows or columns of the result each element is used."""
     if node.primitive.kind == "contraction":
         a, b = node.inputs
         yield a, b.shape[-1]
         yield b, a.shape[-2]
-
-
-def _pointwise_base(node: Node) -> Node | None:
-    """The pointwise node that a chain of views shows, if it shows one."""
-    base = base_of(node)
-    return base if base.primitive.kind in POINTWISE else None
-
-
-def _ends_a_contraction(node: Node) -> bool:
-    """Whether a pointwise node is computed, element by element, from the result of a contraction."""
-    pending, seen = [node], {node}
-    while pending:
-        for operand in pending.pop().inputs:
-            if operand.primitive.kind == "contraction" and operand.spec.size == node.spec.size:
-                return True
-            if operand.primitive.kind in POINTWISE and operand not in seen:
-                seen.add(operand)
-                pending.append(operand)
-    return False
 
 
 def _repeats(node: Node) -> bool:

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..graph import Graph
+from ..graph import Graph, topological_order
 from ..ir import INPUT, Node
 from .decompose import decompose
 from .fuse import Group, fuse
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
 from .nests import build_kernel
-from .roots import base_of, find_roots, is_call, is_stored_already, output_base
+from .reshapes import reshapes_last
+from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
 from .sweeps import recognise
 from .transient import AGAIN, find_transient
 
@@ -74,7 +75,7 @@ class Schedule:
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
-    graph = decompose(graph)
+    graph = reshapes_last(decompose(graph))
     transient, refused = find_transient(graph), set[Node]()
     while True:
         roots = find_roots(graph, transient)
@@ -140,13 +141,15 @@ def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:
     """All nodes that a group computes, in program order."""
     found: dict[Node, None] = {}
     for member in group.members:
-        pending, own = [member.node], []
+        pending, seen, outside = [member.node], {member.node}, set()
         while pending:
-            at = pending.pop()
-            own.append(at)
-            pending += [operand for operand in at.inputs if operand not in roots and not is_stored_already(operand)]
-        for node in reversed(own):
-            found.setdefault(node)
+            for operand in pending.pop().inputs:
+                if operand in roots or is_stored_already(operand):
+                    outside.add(operand)
+                elif operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+        found |= dict.fromkeys(topological_order([member.node], outside))
     return tuple(found)
 
 
@@ -164,13 +167,14 @@ def _ledger(
         for phase, nodes in enumerate(kernel.phases):
             for node in nodes:
                 home.setdefault(node, set()).add((number, phase))
+    shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # the same memory, seen otherwise
     edges = []
     for node in graph.nodes:
         for operand in dict.fromkeys(node.inputs):
             if operand.primitive is INPUT or operand.primitive.name == "constant":
                 continue
             here, there = home.get(node, set()), home.get(operand, set())
-            free = operand.primitive.is_view and operand not in home
+            free = (operand.primitive.is_view and operand not in home) or (node in shown and node not in home)
             is_fused = bool(here & there or free)
             if is_fused:
                 reason = AGAIN if operand in transient and len(there) > 1 else FUSED
@@ -182,6 +186,6 @@ def _ledger(
                 reason = "a library call reads it from memory"
             else:
                 reason = roots.get(operand, OTHER_ROWS)
-                reason = OTHER_ROWS if reason in ("it is the result of a reduction", "it is an output") else reason
+                reason = OTHER_ROWS if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
             edges.append(Edge(operand, node, is_fused, reason, 2 * operand.spec.nbytes))
     return tuple(edges)

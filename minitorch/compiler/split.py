@@ -13,12 +13,14 @@ from dataclasses import dataclass, replace
 from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node, Primitive, Spec
+from .gemm import recognise
 from .index import NOWHERE, Index, Variable, linear, variable
 from .layout import Layout, nest_units
 from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total, moved, rewritten
 
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 13  # elements that are worth a unit
+LEAST_PRODUCT = 1 << 20  # multiplications that are
 LONGEST = 1 << 12  # elements that one accumulator takes up
 
 
@@ -65,13 +67,14 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     if not height * length:
         return 0
     layout = Layout(nest, vector_bytes)
-    wanted = min(-(-PARALLEL // nest_units(nest, vector_bytes)), height * length // LEAST)
-    each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
-    count = min(max(wanted, -(-each // LONGEST)), columns[0].extent)
-    if count < 2:
-        return 0
-    chunk = -(-columns[0].extent // count)
-    if not layout.across_rows and len(columns) == 1:
+    units = nest_units(nest, vector_bytes)
+    if recognise(nest):  # sums of products go in blocks anyway
+        count = min(PARALLEL // units, height * length // LEAST_PRODUCT, length // LONGEST)
+    else:
+        each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
+        count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
+    chunk = -(-columns[0].extent // max(count, 1))
+    if len(columns) == 1 and not layout.across_rows:
         chunk = -(-chunk // layout.lanes) * layout.lanes
     return chunk if chunk < columns[0].extent else 0
 

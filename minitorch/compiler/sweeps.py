@@ -12,10 +12,10 @@ A sweep could only begin when all totals that it needs are known, and attention 
   the sum, and applied when it is complete (`Term.after`). A term that is rounded to 16 bits is so without them.
 - *What was measured from the wrong maximum can be mended.* If every term has a factor ``exp(x_j - shift)``, where the
   shift depends on the maximum m of the same sweep, a sum taken with the maximum so far is brought up to date with a
-  factor ``exp(old - new)`` (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The sum may be a
-  number, or a row of an output (Dao et al., "FlashAttention", 2022).
+  factor ``exp(old - new)`` (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The sum may be
+  a number, or a row of an output (Dao et al., "FlashAttention", 2022).
 
-Attention is one sweep then. What has not this structure takes another sweep, and more than two are not worth it.
+Attention is one sweep then. What has another structure takes another sweep, and more than two are not worth it.
 """
 
 from __future__ import annotations

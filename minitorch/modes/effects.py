@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,18 +25,23 @@ class Effects:
     Attributes:
         results: how many outputs come before, which are the function's results.
         nodes: the outputs for the effects.
+        updates: of these, the ones that are the new value of an input, by position, with the position of the input. New
+            gradients are not among them: what else shares the memory of a gradient is not known.
     """
 
     def __init__(self, results: int) -> None:
         self.results = results
         self.nodes: list[Node] = []
+        self.updates: dict[int, int] = {}
         self._writes: list[tuple[Where, bool, int]] = []  # whom, whether its grad is meant, output
         self._grads: list[tuple[Where, int | None]] = []  # whose, output (None: set to None)
         self._onward: list[tuple[int, int]] = []  # a recorded result among the arguments, output
+        self._arguments: list[int] = []  # the positions of the arguments that are written in place
         self._written: set[int] = set()  # ids of the captured roots that are written
         self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
         self._captured: set[int] = set()  # and of all that are captured
         self._around: list[tuple[Tensor, bool]] = []  # what is captured, and whether it is written
+        self._neighbours: dict[int, list[tuple[Array, bool]]] | None = None  # the same by owner of the memory
 
     def _output(self, node: Node) -> int:
         self.nodes.append(node)
@@ -50,6 +56,8 @@ class Effects:
                 self._asked.append((position, tracer._requires_grad))
             if tracer._value is not node:
                 self._writes.append((position, False, self._output(staging.node_of(tracer))))
+                self._arguments.append(position)
+                self.updates[self._writes[-1][2]] = position
             if tracer._grad is not None:
                 self._onward.append((position, self._output(staging.node_of(tracer._grad))))
                 tracer._grad = None
@@ -57,7 +65,7 @@ class Effects:
             if grad is not staging.arguments.get(id(tensor), tensor)._grad:
                 output = None if grad is None else self._output(staging.node_of(grad))
                 self._grads.append((positions.get(id(tensor), tensor), output))
-        for item in list(staging.captured.values()):
+        for place, item in enumerate(list(staging.captured.values()), len(inputs)):
             owner = staging.grad_owners.get(id(item.tensor))
             if owner is None:
                 self._captured.add(id(item.tensor._root))
@@ -67,12 +75,17 @@ class Effects:
             if owner is None:
                 self._written.add(id(item.tensor))
                 self._writes.append((item.tensor, False, self._output(item.node)))
+                self.updates[self._writes[-1][2]] = place
             else:
                 self._writes.append((positions.get(id(owner), owner), True, self._output(item.node)))
 
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self._writes or self._grads or self._onward or self._asked)
+
     def written_arguments(self) -> list[int]:
         """The positions of the arguments that are written in place."""
-        return [where for where, grad, _ in self._writes if isinstance(where, int) and not grad]
+        return self._arguments
 
     def written_tensors(self) -> set[int]:
         """The ids of the captured tensors that are written in place."""
@@ -86,10 +99,10 @@ class Effects:
         Raises:
             TracingError: ``MT109``.
         """
-        if not self._writes:
+        if not self._writes or not tensors:
             return
         roots = [id(tensor._root) for tensor in tensors]
-        written = {roots[position] for position in self.written_arguments()}
+        written = {roots[position] for position in self._arguments}
         overlapping = self._overlapping(tensors)
         for position, root in enumerate(roots):
             others = roots.count(root) > 1 or root in self._captured
@@ -104,20 +117,44 @@ class Effects:
 
     def _overlapping(self, tensors: Sequence[Tensor]) -> int | None:
         """The position of an argument that overlaps with a tensor made from the same NumPy array, if one is written."""
-        if not tensors:
-            return None
-        arguments = set(self.written_arguments())
+        arguments = self._arguments
+        around = self._memories() if arguments or self._written else {}
         known: dict[int, list[tuple[Array, bool]]] = {}
-        if arguments or self._written:
-            for tensor, is_written in self._around:
-                known.setdefault(memory_owner(tensor._value), []).append((tensor._value, is_written))
         for position, tensor in enumerate(tensors):
             array, is_written = tensor._value, position in arguments
-            neighbours = known.setdefault(memory_owner(array), [])
-            if any((is_written or other) and np.may_share_memory(array, memory) for memory, other in neighbours):
-                return position
+            owner = memory_owner(array)
+            neighbours = known.setdefault(owner, [])
+            for memory, other in (*around.get(owner, ()), *neighbours):
+                if (is_written or other) and np.may_share_memory(array, memory):
+                    return position
             neighbours.append((array, is_written))
         return None
+
+    def _memories(self) -> dict[int, list[tuple[Array, bool]]]:
+        """The memory of what is captured, by owner, and whether it is written."""
+        if self._neighbours is None:
+            found: dict[int, list[tuple[Array, bool]]] = {}
+            for tensor, is_written in self._around:
+                found.setdefault(memory_owner(tensor._value), []).append((tensor._value, is_written))
+            self._neighbours = found
+        return self._neighbours
+
+    def forget_memories(self) -> None:
+        """Look again where what is captured lies: some of it has other memory than before."""
+        self._neighbours = None
+
+    def are_apart(self) -> bool:
+        """Whether what is captured and written shares no memory with something else that is captured."""
+        return not any(
+            (is_written or too) and np.may_share_memory(one, other)
+            for neighbours in self._memories().values()
+            for (one, is_written), (other, too) in itertools.combinations(neighbours, 2)
+        )
+
+    def is_apart_from(self, arrays: Sequence[Array]) -> bool:
+        """Whether some arrays belong to other owners than what is captured."""
+        memories = self._memories()
+        return not any(memory_owner(array) in memories for array in arrays)
 
     def ask_for_gradients(self, tensors: Sequence[Tensor]) -> None:
         """Do what the function did with ``requires_grad_``; before the call is put on the tape, which looks at it."""

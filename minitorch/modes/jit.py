@@ -29,7 +29,8 @@ from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor
 from ..tree import Structure, flatten
-from . import surroundings
+from . import donation, surroundings
+from .donation import Names
 from .explain import Explanation, SignatureReport, counted, difference
 from .stages import Stages
 from .trace import Traced, trace
@@ -46,6 +47,23 @@ MAX_SIGNATURES = 32
 def _parts(bounds: slice) -> tuple[Any, Any, Any]:
     """What a slice is made of: before Python 3.12 a slice itself has no hash."""
     return bounds.start, bounds.stop, bounds.step
+
+
+def _key_of_tensors(args: tuple[Any, ...]) -> Any:
+    """The key of the commonest kind of call: some tensors that require no gradient, none of them given twice.
+
+    None for other calls: `Jitted._signature` looks at them more closely, and has the same keys for these.
+    """
+    kinds: list[Any] = [len(args)]
+    for leaf in args:
+        if type(leaf) is not Tensor or leaf._requires_grad:
+            return None
+        value = leaf._value
+        kinds.append((value.shape, value.dtype, False))
+    if len(args) > 1 and len(set(map(id, args))) < len(args):
+        return None
+    kinds.append(is_grad_enabled())
+    return tuple(kinds)
 
 
 class _Static:
@@ -72,6 +90,7 @@ class Jitted:
         passes: Sequence[Pass] | None,
         static_argnames: str | Iterable[str],
         max_signatures: int,
+        donate: Names = (),
     ) -> None:
         backends.check(backend)
         if not callable(function):
@@ -84,7 +103,10 @@ class Jitted:
         self.max_signatures = max_signatures
         self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.signature = surroundings.parameters(function, self.static_argnames)
+        self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
+        self._donated = donation.parameters(self.donate, self.signature, surroundings.name(function))
         self._usual_length = surroundings.usual_length(self.signature, self.static_argnames)
+        self._defaults = surroundings.defaults(self.signature)
         self._traced: dict[Any, list[Traced]] = {}
         self._reports: list[SignatureReport] = []
         self._warned = False
@@ -110,14 +132,14 @@ class Jitted:
         bound = instance.__dict__.get(key)
         if bound is None:
             method = self.function.__get__(instance, owner)
-            bound = Jitted(method, self.backend, self.passes, self.static_argnames, self.max_signatures)
+            bound = Jitted(method, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
             instance.__dict__[key] = bound
         return bound
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
         """A copy of a jitted method goes with a copy of its instance, and traces anew."""
         function = copy.deepcopy(self.function, memo)
-        return Jitted(function, self.backend, self.passes, self.static_argnames, self.max_signatures)
+        return Jitted(function, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
 
     # Calling --------------------------------------------------------------------------------------------
 
@@ -125,6 +147,11 @@ class Jitted:
         """Run the compiled graph of this signature, tracing first if there is none."""
         if current_staging() is not None:
             return self.function(*args, **kwargs)  # inside another recording the operations belong to that
+        if not kwargs and len(args) == self._usual_length:
+            for known in self._traced.get(_key_of_tensors(args), ()):
+                if known.is_current(args):
+                    known.report.calls += 1
+                    return known(args)
         leaves, structure, tensors, key = self._signature(args, kwargs)
         traced = self._known(key, tensors)
         if traced is None:
@@ -132,7 +159,7 @@ class Jitted:
         traced.report.calls += 1
         return traced(tensors)
 
-    def _known(self, key: Any, tensors: list[Tensor]) -> Traced | None:
+    def _known(self, key: Any, tensors: Sequence[Tensor]) -> Traced | None:
         for traced in self._traced.get(key, ()):
             if traced.is_current(tensors):
                 return traced
@@ -147,7 +174,10 @@ class Jitted:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], Structure, list[Tensor], Any]:
         """The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
-        if kwargs or len(args) != self._usual_length:
+        missing = self._usual_length - len(args)
+        if not kwargs and 0 < missing <= len(self._defaults):
+            args += self._defaults[-missing:]
+        elif kwargs or missing:
             args, kwargs = self._normal_form(args, kwargs)
         leaves, structure = flatten((args, kwargs))
         tensors: dict[int, Tensor] = {}  # by id: one that is given twice is one input of the graph
@@ -155,7 +185,7 @@ class Jitted:
         kinds: list[Any] = [len(leaves) if simple else structure]
         for index, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
-                leaf = leaves[index] = from_array(np.asarray(leaf))
+                leaf = leaves[index] = from_array(np.array(leaf) if self._donated else np.asarray(leaf))
             if isinstance(leaf, Tensor):
                 if id(leaf) in tensors:
                     kinds.append(list(tensors).index(id(leaf)))
@@ -227,7 +257,8 @@ class Jitted:
         plain = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
         report = SignatureReport.of_call(names, plain, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
-        traced = trace(self.function, plain, structure, names, self.backend, self.passes, report)
+        donated = donation.donated(self._donated, self.signature, structure, leaves) if self._donated else {}
+        traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report)
         variants = self._traced.setdefault(key, [])
         variants.append(traced)
         self._reports.append(report)
@@ -334,6 +365,7 @@ def jit(
     passes: Sequence[Pass] | None = None,
     static_argnames: str | Iterable[str] = (),
     max_signatures: int = MAX_SIGNATURES,
+    donate: Names = (),
 ) -> Any:
     """Compile a function: trace it once per signature, then run the graph.
 
@@ -345,6 +377,9 @@ def jit(
         passes: the optimisation passes; by default `minitorch.passes.DEFAULT`.
         static_argnames: arguments of any hashable type, whose value is part of the signature.
         max_signatures: how many are kept; beyond that the least used one is forgotten, with a warning.
+        donate: names or numbers of arguments whose memory may be used for results of the same size and type. The
+            caller gives them up: the tensors raise ``MT111`` when they are used after the call, and views of them, or
+            NumPy arrays that share their memory, may show anything.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
@@ -356,6 +391,7 @@ def jit(
     Raises:
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).
         ArgumentError: for an argument that is neither tensor nor plain (``MT108``).
+        AutogradError: for a donated argument that requires a gradient (``MT401``).
 
     Example:
         >>> import minitorch as mt
@@ -369,6 +405,6 @@ def jit(
     """
 
     def compiled(function: Callable[..., Any]) -> Jitted:
-        return Jitted(function, backend, passes, static_argnames, max_signatures)
+        return Jitted(function, backend, passes, static_argnames, max_signatures, donate)
 
     return compiled if function is None else compiled(function)

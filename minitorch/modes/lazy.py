@@ -19,7 +19,7 @@ from ..graph import Graph
 from ..interpreters import Staging, Trace, current_staging, interpreting
 from ..ir import Node
 from ..tensor import Tensor
-from .recording import Program, written
+from .recording import Program, are_apart, written
 
 _PROGRAMS_KEPT = 128
 
@@ -74,11 +74,15 @@ class LazyStaging(Staging):
 
     def _compute(self, captured: list[Any], owners: list[Tensor], writes: list[Any], outputs: list[Node]) -> None:
         graph = Graph([item.input for item in captured], outputs, name="lazy", verify=False)
-        arrays = _program(graph, self.backend).execute([item.tensor._value for item in captured])
+        places = {id(item): place for place, item in enumerate(captured)}
+        updates = {len(owners) + number: places[id(item)] for number, (item, _) in enumerate(writes)}
+        inputs = [item.tensor._value for item in captured]
+        arrays = _program(graph, self.backend, updates).execute(inputs, are_apart(inputs, updates.values()))
         for tensor, array in zip(owners, arrays, strict=False):
             tensor._value = array
         for (item, _), array in zip(writes, arrays[len(owners) :], strict=True):
-            np.copyto(item.tensor._value, array)  # the write was counted when it was asked for
+            if array is not item.tensor._value:
+                np.copyto(item.tensor._value, array)  # the write was counted when it was asked for
 
     def _start_again(self) -> None:
         ended, self.trace = self.trace, Trace(self.trace.name)
@@ -103,13 +107,13 @@ def _show(view: Tensor) -> None:
 _programs: OrderedDict[Any, Program] = OrderedDict()
 
 
-def _program(graph: Graph, backend: str) -> Program:
+def _program(graph: Graph, backend: str, updates: dict[int, int]) -> Program:
     """The compiled form of a graph; graphs that list alike share one."""
-    key = (backend, graph.key())
+    key = (backend, graph.key(), tuple(updates.items()))
     found = _programs.pop(key, None)
     if found is None:
         graph.verify()
-    _programs[key] = found = found or Program(graph, backend)
+    _programs[key] = found = found or Program(graph, backend, updates=updates)
     while len(_programs) > _PROGRAMS_KEPT:
         _programs.popitem(last=False)
     return found

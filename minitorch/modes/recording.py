@@ -6,8 +6,9 @@ and the new values of whatever was written in place. `Program` is such a graph, 
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from .. import backends
 from ..autograd.function import in_forward
 from ..graph import Graph
-from ..interpreters import Captured, Staging, is_grad_enabled, set_grad_enabled
+from ..interpreters import Captured, Staging, is_grad_enabled, memory_owner, set_grad_enabled
 from ..ir import Node, Primitive
 from ..passes import Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
@@ -26,18 +27,31 @@ Array = np.ndarray[Any, Any]
 class Program:
     """A graph, the pipeline's snapshots of it, and the executable that a backend made of it.
 
+    Args:
+        updates: outputs that replace an input, by position, each with the position of the input.
+        donated: positions of inputs that are needed no more after a call.
+
     Attributes:
         graph: as recorded.
+        updates: as given.
         pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
         compile_time: seconds that passes and backend took.
     """
 
-    def __init__(self, graph: Graph, backend: str, passes: Sequence[Pass] | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        backend: str,
+        passes: Sequence[Pass] | None = None,
+        updates: Mapping[int, int] | None = None,
+        donated: Collection[int] = (),
+    ) -> None:
         start = time.perf_counter()
         self.graph = graph
         self.backend = backend
+        self.updates = updates or {}
         self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
-        self.execute = backends.get(backend)(self.pipeline.graph)
+        self.execute = backends.get(backend)(self.pipeline.graph, self.updates, donated)
         self.compile_time = time.perf_counter() - start
 
 
@@ -77,9 +91,26 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
 
 
 def write(tensor: Tensor, array: Array) -> None:
-    """Write a computed value into a tensor's memory, as an in-place operation would have."""
-    np.copyto(tensor._value, array)
+    """Write a computed value into a tensor's memory, as an in-place operation would have.
+
+    If the array is the tensor's own, the value is there already.
+    """
+    if array is not tensor._value:
+        np.copyto(tensor._value, array)
     note_write(tensor)
+
+
+def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
+    """Whether the arrays that are written, by position, share no memory with any other one."""
+    written = set(written)
+    neighbours: dict[int, list[int]] = {}
+    for place, array in enumerate(arrays) if written else ():
+        neighbours.setdefault(memory_owner(array), []).append(place)
+    return not any(
+        (one in written or other in written) and np.may_share_memory(arrays[one], arrays[other])
+        for places in neighbours.values()
+        for one, other in itertools.combinations(places, 2)
+    )
 
 
 def grad_of(tensor: Tensor) -> Tensor:

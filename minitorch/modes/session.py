@@ -19,7 +19,7 @@ from ..tree import flatten, unflatten
 from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
 from .feeding import as_fed
 from .lazy import LazyStaging
-from .recording import Program, write
+from .recording import Program, are_apart, write
 
 _PROGRAMS_KEPT = 64
 
@@ -103,7 +103,7 @@ class Session:
         leaves, structure = flatten(fetches)
         program = self._compiled(leaves)
         arrays = program.arguments(self._fed(feed_dict or {}, program))
-        values = program.program.execute(arrays)
+        values = program.program.execute(arrays, are_apart(arrays, program.program.updates.values()))
         results = [None if position is None else Tensor(values[position]) for position in program.positions]
         for captured, array in zip(program.written, values[program.fetched :], strict=True):
             write(captured.tensor, array)
@@ -202,9 +202,13 @@ class _Compiled:
             verify=False,
         )
         graph = everything.subgraph(outputs, keep_inputs=False)
-        self.program = Program(graph, backend)
         variables = {id(item.input): item for item in staging.captured.values()}
-        needed = self.program.graph.inputs
+        needed = graph.inputs
+        places = {id(variables[id(node)]): place for place, node in enumerate(needed) if id(node) in variables}
+        updates = {
+            self.fetched + number: places[id(item)] for number, item in enumerate(self.written) if id(item) in places
+        }
+        self.program = Program(graph, backend, updates=updates)
         self.placeholders = [node for node in needed if id(node) not in variables]
         self._inputs = [variables.get(id(node), node) for node in needed]
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 from typing import Any
 
 from ..autograd.tape import LeafHooks, hooks_of
@@ -20,13 +21,14 @@ from ..ir import Node, Spec
 from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor, forget_writes
-from ..tree import Structure, flatten, unflatten
+from ..tree import LEAF, Structure, flatten, unflatten
 from . import surroundings
 from .differentiable import Backward, Differentiable, record_backward
+from .donation import give_away
 from .effects import Effects, Where
 from .explain import SignatureReport
 from .leaks import warn_of_leaks
-from .recording import CallStaging, Program, grad_of
+from .recording import CallStaging, Program, are_apart, grad_of
 from .watch import Watch
 
 
@@ -54,17 +56,22 @@ class Traced:
         program: Program,
         recorded: _Recorded,
         differentiable: Differentiable | None,
+        donated: Mapping[int, str],
         report: SignatureReport,
     ) -> None:
         self.program = program
+        self._donated = donated
         self.report = report
         self._captured = list(staging.captured.values())
-        self._owners = recorded.owners
-        self._plain = all(owner is None for owner in self._owners)
-        self._kinds = [
-            (item.tensor._value.shape, item.tensor._value.dtype, item.tensor._requires_grad) for item in self._captured
-        ]
+        self._gradients = [(place, owner) for place, owner in enumerate(recorded.owners) if owner is not None]
+        self._items = [item for item, owner in zip(self._captured, recorded.owners, strict=True) if owner is None]
+        self._outside = [item.tensor for item in self._items]
+        self._kinds = [(tensor._value.shape, tensor._value.dtype) for tensor in self._outside]
+        self._needs = [tensor._requires_grad for tensor in self._outside]
         self._guards = recorded.guards
+        self._guarded = [
+            (where, None if spec is None else (spec.shape, spec.dtype.numpy)) for where, spec in self._guards
+        ]
         self._hooks = [(item.tensor, hooks_of(item.tensor)) for item in self._captured if item.tensor._requires_grad]
         self._hook_changes = LeafHooks.changes
         self._watches = around.watches
@@ -75,6 +82,12 @@ class Traced:
         self._results = recorded.results
         self._leaves = recorded.leaves
         self._differentiable = differentiable
+        self._acts = bool(self._effects) or differentiable is not None
+        # Most functions return one tensor, computed by the graph.
+        self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
+        self._seen: list[Any] = []  # the arrays of the tensors from outside when they were last looked at
+        self._may_overwrite = False  # whether what is written may be written while the graph runs
+        self._look_at([tensor._value for tensor in self._outside])
 
     # Whether the graph still describes the function -----------------------------------------------------------
 
@@ -87,12 +100,25 @@ class Traced:
             return False
         if self._hook_changes != LeafHooks.changes and not self._hooks_are_current():
             return False
-        for item, kind in zip(self._captured, self._kinds, strict=True):
-            tensor = item.tensor
-            value = tensor._value
-            if (value.shape, value.dtype, tensor._requires_grad) != kind:
+        if [tensor._requires_grad for tensor in self._outside] != self._needs:
+            return False
+        arrays = [tensor._value for tensor in self._outside]
+        if not all(map(is_, arrays, self._seen)) and not self._look_at(arrays):
+            return False
+        for where, kind in self._guarded:
+            grad = (tensors[where] if isinstance(where, int) else where)._grad
+            if (None if grad is None else (grad._value.shape, grad._value.dtype)) != kind:
                 return False
-        return all(_grad_spec(_at(where, tensors)) == spec for where, spec in self._guards)
+        return True
+
+    def _look_at(self, arrays: list[Any]) -> bool:
+        """Whether the tensors from outside still have the shapes and types they had; done when they have new arrays."""
+        if [(array.shape, array.dtype) for array in arrays] != self._kinds:
+            return False
+        self._effects.forget_memories()
+        self._may_overwrite = bool(self.program.updates) and self._effects.are_apart()
+        self._seen = arrays
+        return True
 
     def _modules_are_current(self) -> bool:
         """Whether all modules are as they were. Looked up only when an attribute of some module was assigned."""
@@ -124,9 +150,9 @@ class Traced:
             if module.training is not training:
                 found.append(f"training of {type(module).__name__} was {training} and is {module.training}")
                 break
-        for item, (shape, dtype, needs) in zip(self._captured, self._kinds, strict=True):
+        for item, kind, needs in zip(self._items, self._kinds, self._needs, strict=True):
             value = item.tensor._value
-            if (value.shape, value.dtype, item.tensor._requires_grad) != (shape, dtype, needs):
+            if ((value.shape, value.dtype), item.tensor._requires_grad) != (kind, needs):
                 found.append(f"{item.input.params['name']} has another shape, type or requires_grad")
         if not self._hooks_are_current():
             found.append("a tensor from outside has other hooks")
@@ -140,19 +166,22 @@ class Traced:
 
     def __call__(self, tensors: Sequence[Tensor]) -> Any:
         """Run the graph with these arguments."""
-        self._effects.check_aliases(tensors, self.program.graph.name)
-        inputs = [*tensors, *[item.tensor for item in self._captured]]
-        if not self._plain:
-            for place, owner in enumerate(self._owners, len(tensors)):
-                if owner is not None:
-                    inputs[place] = grad_of(_at(owner, tensors))
+        effects = self._effects
+        if self._acts:
+            effects.check_aliases(tensors, self.program.graph.name)
+        inputs = [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
         arrays = [tensor._value for tensor in inputs]
-        values = self.program.execute(arrays)
-        outputs = [Tensor(value) for value in values[: self._effects.results]]
-        self._effects.ask_for_gradients(tensors)
-        if self._differentiable is not None:
-            self._differentiable.connect(inputs, arrays, outputs, values)
-        self._effects.carry_out(tensors, values)
+        values = self.program.execute(arrays, self._overwrites(tensors, arrays))
+        outputs = [Tensor(value) for value in values[: effects.results]]
+        if self._acts:
+            effects.ask_for_gradients(tensors)
+            if self._differentiable is not None:
+                self._differentiable.connect(inputs, arrays, outputs, values)
+            effects.carry_out(tensors, values)
+        if self._donated:
+            tensors = self._take(tensors)
+        if self._returns_one:
+            return outputs[0]
         leaves = list(self._leaves)
         for index, leaf in enumerate(leaves):
             if type(leaf) is Output:
@@ -160,6 +189,30 @@ class Traced:
             elif type(leaf) is Argument:
                 leaves[index] = tensors[leaf.position]
         return unflatten(self._results, leaves)
+
+    def _take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The arguments, with new tensors in place of those that are donated, which are of no use from now on."""
+        result = list(tensors)
+        for place, argument in self._donated.items():
+            result[place] = Tensor(tensors[place]._value)
+            give_away(tensors[place], argument, self.program.graph.name)
+        return result
+
+    def _captured_now(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors from outside; of those that are gradients, the present ones."""
+        found = [item.tensor for item in self._captured]
+        for place, owner in self._gradients:
+            found[place] = grad_of(_at(owner, tensors))
+        return found
+
+    def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:
+        """Whether what is written in place may be written while the graph runs: nothing else that it reads is there."""
+        if self._donated:
+            places = {*self._donated, *self.program.updates.values()}
+            return all(tensors[place]._view is None for place in self._donated) and are_apart(arrays, places)
+        if not self._may_overwrite:
+            return False
+        return self._effects.is_apart_from([arrays[len(tensors) + place] for place, _ in self._gradients])
 
 
 def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
@@ -178,6 +231,7 @@ def trace(
     names: list[str],
     backend: str,
     passes: Sequence[Pass] | None,
+    donated: Mapping[int, str],
     report: SignatureReport,
 ) -> Traced:
     """Run a function once with stand-ins for its tensors, and compile what it did.
@@ -185,6 +239,7 @@ def trace(
     Args:
         leaves, structure: the arguments ``(args, kwargs)``, taken apart.
         names: a name for each leaf.
+        donated: the places of the tensors whose memory may be used for the results, with the names of the arguments.
         report: filled in.
     """
     start = time.perf_counter()
@@ -196,7 +251,11 @@ def trace(
     around.settle(name, warn=not leaked)
     report.trace_time = time.perf_counter() - start
 
-    program = Program(recorded.graph, backend, passes)
+    # The way back may need what an in-place write replaces, or what is donated; then nothing is overwritten.
+    updates = recorded.effects.updates if recorded.backward is None else {}
+    returned = {leaf.position for leaf in recorded.leaves if isinstance(leaf, Argument)}
+    spare = [] if recorded.backward else [place for place in donated if place not in returned]
+    program = Program(recorded.graph, backend, passes, updates, spare)
     backward = None
     if recorded.backward is not None:
         untaped = frozenset(staging.untaped)
@@ -206,7 +265,7 @@ def trace(
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
-    return Traced(staging, around, program, recorded, backward, report)
+    return Traced(staging, around, program, recorded, backward, donated, report)
 
 
 @dataclass

@@ -12,10 +12,13 @@ float16 and bfloat16 are computed in float32 by whoever emits the loop; nothing 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
+from .division import quotient, scaled_reciprocal
 from .error_function import erf
 from .exponential import exp, expm1, log, log1p, power, tanh
+from .host import BY_FEATURE
 from .trigonometry import atan2, cos, sin
 from .values import Value, call_intrinsic
 
@@ -69,3 +72,24 @@ FUNCTIONS: dict[str, Emit] = {
     **{name: _formula(function) for name, function in FORMULAS.items()},
     **{name: _instruction(intrinsic) for name, intrinsic in INSTRUCTIONS.items()},
 }
+
+
+@cache
+def functions_for(features: str) -> dict[str, Emit]:
+    """The functions for a machine with these features, in LLVM's form ``"+avx2,-sse4a"``."""
+    found = dict(FUNCTIONS)
+    for feature, functions in BY_FEATURE.items():
+        if f"+{feature}" in features.split(","):
+            found |= {name: _formula(function) for name, function in functions.items()}
+    return found
+
+
+def reciprocal_of(builder: Any, divisor: Any) -> tuple[Any, Any]:
+    """What `divided` multiplies by, for a divisor that many numbers are divided by."""
+    scale, reciprocal = scaled_reciprocal(Value(builder, divisor))
+    return scale.ir, reciprocal.ir
+
+
+def divided(builder: Any, a: Any, scale: Any, reciprocal: Any) -> Any:
+    """A quotient by the divisor that scale and reciprocal were made of."""
+    return quotient(*(Value(builder, operand) for operand in (a, scale, reciprocal))).ir

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from .values import Value, clamp, fast_two_sum, fma, intrinsic, polynomial, two_product, two_sum, where
+from .values import Value, at_most, clamp, fast_two_sum, fma, intrinsic, polynomial, two_product, two_sum, where
 
 # The first part has so few bits that its product with any exponent is exact.
 _LN2 = {32: (0.693115234375, 3.194618329871446e-05), 64: (0.6931471805592082, 7.371002565167799e-13)}
@@ -66,18 +66,29 @@ _LONG_LOGARITHM = {
 }
 
 
-def exponential_parts(x: Value, low: Value | None = None) -> tuple[Value, Value]:
-    """An integer whose lowest bits are ``k + 2 bias``, and ``e**r - 1``, for ``x + low = k ln 2 + r``."""
+def _reduced(x: Value) -> tuple[Value, Value, Value]:
+    """An integer whose lowest bits are ``k + 2 bias``, `k` itself as a float, and `r`, for ``x = k ln 2 + r``."""
     form = x.format
     high_ln2, low_ln2 = x.pick(_LN2)
     # The sum is so large that it rounds to an integer, which then lies in its lowest bits.
     magic = 1.5 * 2.0**form.fraction + 2 * form.bias
     shifted = fma(x, 1 / math.log(2), magic)
     k = shifted - magic
-    r = fma(k, -low_ln2, fma(k, -high_ln2, x))
+    return shifted.bits(), k, fma(k, -low_ln2, fma(k, -high_ln2, x))
+
+
+def exponential_parts(x: Value, low: Value | None = None) -> tuple[Value, Value]:
+    """An integer whose lowest bits are ``k + 2 bias``, and ``e**r - 1``, for ``x + low = k ln 2 + r``."""
+    n, _, r = _reduced(x)
     if low is not None:
         r = r + low
-    return shifted.bits(), fma(r * r, polynomial(r, x.pick(_EXPONENTIAL)), r)
+    return n, fma(r * r, polynomial(r, x.pick(_EXPONENTIAL)), r)
+
+
+def exponential_and_exponent(x: Value) -> tuple[Value, Value, Value]:
+    """``e**r``, and `k` as `exponential_parts` has it and as a float, for `x` moved to where its power is a number."""
+    n, k, r = _reduced(clamp(x, *x.pick(_RANGE)))
+    return polynomial(r, (1.0, 1.0, *x.pick(_EXPONENTIAL))), n, k
 
 
 def power_of_two(n: Value, offset: int) -> Value:
@@ -95,8 +106,8 @@ def _scale(x: Value, n: Value) -> Value:
 
 def exp(x: Value) -> Value:
     """e**x; underflow is gradual."""
-    n, grown = exponential_parts(clamp(x, *x.pick(_RANGE)))
-    return _scale(grown + 1.0, n)
+    power, n, _ = exponential_and_exponent(x)
+    return _scale(power, n)
 
 
 def expm1(x: Value) -> Value:
@@ -111,7 +122,7 @@ def expm1(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """The hyperbolic tangent: with ``a = e**(2|x|) - 1``, ``a / (a + 2)``."""
     size = abs(x)
-    n, grown = exponential_parts(clamp(size + size, 0.0, x.pick(_SATURATED)))
+    n, grown = exponential_parts(at_most(size + size, x.pick(_SATURATED)))
     power = power_of_two(n, 0)
     a = fma(power, grown, power - 1.0)
     return intrinsic("copysign", a / (a + 2.0), x)
