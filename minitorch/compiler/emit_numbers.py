@@ -17,9 +17,9 @@ from llvmlite import ir
 from .emit_products import Products
 from .index import Variable
 from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded
-from .loops import Buffer, Expression, Nest, Sum, neutral, walk
+from .loops import Apply, Buffer, Expression, Nest, Sum, neutral, walk
 from .mathematics.values import splat
-from .sweeps import SHIFT, Output, Reduction, Term
+from .sweeps import SHIFT, Output, Reduction, Term, Tile
 from .vector_memory import byte_size, integer
 
 
@@ -29,6 +29,7 @@ class Numbers(Products):
     def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
         super().__init__(buffers, nest, function, vector_bytes)
         self.shifts = dict(self.sweeps.shifts)
+        self.replaced: dict[Expression, Tile] = {}  # what is in the place of a tile now
         self.dtypes = {each.slot: each.term.value.dtype for each in self.sweeps.reductions}
         for slot in self.shifts:
             self.dtypes[SHIFT - slot] = self.dtypes[self._correction(slot)] = self.dtypes[slot]
@@ -84,16 +85,20 @@ class Numbers(Products):
         if not maxima:
             return
         before = {each.slot: self._correction(each.slot) for each in maxima if each.slot in self.shifts}
+        replaced = self._replaced([each.term.value for each in maxima])
 
         def group(start: Any) -> None:
             def body(values: list[Any]) -> list[Any]:
                 found: list[Any] = []
-                for _ in self._vectors():
+                for number in self._vectors():
                     for each in maxima:
                         value = self._vector(self._value(each.term.value))
                         found.append(
                             combine(self.builder, each.name, self.dtypes[each.slot], values[len(found)], value)
                         )
+                    at = self._plus(self.tile_place, number * self.lanes)
+                    for expression, tile in replaced.items():
+                        self._put(self._of_block(self.tile[tile]), at, self._value(expression))
                 return found
 
             self._know_totals(start)
@@ -114,8 +119,30 @@ class Numbers(Products):
                 self._correct(slot, start)
 
         self._groups(self.cut.abreast, group)
+        self.replaced |= replaced
         if before:
             self._groups(1, correct)
+
+    def _replaced(self, scores: list[Expression]) -> dict[Expression, Tile]:
+        """What maxima are taken of, where it can take the place of a tile: nothing else is made of the tile later."""
+        later = [term for sweep in range(self.sweeps.count) for term in self.sweeps.terms(sweep) if term not in scores]
+        seen: set[Expression] = set()
+        while later:
+            at = later.pop()
+            if at not in scores and at not in seen:
+                seen.add(at)
+                later += at.parts()
+        found: dict[Expression, Tile] = {}
+        for score in scores:
+            tiles = {self.tiles[part] for part in walk(score) if isinstance(part, Sum)}
+            free = (
+                tiles
+                - {*found.values(), *self.replaced.values()}
+                - {self.tiles[part] for part in self.tiles if part in seen}
+            )
+            if len(tiles) == len(free) == 1 and isinstance(score, Apply) and computed_type(score.dtype) == self.element:
+                found[score] = free.pop()
+        return found
 
     def _correct(self, slot: int, at: Any) -> None:
         """The shift for a new maximum, and the factor for what was measured from the old one."""
@@ -176,7 +203,7 @@ class Numbers(Products):
         pending, seen = [expression], {expression}
         while pending:
             at = pending.pop()
-            if isinstance(at, Sum):
+            if isinstance(at, Sum) or at in self.replaced:
                 continue
             if at.parts() and not self._depends(at) & set(inner) and not self._has_tiles(at):
                 self._value(at)

@@ -83,6 +83,8 @@ class Sweeper(Numbers):
 
     def _whole_block(self, sweep: int) -> None:
         """A block of columns that contributes something."""
+        if not self.cut.keeps:
+            self.replaced = {}
         for tile in self.sweeps.needed(sweep) if not sweep or not self.cut.keeps else ():
             self._inner(tile)
         self._maxima(sweep)
@@ -190,11 +192,14 @@ class Sweeper(Numbers):
         self._write(self.pointers[store.buffer], store.index, value)
 
     def _computed(self, expression: Expression) -> Any:
+        tile = self.replaced.get(expression)
+        if tile is None and isinstance(expression, Sum):
+            tile = self.tiles.get(expression)
+        if tile is not None:
+            memory = self._of_block(self.tile[tile])
+            return self._get(memory, self._plus(self.tile_place, self.current * self.lanes))
         if not isinstance(expression, Sum):
             return super()._computed(expression)
-        if expression in self.tiles:
-            memory = self._of_block(self.tile[self.tiles[expression]])
-            return self._get(memory, self._plus(self.tile_place, self.current * self.lanes))
         output = self.outputs[expression]
         lane = self.places[output.lane]
         value = self._get(
