@@ -181,6 +181,31 @@ def test_rows_without_a_key_and_numbers_that_are_none() -> None:
         check(gradient(causal), large, *tensors(*[(4, 150, 8)] * 3))
 
 
+def anticausal(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+    """Each query looks at its own position and those after: the last of many queries look nowhere."""
+    rows, columns = mt.arange(q.shape[-2]).reshape(-1, 1), mt.arange(k.shape[-2])
+    scores = mt.where(columns >= rows, q @ k.mT, mt.tensor(float("-inf")))
+    return F.log_softmax(scores, -1).exp() @ v
+
+
+def test_rows_whose_blocks_are_all_passed_over() -> None:
+    q, k, v, g = tensors((2, 200, 8), (2, 70, 8), (2, 70, 8), (2, 200, 8))
+    with np.errstate(all="ignore"):
+        check(anticausal, q, k, v)
+        check(gradient(anticausal), q, k, v, g)
+    assert np.isnan(mt.jit(anticausal, backend="llvm")(q, k, v).numpy()[:, 70:]).all()
+
+
+def test_numbers_of_a_row_that_are_read_last() -> None:
+    """The row dots of the gradient may take the memory of what is added to the result."""
+
+    def function(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+        q = q / ((q * q).sum(-1, keepdim=True) + 1)
+        return by_hand(q, k, v) + q.sum(-1, keepdim=True)
+
+    check(gradient(function), *tensors((2, 16, 2), (2, 130, 2), (2, 130, 32), (2, 16, 32)))
+
+
 def test_an_infinite_value_behind_a_causal_mask_is_not_forgotten() -> None:
     q, k, v = tensors(*[(256, 16)] * 3)
     v[200, 3] = float("inf")

@@ -62,8 +62,8 @@ class Sweeper(Numbers):
             self._begin(sweep)
             self._each(integer(0), integer(self.swept.extent), self.cut.columns, self._block(sweep))
             self._finish(sweep)
-        self._groups(1, self._store_numbers)
         self._each(integer(0), self.unit_rows, 1, self._store_row)
+        self._groups(1, self._store_numbers)  # last: it may be to the memory of numbers that were read until now
 
     # Blocks of columns ----------------------------------------------------------------------------------
 
@@ -96,6 +96,13 @@ class Sweeper(Numbers):
         return lambda row: self._factor(output, row)
 
     def _applies(self, skip: Skip) -> Any:
+        """Whether a block of columns is passed over."""
+        applies = self._is_everywhere(skip)
+        if not skip.needs_first:
+            return applies
+        return self.builder.and_(applies, self.builder.icmp_signed(">", self.first_column, integer(0)))
+
+    def _is_everywhere(self, skip: Skip) -> Any:
         """Whether a comparison has an outcome everywhere in a tile: its smallest or largest difference tells."""
         builder, zero = self.builder, integer(0)
         if skip.comparison == "equal":

@@ -339,7 +339,7 @@ def _merge_siblings(groups: list[Group], home: dict[Node, Group | Node]) -> None
 def _alike(a: Group, b: Group) -> bool:
     """Whether all members of two groups are reductions of one space over the same dimensions, or of the same tiles."""
     if a.tiles or b.tiles:
-        return bool(a.tiles & b.tiles)
+        return a.rows == b.rows and bool(a.tiles & b.tiles)
     shapes = {(member.space, member.rows, member.is_reduction) for group in (a, b) for member in group.members}
     return len(shapes) == 1 and a.members[0].is_reduction and not a.is_contraction
 

@@ -7,7 +7,8 @@ everywhere?
 
 What is left is nothing, but for NaN and infinity. ``0 * v`` is NaN where v is infinite, and so is ``0 / sum`` where the
 sum is NaN. Hence what depends on the column alone is still computed in blocks that are passed over, one column at a
-time. What depends on row and column, such as another inner sum, is taken for a finite number there.
+time; and where something depends on the row alone, the first block is never passed over, so that a row that is NaN for
+all columns shows it there. What depends on row and column, such as another inner sum, is taken for a finite number.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 
 from .index import Index, Variable
 from .loops import Apply, Expression, Number, Position, Sum, Total, walk
-from .sweeps import Output, Reduction, Sweeps
+from .sweeps import SHIFT, Output, Reduction, Sweeps
 
 NOTHING, LOWEST, PLAIN = "0 or NaN", "-inf or NaN", "whatever"
 
@@ -33,6 +34,7 @@ class Skip:
         outcome: of the comparison, in the whole tile.
         sums: what is left of reductions, unless it is 0.
         weights: what is left of the weights of outputs.
+        needs_first: whether the first block of columns has to be computed all the same.
     """
 
     comparison: str
@@ -40,6 +42,7 @@ class Skip:
     outcome: bool
     sums: tuple[tuple[Reduction, Expression], ...]
     weights: tuple[tuple[Output, Expression], ...]
+    needs_first: bool
 
 
 def skips(sweeps: Sweeps, sweep: int) -> list[Skip]:
@@ -81,7 +84,7 @@ def _skip(sweeps: Sweeps, sweep: int, comparison: Apply, outcome: bool) -> Skip 
                 return None
             weights.append((output, value))
     first, second = (each.index for each in comparison.arguments if isinstance(each, Position))
-    return Skip(comparison.primitive, first - second, outcome, tuple(sums), tuple(weights))
+    return Skip(comparison.primitive, first - second, outcome, tuple(sums), tuple(weights), rest.needs_first)
 
 
 class _Rest:
@@ -90,6 +93,8 @@ class _Rest:
     def __init__(self, sweeps: Sweeps, comparison: Expression, outcome: bool) -> None:
         self.row = sweeps.row
         self.comparison, self.outcome = comparison, outcome
+        self.column = sweeps.column
+        self.needs_first = False
 
     def of(self, value: Expression) -> tuple[str, Expression]:
         """What kind of value is left, and what it is as a function of the column; of anything else, itself."""
@@ -102,6 +107,14 @@ class _Rest:
         if isinstance(value, Apply) and value.primitive in _RULES:
             return _RULES[value.primitive](self, value)
         return PLAIN, value
+
+    def is_of_the_row(self, value: Expression) -> bool:
+        """Whether it is a number of the row, and not one that this kernel keeps finite where all columns are -inf."""
+        if isinstance(value, (Number, Sum)) or value.depends_on(self.column):
+            return False
+        return not (isinstance(value, Total) and value.slot <= SHIFT) and not any(
+            isinstance(part, Sum) for part in walk(value)
+        )
 
     def is_of_the_column(self, value: Expression) -> bool:
         """Whether it is the same for all rows."""
@@ -147,6 +160,7 @@ def _absorbed(kind: str, places: tuple[int, ...]) -> Rule:
                 continue
             others = [part for number, part in enumerate(value.arguments) if number != place]
             if not all(map(rest.is_of_the_column, others)) or all(isinstance(part, Number) for part in others):
+                rest.needs_first |= any(map(rest.is_of_the_row, others))
                 return kind, left if left.dtype == value.dtype else Apply(value.dtype, "cast", (left,))
             arguments = tuple(left if number == place else part for number, part in enumerate(value.arguments))
             return kind, Apply(value.dtype, value.primitive, arguments)

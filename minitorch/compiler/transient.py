@@ -15,6 +15,7 @@ is refused, and is stored after all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 
 from ..graph import Graph
@@ -23,7 +24,9 @@ from .lower import POINTWISE
 from .roots import output_base
 
 DEEPEST = 256  # the longest shared dimension of a contraction that is computed again
-WORTH = 16  # a transient value is written and read about so often, with all that is made of it
+# How often a value that is not transient is written and read, with what is made of it. What has no batch is compared as
+# it is: it may be a layer with weights, whose result is needed again and again.
+TRAFFIC = 4
 AGAIN = "computed again, tile by tile: it is larger than what it is made of"
 
 Users = Mapping[Node, tuple[Node, ...]]
@@ -43,14 +46,11 @@ def find_transient(graph: Graph, refused: Collection[Node] = ()) -> set[Node]:
 
 def _is_large(node: Node) -> bool:
     """Whether storing a contraction would cost more than what it is made of, and computing it again not much."""
-    (*_, rows, columns), depth = node.shape, node.inputs[0].shape[-1]
-    size = sum(operand.spec.size for operand in node.inputs)
-    return (
-        min(rows, columns, depth) > 1
-        and depth <= DEEPEST
-        and WORTH * node.spec.size >= size
-        and node.dtype.is_floating_point
-    )
+    (*batch, rows, columns), depth = node.shape, node.inputs[0].shape[-1]
+    if min(rows, columns, depth) < 2 or depth > DEEPEST or not node.dtype.is_floating_point:
+        return False
+    traffic = TRAFFIC if math.prod(batch) > 1 else 1
+    return traffic * node.spec.size > sum(operand.spec.size for operand in node.inputs)
 
 
 def _cone(contraction: Node, users: Users, outputs: set[Node]) -> list[Node] | None:
