@@ -16,7 +16,7 @@ from ..dtypes import DType
 from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
-from .index import NOWHERE, Index, Variable, linear, looked, unravelled, variable
+from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 from .instructions import computed_in
 from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position, Sum
 
@@ -101,7 +101,7 @@ def _iota(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
 
 def _reshape(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     (x,) = node.inputs
-    return lowering.element(x, unravelled(linear(at, node.shape), x.shape), inside)
+    return lowering.element(x, reshaped(at, node.shape, x.shape), inside)
 
 
 def _permute(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:

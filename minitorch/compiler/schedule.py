@@ -61,15 +61,22 @@ class Schedule:
 
     def __str__(self) -> str:
         saved = sum(edge.bytes for edge in self.edges if edge.fused)
-        lines = [f"{len(self.kernels)} kernels", *(f"  {kernel}" for kernel in self.kernels)]
         kept = [edge for edge in self.edges if not edge.fused]
+        count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"
+        lines = [f"{count:<34} {'kind':<5}{'nodes':>6}{'MB read':>10}{'written':>9}{'MFLOP':>9}  asked for at"]
+        lines += map(str, self.kernels)
         lines.append(f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {saved / 1e6:.3f} MB not moved")
-        lines += dict.fromkeys(f"  {at.producer.primitive.name}: {AGAIN}" for at in self.edges if at.reason == AGAIN)
+        alike: dict[tuple[str, str, str], list[int]] = {}
         for edge in kept:
-            lines.append(
-                f"  {edge.producer.primitive.name} -> {edge.consumer.primitive.name}: {edge.reason} "
-                f"({edge.bytes / 1e6:.3f} MB)"
-            )
+            key = edge.producer.primitive.name, edge.consumer.primitive.name, edge.reason
+            alike.setdefault(key, []).append(edge.bytes)
+        again = list(dict.fromkeys(at.producer.primitive.name for at in self.edges if at.reason == AGAIN))
+        lines += [f"{', '.join(again)}: {AGAIN}"] if again else []
+        if kept:
+            lines.append(f"not fused, {sum(edge.bytes for edge in kept) / 1e6:.3f} MB moved for it:")
+        for (producer, consumer, reason), sizes in alike.items():
+            times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
+            lines.append(f"  {f'{producer} -> {consumer}{times}':<32}{sum(sizes) / 1e6:>9.3f} MB  {reason}")
         return "\n".join(lines)
 
 
