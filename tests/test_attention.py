@@ -118,12 +118,19 @@ def test_a_training_step_stores_no_scores() -> None:
         assert_close(a.numpy(), b.numpy(), "training step")
 
 
-@pytest.mark.parametrize("function", FUNCTIONS)
-@pytest.mark.parametrize(
-    ("queries", "keys", "features", "outputs"),
-    [(1, 1, 4, 4), (1, 9, 8, 8), (9, 1, 8, 8), (2, 2, 1, 1), (17, 31, 5, 3), (64, 64, 16, 16), (65, 67, 64, 33),
-     (131, 131, 128, 128), (200, 97, 2, 20), (97, 200, 24, 1)],
+LENGTHS = (  # queries, keys, features, features of the result
+    (1, 1, 4, 4), (1, 9, 8, 8), (9, 1, 8, 8), (2, 2, 1, 1), (17, 31, 5, 3), (65, 67, 64, 33), (131, 131, 128, 128),
+    (200, 97, 2, 20), (97, 200, 24, 1),
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "queries", "keys", "features", "outputs"),
+    [
+        *((function, *lengths) for function in (causal, transposed) for lengths in LENGTHS),
+        *((function, *lengths) for function in (plain, by_hand, window) for lengths in LENGTHS[-4:-1]),
+    ],
+)
 def test_lengths(function: Function, queries: int, keys: int, features: int, outputs: int) -> None:
     q, k, v, g = tensors((2, 2, queries, features), (2, 2, keys, features), (2, 2, keys, outputs),
                          (2, 2, queries, outputs))  # fmt: skip
