@@ -25,6 +25,7 @@ from .loops import (
     Position,
     Scratch,
     Store,
+    Sum,
     Total,
     neutral,
 )
@@ -74,6 +75,12 @@ class _Row:
                 return np.asarray(self.totals[expression.slot], expression.dtype.numpy)[()]
             case Scratch():
                 return self.scratch[expression.slot][self.index(expression.index)]
+            case Sum():
+                total = np.zeros((), expression.dtype.numpy)[()]
+                for place in range(expression.variable.extent):
+                    self.places[expression.variable] = place
+                    total = total + self.value(expression.value)
+                return total
             case Apply():
                 arguments = [np.asarray(self.value(part)) for part in expression.arguments]
                 params = {"dtype": expression.dtype} if expression.primitive in ("cast", "bitcast") else {}

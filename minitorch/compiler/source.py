@@ -30,6 +30,7 @@ from .loops import (
     Scratch,
     Statement,
     Store,
+    Sum,
     Total,
     index_values,
 )
@@ -111,10 +112,11 @@ class _Printer:
         """Give a line to what is used more than once, innermost first."""
         if expression in self.known:
             return
-        if not isinstance(expression, Choose):  # what is not chosen must not be computed
+        # What is not chosen must not be computed, and what is summed is another number at every step.
+        if not isinstance(expression, (Choose, Sum)):
             for part in (*expression.parts(), *index_values(expression)):
                 self._name_shared(part, uses, depth)
-        if uses[expression] > 1 and isinstance(expression, (Apply, Load)) and expression not in self.known:
+        if uses[expression] > 1 and isinstance(expression, (Apply, Load, Sum)) and expression not in self.known:
             name = f"t{len(self.known)}"
             self._line(depth, f"{name} = {self.text(expression)}")
             self.known[expression] = name
@@ -184,6 +186,9 @@ class _Printer:
                 here = self.text(expression.here)
                 self.inside = before
                 return f"({here} if {self._inside(unknown)} else {elsewhere})" if unknown != ALWAYS else here
+            case Sum():
+                of, start = expression.variable, f"{scalar_type(expression.dtype)}(0)"
+                return f"sum(({self.text(expression.value)} for {of} in range({of.extent})), {start})"
             case Apply():
                 return self._apply(expression)
         raise TypeError(f"{type(expression).__name__} is not an expression")
