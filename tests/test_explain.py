@@ -170,28 +170,28 @@ def test_where_nothing_is_fused_only_passes_are_ablated():
     assert rows["pass: algebra"].kernels == rows["nothing"].kernels + 1
 
 
-# Each class of fusion: a function, and the number of its kernels with everything and without that.
+# Each class of fusion: a function, its argument, and the number of its kernels with everything and without that.
+SQUARE = mt.randn(300, 300)
 CLASSES = {
-    "recomputing": (lambda x: (x * 2).T + 1, (1, 2)),
-    "shared rows": (lambda x: x.softmax(1), (1, 4)),
-    "sibling sums": (lambda x: (x.sum(1), x.amax(1)), (1, 2)),
-    "epilogues": (lambda x: mt.relu(x @ x.T), (1, 2)),
-    "side by side": (lambda x: (x + 1, x[:200] * 2), (1, 2)),
-    "phases": (lambda x: x.exp().sum(1).sum(), (1, 2)),
+    "recomputing": (lambda x: (x * 2).T + 1, SQUARE, (1, 2)),
+    "shared rows": (lambda x: x.softmax(1), SQUARE, (1, 4)),
+    "sibling sums": (lambda x: (x.sum(1), x.amax(1)), SQUARE, (1, 2)),
+    "epilogues": (lambda x: mt.relu(x @ x.T), SQUARE, (1, 2)),
+    "splitting": (lambda x: x.sum(), SQUARE, (1, 1)),
+    "side by side": (lambda x: (x + 1, x[:200] * 2), SQUARE, (1, 2)),
+    "transient products": (lambda x: F.scaled_dot_product_attention(x, x, x), mt.randn(2, 256, 16), (1, 3)),
+    "phases": (lambda x: x.exp().sum(1).sum(), SQUARE, (1, 2)),
 }
 
 
 @pytest.mark.parametrize("name", FUSIONS)
 def test_each_fusion_can_be_switched_off(name):
-    if name == "splitting":
-        function, expected = (lambda x: x.sum()), (1, 1)
-    else:
-        function, expected = CLASSES[name]
-    f = mt.jit(function)
-    rows = {row.without: row for row in f.ablate(mt.randn(300, 300), seconds=0).variants}
-    assert (rows["nothing"].kernels, rows[f"fusion: {name}"].kernels) == expected
+    function, argument, expected = CLASSES[name]
+    rows = {row.without: row for row in mt.jit(function).ablate(argument, seconds=0).variants}
+    whole, without = rows["nothing"], rows[f"fusion: {name}"]
+    assert (whole.kernels, without.kernels) == expected
     if name == "splitting":  # without parts there are no partial results
-        assert rows["nothing"].bytes > rows["fusion: splitting"].bytes == 300 * 300 * 4 + 4
+        assert whole.bytes > without.bytes == 300 * 300 * 4 + 4
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -11,6 +11,7 @@ EPILOGUES = "epilogues"
 SPLITTING = "splitting"
 SIDE_BY_SIDE = "side by side"
 PHASES = "phases"
+TRANSIENT = "transient products"
 
 FUSIONS: dict[str, str] = {
     RECOMPUTING: "cheap values are computed where they are read, instead of being stored",
@@ -19,6 +20,7 @@ FUSIONS: dict[str, str] = {
     EPILOGUES: "what follows a matrix product is done where its tiles are finished",
     SPLITTING: "long reductions are cut into parts that run at the same time",
     SIDE_BY_SIDE: "kernels that do not need each other are one",
+    TRANSIENT: "products that only rows of another product need are never stored (attention)",
     PHASES: "small kernels are done at the end of the one before",
 }
 

@@ -7,7 +7,7 @@ that the ledger can print.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..graph import Graph
 from ..ir import INPUT, Node
@@ -74,8 +74,11 @@ def output_base(node: Node) -> Node:
     return node
 
 
-def find_roots(graph: Graph, store_all: bool = False) -> dict[Node, str]:
-    """The roots in program order, each with the reason why it is one; all that is computed, if `store_all`."""
+def find_roots(graph: Graph, transient: Collection[Node] = (), store_all: bool = False) -> dict[Node, str]:
+    """The roots in program order, each with the reason why it is one; what is transient is none.
+
+    All that is computed is one if `store_all`.
+    """
     users = graph.users()
     wanted: dict[Node, str] = {}
     epilogue: set[Node] = set()  # what is computed, element by element, from the result of a contraction
@@ -94,7 +97,7 @@ def find_roots(graph: Graph, store_all: bool = False) -> dict[Node, str]:
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for base in map(base_of, node.inputs):
-                if base in epilogue:
+                if base in epilogue and base not in transient:
                     wanted.setdefault(base, EPILOGUE)
         if node.primitive.kind in POINTWISE and any(
             operand.primitive.kind == "contraction" or operand in epilogue for operand in node.inputs
@@ -104,6 +107,9 @@ def find_roots(graph: Graph, store_all: bool = False) -> dict[Node, str]:
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
     for node in graph.nodes:
+        if node in transient:
+            heavy[node], depth[node] = None, 0
+            continue
         inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
         own = int(node.primitive.kind in POINTWISE)
         depth[node] = 1 + max((depth[operand] for operand in inside), default=0)

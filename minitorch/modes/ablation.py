@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ class Variant:
 
     Attributes:
         without: what is switched off: a pass or a class of fusion by its name, or several.
-        seconds: the median time of a call.
+        seconds: the time of the fastest call.
         kernels: units of work: kernels and library calls, or nodes where nothing is fused.
         bytes: read and written by all of them.
         peak_bytes: the most memory alive at once, inputs included.
@@ -88,7 +87,7 @@ def ablate(program: Program, passes: Sequence[Pass] | None, arrays: Sequence[Arr
             begin = time.perf_counter()
             variants[number].execute(own)
             times[number].append(time.perf_counter() - begin)
-    rows = [Variant(each.name, median(found), *each.counts) for each, found in zip(variants, times, strict=True)]
+    rows = [Variant(each.name, min(found), *each.counts) for each, found in zip(variants, times, strict=True)]
     return Ablation(program.graph.name, program.backend, tuple(rows))
 
 

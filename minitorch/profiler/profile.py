@@ -171,7 +171,7 @@ def profile() -> Iterator[Profile]:
         >>> with mt.profile() as p:
         ...     y = f(x)
         >>> p.calls, p.bytes_read, p.bytes_written, p.compiling
-        (1, 1024000, 1024000, 0)
+        (1, 1024000, 1024000, 0.0)
         >>> p.rows()[0].kind
         'K3'
     """
