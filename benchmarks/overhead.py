@@ -42,7 +42,7 @@ def make_step(backend: str | None) -> Callable[[Any, Any], Any]:
 
 
 def measure(backend: str | None, seconds: float) -> tuple[float, float]:
-    """The median time of a step, and the median of the ratios of a profiled step to the one before it, less 1."""
+    """The median time of a step, and the median of the ratios of profiled steps to the ones beside them, less 1."""
     step = make_step(backend)
     x, y = mt.randn(BATCH, SIZES[0]), mt.arange(BATCH) % SIZES[-1]
 
@@ -63,7 +63,7 @@ def measure(backend: str | None, seconds: float) -> tuple[float, float]:
         plain, watched = (timed(), profiled()) if first else reversed((profiled(), timed()))
         pairs.append((plain, watched))
     typical = statistics.median(plain for plain, _ in pairs)
-    return typical, statistics.median(watched for _, watched in pairs) / typical - 1
+    return typical, statistics.median(watched / plain for plain, watched in pairs) - 1
 
 
 def main() -> int:

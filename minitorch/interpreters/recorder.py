@@ -7,11 +7,11 @@ observers anyway. Only what has to be noted at once is noted; everything else is
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter_ns
 from typing import Any, NamedTuple
+from weakref import ref
 
 import numpy as np
 
@@ -52,20 +52,13 @@ class Operation(NamedTuple):
     line: int
 
 
-class _Alive(weakref.ref[Array]):
-    """An array that has not been freed yet."""
-
-    __slots__ = ("nbytes",)
-    nbytes: int
-
-
 class Recorder:
     """Notes what one thread runs.
 
     Attributes:
         events: what was run, in the order in which it ended.
         changes: of the memory that what was run takes: when, and by how many bytes.
-        operations: the different ones that were computed eagerly, with their numbers.
+        operations: the different ones that were computed eagerly, each as the fields of an `Operation`, and its number.
         before: nanoseconds from `bind` to the beginning of eager operations, of all of them.
         graphs: those that were run node by node.
         thread: the system's number of the thread.
@@ -74,12 +67,12 @@ class Recorder:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.changes: list[tuple[int, int]] = []
-        self.operations: dict[Operation, int] = {}
+        self.operations: dict[tuple[Any, ...], int] = {}
         self.before = 0
         self.graphs: dict[int, Any] = {}
         self.thread = threading.get_native_id()
         self.begin = self.end = perf_counter_ns()
-        self._alive: dict[int, _Alive] | None = {}
+        self._alive: dict[int, tuple[ref[Array], int]] | None = {}
 
     def __call__(self, *observed: Any) -> None:
         """Values are of no interest: what runs asks for a recorder before it asks for an observer."""
@@ -101,33 +94,34 @@ class Recorder:
         """Note an eager operation which has just ended. Those that are alike are kept once."""
         end = perf_counter_ns()
         frame = user_frame()
-        owns = output.base is None
-        operation = Operation(
+        count = len(inputs)
+        operation = (  # the fields of an `Operation`, which takes longer to make
             primitive,
             tuple([(each.shape, each.dtype, each.strides) for each in inputs]),
-            len(set(map(id, inputs))),
+            count if count < 2 else 1 + (inputs[0] is not inputs[1]) if count == 2 else len(set(map(id, inputs))),
             dim,
             output.shape,
             output.dtype,
-            owns,
-            *(("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)),
+            output.base is None,
+            "" if frame is None else frame.f_code.co_filename,
+            0 if frame is None else frame.f_lineno,
         )
         number = self.operations.setdefault(operation, len(self.operations))
         self.events.append((begin, end, "operation", number))
 
     def made(self, array: Array) -> None:
         """Note that an array has new memory; when it is freed is noted by itself."""
-        if self._alive is None or not array.nbytes:
+        size = array.nbytes
+        if self._alive is None or not size:
             return
-        alive = _Alive(array, self._freed)
-        alive.nbytes = array.nbytes
-        self._alive[id(alive)] = alive
-        self.changes.append((perf_counter_ns(), alive.nbytes))
+        alive = ref(array, self._freed)
+        self._alive[id(alive)] = alive, size
+        self.changes.append((perf_counter_ns(), size))
 
-    def _freed(self, alive: _Alive) -> None:
+    def _freed(self, dead: ref[Array]) -> None:
         if self._alive is not None:
-            del self._alive[id(alive)]
-            self.changes.append((perf_counter_ns(), -alive.nbytes))
+            _, size = self._alive.pop(id(dead))
+            self.changes.append((perf_counter_ns(), -size))
 
     def stop(self) -> None:
         """Note nothing any more."""

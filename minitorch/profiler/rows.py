@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
 from math import prod
 from typing import Any
 
@@ -81,7 +82,7 @@ class Row:
 def works(recorder: Recorder) -> Iterator[tuple[int, int, Any, Work]]:
     """Every run of an operation, node or kernel: begin, end, what ran, and its work."""
     nodes = {node: each for graph in recorder.graphs.values() for node, each in _of_graph(graph)}
-    operations = [(each.primitive, _of_operation(each)) for each in recorder.operations]
+    operations = [(each.primitive, _of_operation(each)) for each in starmap(Operation, recorder.operations)]
     kernels: dict[int, Work] = {}
     for begin, end, kind, what in recorder.events:
         if kind == "operation":
