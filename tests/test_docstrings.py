@@ -14,6 +14,7 @@ NAMESPACES = {
     "optim": mt.optim,
     "data": mt.data,
     "autograd": mt.autograd,
+    "profiler": mt.profiler,
 }
 
 PUBLIC = {f"minitorch.{name}": value for name, value in mt.FUNCTIONS.items()}

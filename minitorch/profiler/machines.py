@@ -31,6 +31,13 @@ class Machine:
         bandwidth: bytes that a copy reads and writes in a second; it is too large for the caches.
         flops: for each type, multiplications and additions in a second, as compiled programs do them: 16-bit floats are
             computed in float32 and rounded after every operation.
+
+    Example:
+        >>> print(Machine("a machine", 32, 2, (32 << 10, 1 << 20, 8 << 20), 2e10, {"float32": 1e11}))
+        a machine, vectors of 32 bytes, 2 threads
+        data caches      L1 32 KB, L2 1 MB, L3 8 MB
+        memory copy          20.0 GB/s, read and written
+        float32             100.0 GFLOP/s
     """
 
     processor: str

@@ -22,6 +22,18 @@ class Profile:
     """What was run in a `profile` block; print it for the table.
 
     All times are seconds, and add up: `kernels`, `dispatch`, `tracing`, `compiling` and `outside` are the `total`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.ones(1000)
+        >>> with mt.profile() as p:
+        ...     y = x.exp() + x
+        >>> for row in sorted(p.rows(), key=lambda row: row.name):
+        ...     print(row.name, row.calls, row.bytes_read, row.bytes_written, row.flops, row.transcendentals)
+        add 1 8000 4000 1000 0
+        exp 1 4000 4000 0 1000
+        >>> p.peak_bytes
+        8000
     """
 
     def __init__(self, recorder: Recorder) -> None:

@@ -50,6 +50,12 @@ class Row:
         calls, seconds: how often it ran, and how long altogether.
         bytes_read, bytes_written, flops, transcendentals: of all calls.
         flops_by_type: the flops, by the type that they are done in.
+
+    Example:
+        >>> row = Row("add", "eager", "train.py:3")
+        >>> row.add(Work("add", "eager", (), "float32", 80, 40, 10, 0), seconds=1e-6)
+        >>> row.calls, row.bytes, row.flops_by_type
+        (1, 120, {'float32': 10})
     """
 
     name: str
