@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType
+from ..dtypes import DType, bool_, int64
 from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 from .instructions import computed_in
-from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position, Sum
+from .loops import ALWAYS, Apply, Expression, Inside, Number, Position, Sum, chosen, looked_up, walk
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
 
@@ -142,7 +142,7 @@ def _pad(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     outside = number(node.params["value"], node)
     if here == ALWAYS:
         return lowering.element(x, tuple(places), inside)
-    return Choose(node.dtype, here, lowering.element(x, tuple(places), _both(inside, here)), outside)
+    return chosen(here, lowering.element(x, tuple(places), _both(inside, here)), outside)
 
 
 def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
@@ -157,7 +157,7 @@ def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expr
         begin += x.shape[dim]
     result = parts[-1][1]
     for here, part in reversed(parts[:-1]):
-        result = part if here == ALWAYS else Choose(node.dtype, here, part, result)
+        result = part if here == ALWAYS else chosen(here, part, result)
     return result
 
 
@@ -174,7 +174,18 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
         looked(lowering.element(index, at[:count], inside), length)
         for index, length in zip(indices, x.shape, strict=False)
     ]
-    return lowering.element(x, (*where, *at[count:]), inside)
+    value = lowering.element(x, (*where, *at[count:]), inside)
+    used = {atom for part in walk(value) for atom in looked_up(part)}
+    for index, length in zip(where, x.shape, strict=False):
+        if not used.issuperset(atom for atom, _ in index.terms):
+            value = _checked(value, index, length)
+    return value
+
+
+def _checked(value: Expression, index: Index, length: int) -> Expression:
+    """A value at an index that makes no difference to it: one out of range has to be noticed all the same."""
+    is_inside = Apply(bool_, "less", (Position(int64, index), Number(int64, length, f"i64 {length}")))
+    return Apply(value.dtype, "where", (is_inside, value, value))
 
 
 def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:

@@ -43,21 +43,7 @@ def is_call(node: Node) -> bool:
     """Whether a node is run by NumPy as it stands, and not by generated loops."""
     if node.primitive.kind in POINTWISE:
         return not has_instructions(node)
-    if node.primitive.name == "gather" and _repeats_itself(node.inputs[0]):
-        return True
     return not can_lower(node) and node.primitive.kind not in ("reduction", "contraction")
-
-
-def _repeats_itself(node: Node) -> bool:
-    """Whether a value is the same at every index of some dimension by construction: a number, or an expanded view.
-
-    Inside a loop nothing would be left of an index into it, and so nobody would notice one that is out of range.
-    """
-    while node.primitive.kind == "movement":
-        if node.primitive.name == "expand":
-            return True
-        node = node.inputs[0]
-    return node.primitive.name == "constant" and not is_stored_already(node)
 
 
 def base_of(node: Node) -> Node:

@@ -214,6 +214,11 @@ def _is_narrow(statement: Accumulate) -> bool:
     return computed_in(statement.value.dtype) is not statement.value.dtype
 
 
+AT = """\
+def at(place, length):
+    if not -length <= place < length:
+        raise IndexError(f"index {place} is out of bounds for {length} elements")
+    return place + length if place < 0 else place""".splitlines()
 _NOT_LITERAL = ("inf", "-inf", "nan")
 
 
@@ -251,7 +256,7 @@ def source(kernel: LoopKernel, name: str = "kernel") -> str:
     if "erf(" in text:
         lines.append("from minitorch.primitives.erf import erf")
     if "at(" in text.replace("float(", ""):
-        lines += ["", "", "def at(place, length):", "    return place + length if place < 0 else place"]
+        lines += ["", "", *AT]
     lines += ["", "", f"def {name}({', '.join(names)}):"]
     for buffer_name, buffer in zip(names, kernel.buffers, strict=True):
         lines.append(f"    # {buffer_name}: {buffer.dtype.short}[{','.join(map(str, buffer.shape))}]")

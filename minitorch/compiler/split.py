@@ -67,6 +67,8 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     if not height * length:
         return 0
     layout = Layout(nest, vector_bytes)
+    if layout.in_order:
+        return 0
     units = nest_units(nest, vector_bytes)
     if recognise(nest):  # sums of products go in blocks anyway
         count = min(PARALLEL // units, height * length // LEAST_PRODUCT, length // LONGEST)
