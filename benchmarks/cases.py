@@ -142,6 +142,17 @@ def layers(rng: np.random.Generator, count: int, rows: int, columns: int, bias: 
     return [normal(rng, *shape) for shape in (*shapes, *shapes)]
 
 
+def factors(rng: np.random.Generator, batch: int, m: int, k: int, n: int) -> list[Array]:
+    """Two matrices that can be multiplied, or as many pairs as `batch` says; 0 for no batch."""
+    lead = (batch,) if batch else ()
+    return [normal(rng, *lead, m, k), normal(rng, *lead, k, n)]
+
+
+def factors_and_bias(rng: np.random.Generator, m: int, k: int, n: int) -> list[Array]:
+    """With elements of a size that keeps the product's around 1."""
+    return [normal(rng, m, k), normal(rng, k, n) / np.float32(math.sqrt(k)), normal(rng, n)]
+
+
 # --- programs ---------------------------------------------------------------------------------------------------------
 
 
@@ -219,6 +230,14 @@ def adam(lib: Any, *parameters_and_gradients: Any) -> Any:
     return lib.adam(list(parameters_and_gradients[:half]), list(parameters_and_gradients[half:]))
 
 
+def matmul(lib: Any, a: Any, b: Any) -> Any:
+    return a @ b
+
+
+def linear_and_gelu(lib: Any, x: Any, weight: Any, bias: Any) -> Any:
+    return gelu(lib, x @ weight + bias)
+
+
 def reduction(name: str, axis: int | None) -> Callable[..., Any]:
     """`lib.sum`, `lib.mean` or `lib.var` over an axis."""
     return lambda lib, x: getattr(lib, name)(x, axis)
@@ -272,13 +291,33 @@ def _reductions() -> list[Case]:
     ]
 
 
-GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "training")
+def _contractions() -> list[Case]:
+    products = {
+        "matmul 256³": (0, 256, 256, 256),
+        "matmul 1024³": (0, 1024, 1024, 1024),
+        "matmul 2048³": (0, 2048, 2048, 2048),
+        "matmul 64×784×256": (0, 64, 784, 256),
+        "matmul 1×4096×4096": (0, 1, 4096, 4096),
+        "matmul of 32 pairs, 128×64×128": (32, 128, 64, 128),
+    }
+    return [
+        *[Case(name, "contractions", matmul, factors, shape, (2, 3, 5, 4), streaming=False)
+          for name, shape in products.items()],
+        Case(
+            "matmul, bias, gelu 1024³", "contractions", linear_and_gelu, factors_and_bias,
+            (1024, 1024, 1024), (3, 5, 4), streaming=False,
+        ),
+    ]  # fmt: skip
+
+
+GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "contractions", "training")
 
 ALL = (
     *_elementwise(),
     *_row_wise(),
     Case("softmax of columns 4096×1024", "softmax", softmax_of_columns, one, (4096, 1024), (5, 3)),
     *_reductions(),
+    *_contractions(),
     Case("cross-entropy, gradient 512×1000", "training", cross_entropy_and_gradient, classes, (512, 1000), (4, 5)),
     Case(
         "embedding, layer_norm 16384×256", "training", embedding_and_layer_norm, tokens,

@@ -105,6 +105,8 @@ def test_empty_products(shape: tuple[int, int, int]) -> None:
     lambda a, b: mt.einsum("ik,ij->kj", a, b[:9]),
     lambda a, b: a[mt.tensor([3, 1, 8, 8])] @ b[:20],
     lambda a, b: a @ a.T,
+    lambda a, b: F.pad(a, (0, 12)).reshape(2, 9, 16).permute(1, 0, 2).reshape(9, 32) @ F.pad(b, (0, 0, 0, 8)),
+    lambda a, b: a @ b[:20].reshape(20, 15, 2).permute(0, 2, 1).reshape(20, 30),
 ])  # fmt: skip
 def test_operands_that_are_views(function: Function) -> None:
     check(function, normal(9, 20), normal(24, 30))
@@ -153,6 +155,9 @@ X, W, V, B, R = normal(37, 50), normal(50, 29), normal(29, 50), normal(29), norm
 
 EPILOGUES: dict[str, tuple[Function, tuple[Array, ...]]] = {
     "linear and gelu": (gelu_of_linear, (X, V, B)),
+    "linear of a batch of sequences": (gelu_of_linear, (normal(3, 7, 50), V, B)),
+    "a residual of a batch": (lambda x, w, r: r + (x @ w) * 0.5, (normal(3, 7, 50), W, normal(3, 7, 29))),
+    "a mask of a batch": (lambda x, w, r: mt.where(r, -1.0, x @ w), (normal(3, 7, 50), W, normal(7, 29) > 0)),
     "bias, relu": (lambda x, w, b: (x @ w + b).relu(), (X, W, B)),
     "residual": (lambda x, w, r: r + 0.5 * (x @ w), (X, W, R)),
     "a residual that lies across": (lambda x, w, r: r.T + x @ w, (X, W, R.T.copy())),
@@ -186,6 +191,42 @@ PRODUCERS: dict[str, tuple[Function, tuple[Array, ...]]] = {
 def test_what_goes_before_is_done_while_packing(name: str) -> None:
     function, arrays = PRODUCERS[name]
     check(function, *arrays, kernels=1)
+
+
+BEFORE: tuple[Callable[[mt.Tensor], mt.Tensor], ...] = (
+    lambda x: x,
+    lambda x: x * 0.5,
+    lambda x: x.relu(),
+    lambda x: x.tanh(),
+    lambda x: x.flip(-1),
+    lambda x: (x.mT + 1).contiguous().mT,
+    lambda x: x - x.mean(-1, keepdim=True),
+    lambda x: F.pad(x[..., 1:], (1, 0)),
+    lambda x: mt.cat([x[..., :1], x[..., 1:] * 2], -1),
+    lambda x: x.bfloat16().float() if x.dtype is mt.float32 else x,
+)
+AFTER: tuple[Callable[[mt.Tensor], Any], ...] = (
+    lambda y: y,
+    lambda y: y + 1,
+    lambda y: (y, y.sigmoid()),
+    lambda y: y.softmax(-1),
+    lambda y: y.sum(-2),
+    lambda y: y.mT * y.mT,
+    lambda y: y.reshape(-1),
+    lambda y: y @ y.mT.tanh(),
+    lambda y: (y > 0, y.amax(-1)),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_random_surroundings(data: st.DataObject) -> None:
+    m, n, k = (data.draw(st.sampled_from((1, 2, 7, 16, 33, 70))) for _ in range(3))
+    batch = data.draw(st.sampled_from(((), (2,), (3, 2))))
+    of_a, of_b = data.draw(st.sampled_from(BEFORE)), data.draw(st.sampled_from(BEFORE))
+    after, dtype = data.draw(st.sampled_from(AFTER)), data.draw(st.sampled_from((np.float32, np.float64)))
+    a, b = normal(*batch, m, k).astype(dtype), normal(*batch, k, n).astype(dtype) / np.sqrt(k).astype(dtype)
+    check(lambda a, b: after(of_a(a) @ of_b(b)), a, b)
 
 
 def test_what_needs_whole_rows_is_another_kernel() -> None:

@@ -25,7 +25,7 @@ from llvmlite import ir
 
 from .emit_values import Values
 from .gemm import recognise, tiling
-from .index import Variable
+from .index import Index, Quotient, Remainder, Variable
 from .instructions import (
     I64,
     PRIMITIVES,
@@ -241,6 +241,33 @@ class Product(Values):
         else:
             for part in expression.parts():
                 self._prepare(part, *inner)
+
+    def _step(self, index: Index) -> int | None:
+        """As everywhere; but vectors begin at multiples of their length, so quotients may be the same for all lanes."""
+        step = super()._step(index)
+        if step is not None or self.lane is None or not self._begins_at_multiples(self.lane):
+            return step
+        step = index.coefficient(self.lane)
+        for atom, factor in index.terms:
+            if isinstance(atom, Variable) or super()._step(Index(((atom, 1),))) == 0:
+                continue
+            if not isinstance(atom, (Quotient, Remainder)) or not self._stays_within(atom.index, atom.divisor):
+                return None
+            step += factor * isinstance(atom, Remainder)
+        return step
+
+    def _begins_at_multiples(self, along: Variable) -> bool:
+        cut = self.tiling
+        block = {self.product.row: cut.block_rows, self.product.k: cut.block_k}.get(along, cut.block_lanes)
+        return block % self.lanes == 0 or block >= along.extent
+
+    def _stays_within(self, index: Index, divisor: int) -> bool:
+        """Whether the lanes of an index count up by one and reach no multiple of the divisor."""
+        assert self.lane is not None
+        others = [(atom, factor) for atom, factor in index.terms if atom != self.lane]
+        if index.coefficient(self.lane) != 1 or not all(isinstance(atom, Variable) for atom, _ in others):
+            return False
+        return all(number % self.lanes == 0 for number in (divisor, index.constant, *(factor for _, factor in others)))
 
     # Tiles ----------------------------------------------------------------------------------------------
 

@@ -39,7 +39,9 @@ MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the f
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 MOST_BLOCKS = 1 << 20  # bytes on the stack
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
-STREAMED = 8  # rows of a right operand that is read once, from memory: long runs of few rows are what memory is good at
+# A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
+# memory, in long runs along a few of its rows.
+STREAMED, STREAMED_TILES = 8, 4
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
 
@@ -175,11 +177,10 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     left_along_k = product.row is None or not _is_dense(product.left, product.row)
     right_along_k = not _is_dense(product.right, product.lane) and _is_dense(product.right, product.k)
     packs_left = not _is_cheap(product.left)
-    packs_right = not _is_cheap(product.right) or not _is_dense(product.right, product.lane)
-    streams = not packs_right and row_tiles == 1 and depth * width * product.itemsize > machine.caches[1]
-    if not packs_right and not streams:
-        size = depth * width * product.itemsize
-        packs_right = size > machine.caches[1] or row_tiles * size > FEW_TILES * machine.caches[1]
+    size, cache = depth * width * product.itemsize, machine.caches[1]
+    in_place = _is_cheap(product.right) and _is_dense(product.right, product.lane)
+    streams = in_place and size > cache and row_tiles <= STREAMED_TILES
+    packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
     block_k = _block_k(product, lanes * vectors, packs_left, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)

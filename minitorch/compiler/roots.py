@@ -77,6 +77,7 @@ def find_roots(graph: Graph) -> dict[Node, str]:
     """The roots in program order, each with the reason why it is one."""
     users = graph.users()
     wanted: dict[Node, str] = {}
+    epilogue: set[Node] = set()  # what is computed, element by element, from the result of a contraction
     for node in map(output_base, graph.outputs):
         if not is_stored_already(node):
             wanted[node] = OUTPUT
@@ -92,8 +93,12 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for base in map(base_of, node.inputs):
-                if base.primitive.kind in POINTWISE and _ends_a_contraction(base):
+                if base in epilogue:
                     wanted.setdefault(base, EPILOGUE)
+        if node.primitive.kind in POINTWISE and any(
+            operand.primitive.kind == "contraction" or operand in epilogue for operand in node.inputs
+        ):
+            epilogue.add(node)
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
@@ -128,19 +133,6 @@ def _packed(node: Node) -> Iterator[tuple[Node, int]]:
         a, b = node.inputs
         yield a, b.shape[-1]
         yield b, a.shape[-2]
-
-
-def _ends_a_contraction(node: Node) -> bool:
-    """Whether a pointwise node is computed, element by element, from the result of a contraction."""
-    pending, seen = [node], {node}
-    while pending:
-        for operand in pending.pop().inputs:
-            if operand.primitive.kind == "contraction" and operand.spec.size == node.spec.size:
-                return True
-            if operand.primitive.kind in POINTWISE and operand not in seen:
-                seen.add(operand)
-                pending.append(operand)
-    return False
 
 
 def _repeats(node: Node) -> bool:

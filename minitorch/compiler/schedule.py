@@ -17,6 +17,7 @@ from .fuse import Group, fuse
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
 from .nests import build_kernel
+from .reshapes import reshapes_last
 from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
 
 FUSED = "fused"
@@ -71,7 +72,7 @@ class Schedule:
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
-    graph = decompose(graph)
+    graph = reshapes_last(decompose(graph))
     roots = find_roots(graph)
     calls = {node: is_call(node) for node in roots}
     order = fuse(roots, calls)
@@ -144,13 +145,14 @@ def _ledger(
         for phase, nodes in enumerate(kernel.phases):
             for node in nodes:
                 home.setdefault(node, set()).add((number, phase))
+    shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # the same memory, seen otherwise
     edges = []
     for node in graph.nodes:
         for operand in dict.fromkeys(node.inputs):
             if operand.primitive is INPUT or operand.primitive.name == "constant":
                 continue
             here, there = home.get(node, set()), home.get(operand, set())
-            free = operand.primitive.is_view and operand not in home
+            free = (operand.primitive.is_view and operand not in home) or (node in shown and node not in home)
             if here & there or free:
                 reason = FUSED
             elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
