@@ -70,6 +70,7 @@ class Values:
         self.mask: Any = None
         self.totals: dict[tuple[int, int], Any] = {}  # by slot and vector
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
+        self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
         self.variables: dict[Expression, frozenset[Variable]] = {}
         self.sums = {
             statement.slot
@@ -132,10 +133,9 @@ class Values:
         """The loop variables that an expression's value changes with, accumulators apart."""
         found = self.variables.get(expression)
         if found is None:
-            everything = {*self.nest.rows, *(column for loop in self.nest.loops for column in loop.columns)}
-            own = {v for v in everything if type(expression) not in (Apply, Choose) and expression.depends_on(v)}
+            own = {v for v in self.everything if type(expression) not in (Apply, Choose) and expression.depends_on(v)}
             if isinstance(expression, Choose):
-                own |= {v for v in everything if expression.inside.depends_on(v)}
+                own |= {v for v in self.everything if expression.inside.depends_on(v)}
             for part in expression.parts():
                 own |= self._depends(part)
             found = self.variables[expression] = frozenset(own)
@@ -330,6 +330,14 @@ class Values:
         return places
 
     def _condition(self, inside: Inside) -> Any:
+        """Whether the conditions hold: one bit, or one per lane."""
+        key = ("condition", inside), self.current
+        known = next((scope[key] for scope in self.known if key in scope), None)
+        if known is None:
+            known = self.known[-1][key] = self._holds(inside)
+        return known
+
+    def _holds(self, inside: Inside) -> Any:
         result = None
         for low, index, high in inside.bounds:
             varies = self.lane is not None and self._step(index) != 0

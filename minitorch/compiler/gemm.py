@@ -25,19 +25,21 @@ alone, and therefore not on the number of threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from .index import Variable
+from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Store, walk
+from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Position, Store, moved, rewritten, walk
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width
 MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 MOST_BLOCKS = 1 << 20  # bytes on the stack
+SOME_LANES = 16  # of a vector on no machine in particular
+TURNED = 4  # what it costs to pack a vector that has to be turned, beside one that is copied
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
 # memory, in long runs along a few of its rows.
@@ -47,27 +49,63 @@ UNITS_PER_CORE = 4
 
 
 @dataclass(frozen=True)
+class Operand:
+    """A factor of a product.
+
+    Attributes:
+        value: the factor.
+        across: the variables of its rows or lanes, the outermost first; joined where memory allows it.
+        ks: those of k.
+    """
+
+    value: Expression
+    across: tuple[Variable, ...]
+    ks: tuple[Variable, ...]
+
+    @property
+    def is_one_piece(self) -> bool:
+        """Whether it lies in memory as it is, as a matrix: then it costs next to nothing to read an element again."""
+        value = self.value
+        if not isinstance(value, Load) or value.inside != ALWAYS or len(self.across) > 1 or len(self.ks) > 1:
+            return False
+        return all(isinstance(atom, Variable) for atom, _ in value.index.terms)
+
+    @property
+    def run_across(self) -> int:
+        """How many neighbours across are neighbours in memory."""
+        return _run(self.value, self.across)
+
+    @property
+    def run_along_k(self) -> int:
+        """How many neighbours along k are."""
+        return _run(self.value, self.ks)
+
+
+@dataclass(frozen=True)
 class Contraction:
     """A nest that is a matrix product.
 
     Attributes:
         batch: the other row variables.
-        row: what the left factor and not the right one depends on; None if there is one row.
-        lane: what the right factor and not the left one depends on: the lanes of vectors run along it.
-        k: the column, which is summed over.
+        rows: what the left factor and not the right one depends on; perhaps nothing: one row.
+        lanes: what the right factor and not the left one depends on: the lanes of vectors run along the last of them.
+        ks: the columns, which are summed over.
         left, right: the factors.
         total: what is summed.
         epilogue: what is done with the sum.
+        store_rows, store_lanes: rows and lanes for the epilogue, joined where its memory allows it.
     """
 
     batch: tuple[Variable, ...]
-    row: Variable | None
-    lane: Variable
-    k: Variable
-    left: Expression
-    right: Expression
+    rows: tuple[Variable, ...]
+    lanes: tuple[Variable, ...]
+    ks: tuple[Variable, ...]
+    left: Operand
+    right: Operand
     total: Accumulate
     epilogue: tuple[Store, ...]
+    store_rows: tuple[Variable, ...]
+    store_lanes: tuple[Variable, ...]
 
     @property
     def itemsize(self) -> int:
@@ -77,7 +115,22 @@ class Contraction:
     @property
     def height(self) -> int:
         """The number of rows."""
-        return self.row.extent if self.row is not None else 1
+        return extent(self.rows)
+
+    @property
+    def width(self) -> int:
+        """The number of lanes."""
+        return extent(self.lanes)
+
+    @property
+    def depth(self) -> int:
+        """The number of products in a sum."""
+        return extent(self.ks)
+
+
+def extent(variables: Sequence[Variable]) -> int:
+    """How many values some variables take together."""
+    return math.prod(variable.extent for variable in variables)
 
 
 @cache
@@ -86,7 +139,7 @@ def recognise(nest: Nest) -> Contraction | None:
     if nest.scratch or len(nest.loops) != 2 or not all(row.extent for row in nest.rows):
         return None
     sums, rest = nest.loops
-    if len(sums.columns) != 1 or not sums.columns[0].extent or rest.columns or len(sums.statements) != 1:
+    if not sums.columns or not extent(sums.columns) or rest.columns or len(sums.statements) != 1:
         return None
     (total,) = sums.statements
     stores = tuple(statement for statement in rest.statements if isinstance(statement, Store))
@@ -95,45 +148,110 @@ def recognise(nest: Nest) -> Contraction | None:
     product = total.value
     if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
         return None
-    found = [
-        Contraction(
-            tuple(other for other in nest.rows if other not in (row, lane)), row, lane, sums.columns[0],
-            left, right, total, stores,
-        )
-        for left, right in (product.arguments, product.arguments[::-1])
-        for row in (*nest.rows, None)
-        for lane in nest.rows
-        if row != lane and _separate(left, right, row, lane)
-    ]  # fmt: skip
-    best = max(found, key=_preference, default=None)
-    if best is None or (best.row is None and not _is_dense(best.right, best.lane)):
+    orders = (product.arguments, product.arguments[::-1])
+    found = [_contraction(nest, left, right, total, stores) for left, right in orders]
+    best = max((each for each in found if each is not None), key=_preference, default=None)
+    if best is None or (not best.rows and not (best.right.run_across and len(best.right.across) == 1)):
         return None  # numbers times a vector, or rows of a matrix times a vector: loops do these as well
     return best
 
 
-def _separate(left: Expression, right: Expression, row: Variable | None, lane: Variable) -> bool:
-    if left.depends_on(lane) or not right.depends_on(lane):
+def _contraction(
+    nest: Nest, left: Expression, right: Expression, total: Accumulate, stores: tuple[Store, ...]
+) -> Contraction | None:
+    """The product with these factors; None if it has no lanes."""
+    kinds: dict[tuple[bool, bool], list[Variable]] = {}
+    for row in nest.rows:
+        kinds.setdefault((left.depends_on(row), right.depends_on(row)), []).append(row)
+    rows, lanes, ks = kinds.get((True, False), []), kinds.get((False, True), []), nest.loops[0].columns
+    if not lanes:
+        return None
+    lanes.sort(key=lambda lane: (sum(store.index.coefficient(lane) == 1 for store in stores), is_dense(right, lane)))
+    rows.sort(key=lambda row: is_dense(left, row))
+    store_rows, (stores, _) = joined(rows, (stores, ()))
+    store_lanes, (stores, _) = joined(lanes, (stores, ()))
+    batch = tuple(row for row in nest.rows if row not in (*rows, *lanes))
+    factors = _operand(left, rows, ks), _operand(right, lanes, ks)
+    return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_rows, store_lanes)
+
+
+Joinable = tuple[tuple[Store, ...], tuple[Expression, ...]]
+
+
+def _operand(value: Expression, across: Sequence[Variable], ks: Sequence[Variable]) -> Operand:
+    across, (_, (value,)) = joined(across, ((), (value,)))
+    ks, (_, (value,)) = joined(ks, ((), (value,)))
+    return Operand(value, tuple(across), tuple(ks))
+
+
+def joined(variables: Sequence[Variable], code: Joinable) -> tuple[tuple[Variable, ...], Joinable]:
+    """Neighbouring variables as one, wherever no index tells them apart, and stores and expressions in terms of those.
+
+    An index does not if it grows as much from the last value of the inner one to the next value of the outer one as it
+    does between values of the inner one.
+    """
+    found = list(variables)
+    for place in range(len(found) - 2, -1, -1):
+        outer, inner = found[place : place + 2]
+        if all(_steps_on(index, outer, inner) for index in _indices(code)):
+            both = Variable(outer.name + inner.name, outer.extent * inner.extent)
+            found[place : place + 2] = [both]
+            code = _renamed(code, {outer: NOWHERE, inner: variable(both.name, both.extent)})
+    return tuple(found), code
+
+
+def _indices(code: Joinable) -> Iterator[Index]:
+    stores, expressions = code
+    yield from (store.index for store in stores)
+    for expression in (*(store.value for store in stores), *expressions):
+        for part in walk(expression):
+            if isinstance(part, (Load, Position)):
+                yield part.index
+            yield from (index for _, index, _ in getattr(part, "inside", ALWAYS).bounds)
+
+
+def _steps_on(index: Index, outer: Variable, inner: Variable) -> bool:
+    divided = [atom.index for atom, _ in index.terms if isinstance(atom, (Quotient, Remainder))]
+    if any(part.depends_on(outer) or part.depends_on(inner) for part in divided):
         return False
-    return row is None or (left.depends_on(row) and not right.depends_on(row))
+    return index.coefficient(outer) == index.coefficient(inner) * inner.extent
 
 
-def _preference(found: Contraction) -> tuple[bool, int, int, int]:
-    """With rows before without; lanes along which results are dense, then those that operands are dense along."""
-    stores = sum(store.index.coefficient(found.lane) == 1 for store in found.epilogue)
-    return found.row is not None, stores, int(_is_dense(found.right, found.lane)), found.lane.extent
+def _renamed(code: Joinable, places: Mapping[Variable, Index]) -> Joinable:
+    stores, expressions = code
+    change, known = moved(places), {}  # type: ignore[var-annotated]
+    return (
+        tuple(
+            Store(store.buffer, store.index.substitute(places), rewritten(store.value, change, known))
+            for store in stores
+        ),
+        tuple(rewritten(expression, change, known) for expression in expressions),
+    )
 
 
-def _is_dense(expression: Expression, along: Variable) -> bool:
+def _preference(found: Contraction) -> tuple[bool, float, int]:
+    """With rows before without; then what costs least to pack and to store."""
+    left, right, lanes = found.left, found.right, SOME_LANES
+    cost = 0.0
+    if not left.is_one_piece:
+        cost += found.height * found.depth / min(lanes, max(1, left.run_across, left.run_along_k))
+    if not (right.is_one_piece and right.run_across):
+        run = max(1, right.run_across, right.run_along_k / TURNED)
+        cost += found.width * found.depth / min(lanes if right.run_across else lanes / TURNED, run)
+    for store in found.epilogue:
+        dense = store.index.coefficient(found.store_lanes[-1]) == 1
+        cost += found.height * found.width / (min(lanes, found.store_lanes[-1].extent) if dense else 1)
+    return bool(found.rows), -cost, found.width
+
+
+def _run(value: Expression, variables: Sequence[Variable]) -> int:
+    return variables[-1].extent if variables and is_dense(value, variables[-1]) else 0
+
+
+def is_dense(expression: Expression, along: Variable) -> bool:
     """Whether neighbours along a variable are neighbours in memory, in more cases than not."""
     steps = [abs(part.index.coefficient(along)) for part in walk(expression) if isinstance(part, Load)]
     return 2 * sum(step == 1 for step in steps) > sum(step != 0 for step in steps)
-
-
-def _is_cheap(expression: Expression) -> bool:
-    """Whether it costs next to nothing to read an element again: it lies in memory as it is."""
-    if not isinstance(expression, Load) or expression.inside != ALWAYS:
-        return False
-    return all(isinstance(atom, Variable) for atom, _ in expression.index.terms)
 
 
 @dataclass(frozen=True)
@@ -170,15 +288,16 @@ class Tiling:
 @cache
 def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     """How a matrix product is cut on this machine, with vectors of so many bytes."""
-    machine, depth, width = host(), product.k.extent, product.lane.extent
+    machine, depth, width = host(), product.depth, product.width
     lanes = _lanes(product, vector_bytes)
     rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers)
     row_tiles = -(-product.height // rows)
-    left_along_k = product.row is None or not _is_dense(product.left, product.row)
-    right_along_k = not _is_dense(product.right, product.lane) and _is_dense(product.right, product.k)
-    packs_left = not _is_cheap(product.left)
+    left, right = product.left, product.right
+    left_along_k = not left.across or not (left.run_across or _is_short(left, lanes))
+    right_along_k = not right.run_across and right.run_along_k > 0 and not _is_short(right, lanes)
+    packs_left = not left.is_one_piece
     size, cache = depth * width * product.itemsize, machine.caches[1]
-    in_place = _is_cheap(product.right) and _is_dense(product.right, product.lane)
+    in_place = right.is_one_piece and right.run_across > 0
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
     block_k = _block_k(product, lanes * vectors, packs_left, streams, machine)
@@ -187,8 +306,13 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, block_k, packed, wanted)
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
-        blocks * math.prod(variable.extent for variable in product.batch),
+        blocks * extent(product.batch),
     )  # fmt: skip
+
+
+def _is_short(operand: Operand, lanes: int) -> bool:
+    """Whether neighbours along k are so few that vectors across are better, although those have to be gathered."""
+    return len(operand.ks) > 1 and 2 * operand.ks[-1].extent <= min(lanes, operand.across[-1].extent)
 
 
 def _lanes(product: Contraction, vector_bytes: int) -> int:
@@ -196,7 +320,7 @@ def _lanes(product: Contraction, vector_bytes: int) -> int:
     parts = [part for value in _values(product) for part in walk(value)]
     widest = max([4, *(part.dtype.itemsize for part in parts if part.dtype.is_floating_point), product.itemsize])
     lanes = vector_bytes // widest
-    while lanes >= 2 * product.lane.extent and lanes > 1:
+    while lanes >= 2 * product.width and lanes > 1:
         lanes //= 2
     return lanes
 
@@ -241,13 +365,15 @@ def _block_k(product: Contraction, width: int, packs_left: bool, streams: bool, 
     packed, that should stay in the first cache, and a packed block of the left one in the second. If the right one is
     read once (`streams`), a few rows of it at a time.
     """
-    depth, size = product.k.extent, product.itemsize
+    depth, size = product.depth, product.itemsize
     if streams:
         return min(depth, STREAMED)
     room = machine.caches[0] if packs_left else machine.caches[1] // 4
     most = max(64, room // (width * size))
     parts = max(1, round(depth / most))
-    return min(depth, -(-depth // parts // 16) * 16)
+    step = extent(product.right.ks[1:])  # whole values of the outermost variable
+    step = step if 1 < step <= most else 16
+    return min(depth, -(-depth // parts // step) * step)
 
 
 def _blocks(
@@ -257,16 +383,16 @@ def _blocks(
 
     Of all grids whose blocks fit into the second cache and that give all cores work, the one that packs least.
     """
-    row_tiles, lane_tiles = -(-product.height // rows), -(-product.lane.extent // width)
-    batch = math.prod(variable.extent for variable in product.batch)
-    work = 2 * batch * product.height * product.lane.extent * product.k.extent
+    row_tiles, lane_tiles = -(-product.height // rows), -(-product.width // width)
+    batch = extent(product.batch)
+    work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
     room = min(MOST_BLOCKS, host().caches[1]) // product.itemsize
     grids = []
     for down in _cuts(row_tiles):
         for across in _cuts(lane_tiles):
             height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
-            waiting = height * length if block_k < product.k.extent else 0
+            waiting = height * length if block_k < product.depth else 0
             if packed[0] * height * block_k + packed[1] * length * block_k + waiting > room:
                 continue
             packs = (packed[0] * height + packed[1] * length) * down * across

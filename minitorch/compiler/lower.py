@@ -7,7 +7,7 @@ given.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,8 @@ from ..dtypes import DType
 from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
-from .index import NOWHERE, Index, linear, looked, unravelled
+from .contractions import labels_of, space_of
+from .index import NOWHERE, Index, Shape, linear, looked, unravelled
 from .instructions import computed_in
 from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position
 
@@ -63,8 +64,11 @@ class Lowering:
         """What a reduction or a contraction combines, at an index of the whole space that it runs over."""
         if node.primitive.kind == "reduction":
             return self.element(node.inputs[0], at)
-        *batch, row, column, k = at
-        a, b = self.element(node.inputs[0], (*batch, row, k)), self.element(node.inputs[1], (*batch, k, column))
+        lengths = space_of(node)
+        a, b = (
+            self.element(operand, tuple(_part(labels, at, lengths) for labels in dims))
+            for operand, dims in zip(node.inputs, labels_of(node), strict=True)
+        )
         dtype = computed_in(node.dtype)
         return Apply(dtype, "mul", (converted(a, dtype), converted(b, dtype)))
 
@@ -75,6 +79,11 @@ class Lowering:
                 node.dtype, node.primitive.name, tuple(self.element(operand, at, inside) for operand in node.inputs)
             )
         return _RULES[node.primitive.name](self, node, at, inside)
+
+
+def _part(labels: tuple[int, ...], at: At, lengths: tuple[int, ...]) -> Index:
+    """The index in a dimension of an operand that some dimensions of a contraction's space are joined in."""
+    return linear([at[label] for label in labels], tuple(lengths[label] for label in labels))
 
 
 def _constant(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
@@ -89,7 +98,30 @@ def _iota(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
 
 def _reshape(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     (x,) = node.inputs
-    return lowering.element(x, unravelled(linear(at, node.shape), x.shape), inside)
+    places: list[Index] = []
+    for old, new in _regrouped(x.shape, node.shape):
+        own = linear([at[dim] for dim in new], tuple(node.shape[dim] for dim in new))
+        places += unravelled(own, tuple(x.shape[dim] for dim in old))
+    return lowering.element(x, tuple(places), inside)
+
+
+def _regrouped(old: Shape, new: Shape) -> Iterator[tuple[range, range]]:
+    """The dimensions of two shapes with as many elements, in the smallest groups that are reshapes of each other.
+
+    An index outside of its dimension, as there is beside a padded value, then says nothing about other dimensions.
+    """
+    if 0 in old:
+        yield range(len(old)), range(len(new))
+        return
+    starts, ends, sizes = [0, 0], [0, 0], [1, 1]
+    shapes = old, new
+    while ends[0] < len(old) or ends[1] < len(new):
+        short = 0 if ends[1] == len(new) or (ends[0] < len(old) and sizes[0] <= sizes[1]) else 1
+        sizes[short] *= shapes[short][ends[short]]
+        ends[short] += 1
+        if sizes[0] == sizes[1]:
+            yield range(starts[0], ends[0]), range(starts[1], ends[1])
+            starts = list(ends)
 
 
 def _permute(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..graph import Graph
 from ..ir import INPUT, Node
+from .contractions import all_dimensions
 from .decompose import decompose
 from .fuse import Group, fuse
 from .kernel import Kernel
@@ -72,7 +73,7 @@ class Schedule:
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
-    graph = reshapes_last(decompose(graph))
+    graph = reshapes_last(all_dimensions(decompose(graph)))
     roots = find_roots(graph)
     calls = {node: is_call(node) for node in roots}
     order = fuse(roots, calls)

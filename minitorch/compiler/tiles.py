@@ -15,7 +15,7 @@ from llvmlite import ir
 from .instructions import I64
 from .vector_memory import I32, POINTER, byte_size, integer, load, shuffled, store
 
-_BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
+BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
 
 
 def transpose_function(module: Any, element: Any, lanes: int) -> Any:
@@ -42,7 +42,7 @@ def transpose_function(module: Any, element: Any, lanes: int) -> Any:
         for place in _places(builder, source, source_step, element, lanes):
             mask = _mask(builder, len(vectors), rows, columns, lanes) if masked else None
             vectors.append(load(builder, place, ir.VectorType(element, lanes), mask))
-        turned = transposed(builder, vectors, _BLOCK // byte_size(element))
+        turned = transposed(builder, vectors, BLOCK // byte_size(element))
         for number, place in enumerate(_places(builder, target, target_step, element, lanes)):
             mask = _mask(builder, number, columns, rows, lanes) if masked else None
             store(builder, place, turned[number], mask)
