@@ -139,8 +139,8 @@ class Packing(Values):
         above = self.builder.add(end, integer(inner.extent - 1))
         self._each(self.builder.udiv(span.start, length), self.builder.udiv(above, length), 1, run)
 
-    def _over(self, span: Span, value: Expression, body: Callable[[Any], None]) -> None:
-        """Go through values of some variables: ``body(how many were before)``.
+    def _over(self, span: Span, value: Expression, body: Callable[[Any], None], *later: Variable) -> None:
+        """Go through values of some variables: ``body(how many were before)``; `later` ones have their loop in there.
 
         There is a loop for each if all but the outermost take all their values. Inside are those that do not decide
         whether an element is there, and what does not change with the innermost is computed before its loop.
@@ -166,7 +166,7 @@ class Packing(Values):
             own = order[depth]
             is_first, step = own == variables[0], extent(variables[variables.index(own) + 1 :])
             if depth == len(order) - 1:
-                self._prepare(value, own)
+                self._prepare(value, own, *later)
 
             def turn(number: Any) -> None:
                 self.places[own] = self.builder.add(begin, number) if is_first else number
@@ -217,7 +217,7 @@ class Packing(Values):
 
             self._each(integer(0), lanes.count, width, tile)
 
-        self._over(ks, value, one_k)
+        self._over(ks, value, one_k, *lanes.variables)
 
     def _pack_turned(self, lanes: Span, lane: Any, ks: Span) -> None:
         """A vector's lanes of the right operand, dense along k: packed along k, then turned in registers."""
@@ -240,7 +240,12 @@ class Packing(Values):
     def _pack(self, value: Expression, runs: Span, others: Span, memory: Any, step: int) -> None:
         """Pack along runs, for each value of the other variables into another row of memory."""
         if len(runs.variables) < 2:
-            self._over(others, value, lambda other: self._pack_run(value, runs, memory, self._times(other, step)))
+            self._over(
+                others,
+                value,
+                lambda other: self._pack_run(value, runs, memory, self._times(other, step)),
+                *runs.variables,
+            )
             return
         inner = runs.variables[-1]
 

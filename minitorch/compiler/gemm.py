@@ -231,17 +231,28 @@ def _renamed(code: Joinable, places: Mapping[Variable, Index]) -> Joinable:
 
 def _preference(found: Contraction) -> tuple[bool, float, int]:
     """With rows before without; then what costs least to pack and to store."""
-    left, right, lanes = found.left, found.right, SOME_LANES
-    cost = 0.0
-    if not left.is_one_piece:
-        cost += found.height * found.depth / min(lanes, max(1, left.run_across, left.run_along_k))
-    if not (right.is_one_piece and right.run_across):
-        run = max(1, right.run_across, right.run_along_k / TURNED)
-        cost += found.width * found.depth / min(lanes if right.run_across else lanes / TURNED, run)
+    lanes, cost = SOME_LANES, 0.0
+    if not found.left.is_one_piece:
+        cost += found.height * found.depth / _packing(found.left, lanes, 1)[1]
+    if not (found.right.is_one_piece and found.right.run_across):
+        cost += found.width * found.depth / _packing(found.right, lanes, TURNED)[1]
     for store in found.epilogue:
         dense = store.index.coefficient(found.store_lanes[-1]) == 1
         cost += found.height * found.width / (min(lanes, found.store_lanes[-1].extent) if dense else 1)
     return bool(found.rows), -cost, found.width
+
+
+def _packing(operand: Operand, lanes: int, turned: int) -> tuple[bool, float]:
+    """Whether an operand is packed along k, rather than along its rows or lanes; and how many numbers at a time.
+
+    If vectors along k have to be turned, each is as much work as some others.
+    """
+    if not operand.across:
+        return True, min(lanes, max(1, operand.run_along_k))
+    across, along_k = min(lanes, operand.run_across), min(lanes, operand.run_along_k) / turned
+    if not across and not along_k:  # gathered, as many as there are
+        return turned == 1 and operand.ks[-1].extent > operand.across[-1].extent, 1
+    return along_k > across, max(along_k, across)
 
 
 def _run(value: Expression, variables: Sequence[Variable]) -> int:
@@ -293,8 +304,7 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers)
     row_tiles = -(-product.height // rows)
     left, right = product.left, product.right
-    left_along_k = not left.across or not (left.run_across or _is_short(left, lanes))
-    right_along_k = not right.run_across and right.run_along_k > 0 and not _is_short(right, lanes)
+    (left_along_k, _), (right_along_k, _) = _packing(left, lanes, 1), _packing(right, lanes, TURNED)
     packs_left = not left.is_one_piece
     size, cache = depth * width * product.itemsize, machine.caches[1]
     in_place = right.is_one_piece and right.run_across > 0
@@ -303,16 +313,11 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     block_k = _block_k(product, lanes * vectors, packs_left, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
-    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, block_k, packed, wanted)
+    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
         blocks * extent(product.batch),
     )  # fmt: skip
-
-
-def _is_short(operand: Operand, lanes: int) -> bool:
-    """Whether neighbours along k are so few that vectors across are better, although those have to be gathered."""
-    return len(operand.ks) > 1 and 2 * operand.ks[-1].extent <= min(lanes, operand.across[-1].extent)
 
 
 def _lanes(product: Contraction, vector_bytes: int) -> int:
@@ -377,7 +382,7 @@ def _block_k(product: Contraction, width: int, packs_left: bool, streams: bool, 
 
 
 def _blocks(
-    product: Contraction, rows: int, width: int, block_k: int, packed: tuple[bool, bool], wanted: int
+    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int
 ) -> tuple[int, int, int]:
     """Rows and lanes of a block, and the number of blocks.
 
@@ -388,6 +393,7 @@ def _blocks(
     work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
     room = min(MOST_BLOCKS, host().caches[1]) // product.itemsize
+    run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     grids = []
     for down in _cuts(row_tiles):
         for across in _cuts(lane_tiles):
@@ -395,10 +401,17 @@ def _blocks(
             waiting = height * length if block_k < product.depth else 0
             if packed[0] * height * block_k + packed[1] * length * block_k + waiting > room:
                 continue
-            packs = (packed[0] * height + packed[1] * length) * down * across
+            packs = (packed[0] * height + packed[1] * _copied(length, run, lanes)) * down * across
             grids.append((max(0, wanted - down * across * batch), packs, down * across, height, length))
     _, _, count, height, length = min(grids)
     return height, length, count
+
+
+def _copied(length: int, run: int, lanes: int) -> int:
+    """What is copied for so many lanes of a block, in whole vectors for each run; a block may begin within one."""
+    if run >= length:
+        return length
+    return (length // run + (length % run > 0) * 2) * -(-run // lanes) * lanes
 
 
 def _cuts(tiles: int) -> list[int]:
