@@ -339,16 +339,22 @@ class Values:
 
     def _holds(self, inside: Inside) -> Any:
         result = None
-        for low, index, high in inside.bounds:
-            varies = self.lane is not None and self._step(index) != 0
-            place = self._vector_index(index) if varies else self._scalar_index(index)
-            above = self.builder.icmp_signed(">=", place, splat(place.type, low))
-            below = self.builder.icmp_signed("<", place, splat(place.type, high))
-            both = self.builder.and_(above, below)
+        for bound in inside.bounds:
+            key = ("bound", bound), self.current
+            both = next((scope[key] for scope in self.known if key in scope), None)
+            if both is None:
+                both = self.known[-1][key] = self._within(*bound)
             if result is not None and isinstance(result.type, ir.VectorType) != isinstance(both.type, ir.VectorType):
                 result, both = self._vector(result), self._vector(both)
             result = both if result is None else self.builder.and_(result, both)
         return result
+
+    def _within(self, low: int, index: Index, high: int) -> Any:
+        varies = self.lane is not None and self._step(index) != 0
+        place = self._vector_index(index) if varies else self._scalar_index(index)
+        above = self.builder.icmp_signed(">=", place, splat(place.type, low))
+        below = self.builder.icmp_signed("<", place, splat(place.type, high))
+        return self.builder.and_(above, below)
 
     def _first_lanes(self, count: int) -> Any:
         return first_lanes(self.lanes, count)

@@ -290,6 +290,6 @@ def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:
     is_outermost = True  # of those that are not of length 1: it needs no remainder
     for length, stride in zip(shape, strides(shape), strict=True):
         index = position // stride if stride else position
-        result.append(NOWHERE if length == 1 else index if is_outermost else index % length)
-        is_outermost &= length == 1
+        result.append(NOWHERE if length <= 1 else index if is_outermost else index % length)
+        is_outermost &= length <= 1
     return tuple(result)

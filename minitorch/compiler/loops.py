@@ -43,6 +43,11 @@ class Inside:
             result = result.and_(low, index.substitute(places), high)
         return result
 
+    @property
+    def never_holds(self) -> bool:
+        """Whether one of the conditions holds nowhere."""
+        return any(index.bounds[1] < low or index.bounds[0] >= high for low, index, high in self.bounds)
+
     def depends_on(self, variable: Variable) -> bool:
         """Whether a condition mentions the variable."""
         return any(index.depends_on(variable) for _, index, _ in self.bounds)
@@ -162,13 +167,18 @@ class Choose(Expression):
 
     def substitute(self, places: Places) -> Expression:
         """The choice at another place."""
-        return Choose(
-            self.dtype, self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places)
-        )
+        return chosen(self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places))
 
     def depends_on(self, variable: Variable) -> bool:
         """Whether the choice or what is chosen differs along the variable."""
         return self.inside.depends_on(variable) or any(part.depends_on(variable) for part in self.parts())
+
+
+def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expression:
+    """A choice, or what is always chosen."""
+    if inside == ALWAYS or inside.never_holds:
+        return here if inside == ALWAYS else elsewhere
+    return Choose(here.dtype, inside, here, elsewhere)
 
 
 @dataclass(frozen=True)
@@ -356,7 +366,7 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
 
     def change(expression: Expression) -> Expression:
         if isinstance(expression, Choose):
-            return Choose(expression.dtype, expression.inside.substitute(places), expression.here, expression.elsewhere)
+            return chosen(expression.inside.substitute(places), expression.here, expression.elsewhere)
         return expression if isinstance(expression, Apply) else expression.substitute(places)
 
     return change

@@ -56,7 +56,7 @@ def split(nest: Nest, buffers: int, vector_bytes: int) -> Split | None:
     if not chunk:
         return None
     splitter = _Splitter(nest, sums, chunk, buffers)
-    specs = [Spec((splitter.count, splitter.height), _wide(each)) for each in sums]
+    specs = [Spec((splitter.count, splitter.height), wide(each)) for each in sums]
     return Split(splitter.parts(), splitter.whole(), tuple(Node(PARTIAL, (), {}, spec) for spec in specs))
 
 
@@ -79,7 +79,7 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     return chunk if chunk < columns[0].extent else 0
 
 
-def _wide(statement: Accumulate) -> DType:
+def wide(statement: Accumulate) -> DType:
     """The type of partial results: that of the accumulator in a register, which 16-bit floats are too coarse for."""
     dtype = statement.value.dtype
     return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
@@ -111,9 +111,9 @@ class _Splitter:
         columns = ((Variable(self.first.name, length),) if length > 1 else ()) + tuple(self.inner)
         sums, stores = [], []
         for each, place in zip(self.sums, self.places, strict=True):
-            wide = _wide(each)
-            sums.append(Accumulate(each.slot, each.reduction, _cast(rewritten(each.value, change, known), wide)))
-            stores.append(Store(place, number * self.height + self.row, Total(wide, each.slot)))
+            sums_in = wide(each)
+            sums.append(Accumulate(each.slot, each.reduction, _cast(rewritten(each.value, change, known), sums_in)))
+            stores.append(Store(place, number * self.height + self.row, Total(sums_in, each.slot)))
         rows = (Variable("p", count), *self.nest.rows) if count > 1 else self.nest.rows
         return Nest(rows, (Loop(columns, tuple(sums)), Loop((), tuple(stores))))
 
@@ -121,11 +121,11 @@ class _Splitter:
         """The sums of the partial results, and the loops that come after."""
         index = variable("p", self.count) * self.height + self.row
         sums = [
-            Accumulate(each.slot, each.reduction, Load(_wide(each), place, index))
+            Accumulate(each.slot, each.reduction, Load(wide(each), place, index))
             for each, place in zip(self.sums, self.places, strict=True)
         ]
         narrow = {
-            Total(each.value.dtype, each.slot): _cast(Total(_wide(each), each.slot), each.value.dtype)
+            Total(each.value.dtype, each.slot): _cast(Total(wide(each), each.slot), each.value.dtype)
             for each in self.sums
         }
         known: dict[Expression, Expression] = {}

@@ -1,0 +1,88 @@
+"""Reductions over few elements, written out as arithmetic: a window of a pooling, a filter over a single channel.
+
+A loop over a handful of columns fills no vector, and its every round asks anew which neighbours there are. Written out
+it is an elementwise kernel like others: lanes run along the rows, and what its terms have in common is computed once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+
+from .index import NOWHERE, Index, Variable
+from .instructions import COMBINE
+from .loops import (
+    Accumulate,
+    Apply,
+    Expression,
+    Load,
+    Loop,
+    Nest,
+    Number,
+    Statement,
+    Store,
+    Total,
+    index_values,
+    moved,
+    neutral,
+    rewritten,
+    walk,
+)
+from .lower import converted
+from .split import wide
+from .vector_memory import MOST_STEP
+
+MOST_COLUMNS = 25
+MOST_PARTS = 400  # of all expressions together
+
+
+def written_out(nest: Nest) -> Nest:
+    """The nest without columns, if it has few of them and its rows are near each other in memory; else as it is."""
+    columns = max((math.prod(each.extent for each in loop.columns) for loop in nest.loops), default=1)
+    parts = sum(len(list(walk(statement.value))) for _, statement in nest.statements)
+    if not 1 < columns <= MOST_COLUMNS or columns * parts > MOST_PARTS or nest.scratch or not nest.rows:
+        return nest
+    if not _rows_are_near(nest, nest.rows[-1]):
+        return nest
+    totals: dict[Expression, Expression] = {}
+    statements: list[Statement] = []
+    for loop in nest.loops:
+        places = [dict(zip(loop.columns, map(_number, at), strict=True)) for at in _indices(loop.columns)]
+        for statement in loop.statements:
+            value = rewritten(statement.value, lambda part: totals.get(part, part), {})
+            terms = (rewritten(value, moved(place), {}) for place in places)
+            if isinstance(statement, Accumulate):
+                totals[Total(value.dtype, statement.slot)] = _combined(statement, terms)
+            elif isinstance(statement, Store):
+                found = zip(places, terms, strict=True)
+                statements += [
+                    Store(statement.buffer, statement.index.substitute(place), term) for place, term in found
+                ]
+    return Nest(nest.rows, (Loop((), tuple(statements)),))
+
+
+def _number(value: int) -> Index:
+    return NOWHERE + value
+
+
+def _indices(columns: tuple[Variable, ...]) -> Iterator[tuple[int, ...]]:
+    return itertools.product(*(range(column.extent) for column in columns))
+
+
+def _combined(statement: Accumulate, terms: Iterator[Expression]) -> Expression:
+    """What a loop would have accumulated; 16-bit floats are rounded once, at the end."""
+    dtype, sums = statement.value.dtype, wide(statement)
+    start = neutral(statement.reduction, dtype)
+    total: Expression = Number(sums, start, f"{sums.short} {start!r}")
+    for term in terms:
+        total = Apply(sums, COMBINE[statement.reduction], (total, converted(term, sums)))
+    return converted(total, dtype)
+
+
+def _rows_are_near(nest: Nest, row: Variable) -> bool:
+    """Whether neighbouring rows are near each other in memory, as a few vectors can cover them; no place is data."""
+    parts = [part for _, statement in nest.statements for part in walk(statement.value)]
+    if row.extent < 2 or any(index_values(part) for part in parts):
+        return False
+    return all(abs(part.index.coefficient(row)) <= MOST_STEP for part in parts if isinstance(part, Load))
