@@ -300,6 +300,36 @@ def test_three_readings_and_all_vectors(name: str) -> None:
             assert_close(own, other, name)
 
 
+BLOCKED: dict[str, tuple[Function, tuple[int, int], tuple[int, int]]] = {
+    "blocks of k": (lambda a, b: (a * 2) @ (b + 1), (70, 5000), (5000, 37)),
+    "blocks of k, along it": (lambda a, b: (a * 2) @ (b + 1).T, (70, 5000), (37, 5000)),
+    "along rows": (lambda a, b: (a + 1).T @ b, (300, 150), (300, 133)),
+    "many blocks": (lambda a, b: a.relu() @ b, (333, 600), (600, 777)),
+    "in place": (product, (103, 300), (300, 130)),
+    "streamed": (product, (9, 700), (700, 1500)),
+    "one row": (product, (1, 700), (700, 1501)),
+    "across": (lambda a, b: (a @ b).T + 1, (64, 70), (70, 50)),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKED)
+@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
+def test_blocks_with_all_vectors(name: str, vector_bytes: int) -> None:
+    function, *shapes = BLOCKED[name]
+    a, b = (normal(*shape).astype(np.float64) for shape in shapes)
+    graph = graph_of(function, a, b)
+    (kernel,) = schedule(graph).kernels
+    assert kernel.loops is not None
+    inputs = dict(zip(graph.inputs, (a, b), strict=True))
+    buffers = [
+        np.zeros(node.spec.size) if node in kernel.writes else inputs[node].reshape(-1) for node in kernel.buffers
+    ]
+    run_with_vectors(kernel.loops, buffers, vector_bytes)
+    (found,) = [buffer for node, buffer in zip(kernel.buffers, buffers, strict=True) if node in kernel.writes]
+    expected = function(mt.from_numpy(a), mt.from_numpy(b)).numpy()
+    np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("shape", [(65, 700, 130), (300, 256, 300), (1, 900, 2000), (3, 3000, 1000), (2000, 300, 3)])
 def test_results_do_not_depend_on_the_number_of_threads(shape: tuple[int, int, int]) -> None:
     m, k, n = shape

@@ -93,6 +93,8 @@ def test_an_argument_that_is_returned_or_written_lives_on_in_the_result(backend:
     assert result.tolist() == [2, 2, 2] and same is other
     with pytest.raises(TracingError, match="MT111"):
         x.sum()
+    same, more = mt.jit(lambda x: (x, x + 1), backend=backend, donate="x")(mt.ones(3))
+    assert same.tolist() == [1, 1, 1] and more.tolist() == [2, 2, 2]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

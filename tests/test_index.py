@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitorch.compiler.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
@@ -37,14 +37,16 @@ def expressions(draw: st.DrawFn) -> tuple[Index, int, dict[Variable, int]]:
         places[Variable(name, extent)] = place
         factor = draw(st.integers(-4, 12))
         index, number = index + at * factor, number + place * factor
-        operation, divisor = draw(st.sampled_from(["none", "quotient", "remainder"])), draw(st.integers(1, 8))
-        if operation == "quotient":
-            index, number = index // divisor, number // divisor
-        elif operation == "remainder":
-            index, number = index % divisor, number % divisor
+        for _ in range(draw(st.integers(0, 3))):
+            divisor, offset = draw(st.integers(1, 8)), draw(st.integers(-5, 5))
+            if draw(st.booleans()):
+                index, number = index // divisor + offset, number // divisor + offset
+            else:
+                index, number = index % divisor + offset, number % divisor + offset
     return index, number, places
 
 
+@settings(max_examples=500)
 @given(expressions())
 def test_simplification_keeps_the_value(drawn: tuple[Index, int, dict[Variable, int]]) -> None:
     index, number, places = drawn

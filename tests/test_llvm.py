@@ -163,3 +163,16 @@ def test_a_part_of_a_result_does_not_pass_for_all_of_it() -> None:
       return %2""")
     (found,) = get("llvm")(graph)([np.array([[False, True, True]])])
     assert found.tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize("last", [lambda x: x.sum(1), lambda x: x @ x.T])
+def test_what_is_used_twice_is_looked_at_once(last: Any) -> None:
+    """Forty steps that use the one before twice each: a walk along all ways would take years."""
+
+    def function(x: mt.Tensor) -> mt.Tensor:
+        for _ in range(40):
+            x = (x * x + x) * 0.9
+        return last(x)
+
+    x = mt.rand(5, 7)
+    assert_close(mt.jit(function, backend="llvm")(x).numpy(), function(x).numpy(), "a chain")

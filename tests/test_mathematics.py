@@ -12,10 +12,26 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from minitorch.compiler.mathematics import ERRORS, FORMULAS, FUNCTIONS, INSTRUCTIONS
+from minitorch.compiler.machine import host
+from minitorch.compiler.mathematics import (
+    ERRORS,
+    FORMULAS,
+    FUNCTIONS,
+    INSTRUCTIONS,
+    divided,
+    functions_for,
+    reciprocal_of,
+)
+from minitorch.compiler.mathematics.division import ERROR as DIVISION_ERROR
 from minitorch.primitives.erf import erf
 
-BINARY = {"pow", "atan2", "maximum"}
+BINARY = {"pow", "atan2", "maximum", "division"}
+HERE = {f"{name} here": function for name, function in functions_for(host().features).items()}
+EMITTED = {
+    **FUNCTIONS,
+    **HERE,
+    "division": lambda builder, a, b: divided(builder, a, *reciprocal_of(builder, b)),
+}
 TYPES = {np.float32: ir.FloatType(), np.float64: ir.DoubleType()}
 LANES = {np.float32: 8, np.float64: 4}
 SPECIAL = (0.0, 0.5, 1.0, 2.0, 3.0, math.pi, math.pi / 2, math.inf, math.nan)
@@ -49,7 +65,7 @@ def build(name: str, dtype: type, lanes: int) -> ir.Module:
     index = builder.phi(count)
     output, *inputs = function.args[:-1]
     operands = [builder.load(builder.gep(pointer, [index]), align=4) for pointer in inputs]
-    builder.store(FUNCTIONS[name](builder, *operands), builder.gep(output, [index]), align=4)
+    builder.store(EMITTED[name](builder, *operands), builder.gep(output, [index]), align=4)
     following = builder.add(index, count(1))
     index.add_incoming(count(0), start)
     index.add_incoming(following, loop)
@@ -87,7 +103,7 @@ def compute(name: str, *operands: np.ndarray, lanes: int | None = None, plain: b
 
 # What is right. ---------------------------------------------------------------------------------------------
 
-NUMPY = {"pow": np.power, "atan2": np.arctan2, "abs": np.abs}
+NUMPY = {"division": np.divide, "pow": np.power, "atan2": np.arctan2, "abs": np.abs}
 
 
 def exact(name: str, *operands: np.ndarray) -> np.ndarray:
@@ -209,3 +225,29 @@ def test_instructions_are_exact(name, dtype):
     operands = sample(name, dtype, 100)
     expected = (NUMPY.get(name) or getattr(np, name))(*operands)
     np.testing.assert_array_equal(compute(name, *operands), expected)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("name", sorted(FORMULAS.keys() - BINARY))
+def test_what_this_machine_does_by_instructions_is_the_same_to_the_bit(name, dtype):
+    operands = sample(name, dtype, 10_000)
+    for lanes in (1, *(size // np.dtype(dtype).itemsize for size in (8, 16, 32, 64))):
+        found, expected = compute(f"{name} here", *operands, lanes=lanes), compute(name, *operands, lanes=lanes)
+        np.testing.assert_array_equal(found, expected)
+        numbers = ~np.isnan(expected)
+        np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_quotient_by_a_reciprocal_is_within_the_stated_units(dtype):
+    """All pairs of special numbers, and numbers of all sizes: zeros, infinities, NaN and subnormals as in division."""
+    operands = sample("division", dtype, 200_000)
+    result, expected = compute("division", *operands), np.divide(*operands)
+    error = errors(result, exact("division", *operands))
+    at_the_end = np.isinf(result) != np.isinf(expected)  # the largest number and infinity are one unit apart
+    assert (np.abs(expected[at_the_end]) == np.finfo(dtype).max).all() or not at_the_end.any()
+    worst = np.where(at_the_end, 0, error).argmax()
+    assert error[worst] <= DIVISION_ERROR, (*(operand[worst] for operand in operands), result[worst], expected[worst])
+    numbers = ~np.isnan(result)
+    np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
+    np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))

@@ -141,7 +141,7 @@ class _Output:
 
     def __init__(self, layout: Layout, node: Node, earlier: Sequence[Node]) -> None:
         base = output_base(node)
-        self.value = Value(layout, base, base)
+        self.value = Value(layout, base, (base,))
         self.shape = node.shape
         self.copied = is_stored_already(base) or base in earlier
 

@@ -1,45 +1,33 @@
 """Loop IR as LLVM IR: one function per kernel, with vectors written out.
 
-A kernel runs `W` elements at a time along one loop variable, the *lanes*: the innermost column if memory is read in
-that direction, otherwise the innermost row (then every lane has a row of its own). An index is a scalar plus a step per
-lane; with a step of 1 a load is one vector, with 0 one number for all lanes, with anything else a gather. What is left
-over at the end of a row is done under a mask, by the same code. Nothing is left for LLVM's optimiser to find.
+A kernel runs `W` elements at a time along one loop variable, the *lanes*: the innermost column, or the innermost row if
+memory is read in that direction or if rows are short and many (then every lane has a row of its own). What is dense
+along another variable goes through transposed tiles (see `tiles`). What is left over at the end of a row is done under
+a mask, by the same code. Nothing is left for LLVM's optimiser to find.
 
 The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the rows from `begin` up to `end`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 
-from .emit_ahead import Ahead
 from .emit_gemm import Product
+from .emit_online import Online, online_pairs
 from .gemm import recognise
 from .index import Variable
 from .instructions import (
     I64,
-    before_store,
-    combine,
-    computed_type,
-    constant,
-    rounded,
 )
 from .layout import nest_units
 from .loops import (
     Accumulate,
-    Apply,
     Buffer,
-    Keep,
-    Loop,
     LoopKernel,
     Nest,
-    Statement,
-    Store,
-    neutral,
-    walk,
 )
 from .vector_memory import POINTER, integer
 
@@ -107,7 +95,7 @@ def _only_the_last(builder: Any, counter: Any, done: Any, units: int) -> None:
     builder.position_at_end(tail)
 
 
-class _Emitter(Ahead):
+class _Emitter(Online):
     """Emits one nest into a function: its loops, and the statements in them."""
 
     # Loops ----------------------------------------------------------------------------------------------
@@ -199,9 +187,13 @@ class _Emitter(Ahead):
     def _row(self) -> None:
         """All loops of one row, or of one row per lane."""
         self.totals = {}
-        for loop in self.nest.loops:
-            if loop.columns:
+        pairs = online_pairs(self.nest, self.layout)
+        for loop, (before, after) in zip(self.nest.loops, pairs, strict=True):
+            if after is not None:
+                self._online(loop, after)
+            elif loop.columns and before is None:
                 self._columns(loop)
+            if loop.columns:
                 continue
             for number in self._abreast():
                 for statement in loop.statements:
@@ -209,136 +201,3 @@ class _Emitter(Ahead):
                         self.totals[statement.slot, number] = self._value(statement.value)
                     else:
                         self._statement(statement, [])
-
-    def _columns(self, loop: Loop) -> None:
-        slots = [statement for statement in loop.statements if isinstance(statement, Accumulate)]
-        carried = [self._start(statement) for _ in self._abreast() for statement in slots]
-        for _ in self._abreast():
-            for statement in loop.statements:
-                self._hoist(statement.value, loop)
-        outer = list(loop.columns)
-        last = outer.pop()
-        copies = 1 if self.across_rows or not slots else self._copies(loop)
-
-        def innermost(totals: list[Any]) -> list[Any]:
-            if self.across_rows:
-                return self._columns_in_tiles(loop, last, totals, column(last))
-            full = last.extent // self.lanes * self.lanes
-            self.lane = last
-            unrolled = full // (self.lanes * copies) * self.lanes * copies if copies > 1 else 0
-            if unrolled:
-                totals = self._unrolled(slots, unrolled, copies, totals, column(last))
-            if full > unrolled:
-                totals = self._loop(integer(unrolled), integer(full), self.lanes, totals, column(last))
-            if full != last.extent:
-                self.mask = self._first_lanes(last.extent - full)
-                self.known.append({})
-                totals = column(last)(integer(full), totals)
-                self.known.pop()
-                self.mask = None
-            self.lane = None
-            return totals
-
-        def column(variable: Variable) -> Callable[[Any, list[Any]], list[Any]]:
-            def body(position: Any, totals: list[Any]) -> list[Any]:
-                self.places[variable] = position
-                for _ in self._abreast():
-                    for statement in loop.statements:
-                        totals = self._statement(statement, totals, slots)
-                return totals
-
-            return body
-
-        def nested(depth: int, totals: list[Any]) -> list[Any]:
-            if depth == len(outer):
-                return innermost(totals)
-
-            def body(position: Any, totals: list[Any]) -> list[Any]:
-                self.places[outer[depth]] = position
-                return nested(depth + 1, totals)
-
-            return self._loop(integer(0), integer(outer[depth].extent), 1, totals, body)
-
-        totals = nested(0, carried)
-        for number in self._abreast():
-            for statement, total in zip(slots, totals[number * len(slots) :], strict=False):
-                total = total if self.across_rows else self._across(statement, total)
-                self.totals[statement.slot, number] = rounded(self.builder, total, statement.value.dtype)
-
-    def _copies(self, loop: Loop) -> int:
-        """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
-        operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
-        return max(1, UNROLLED // (operations + 1))
-
-    def _unrolled(
-        self,
-        slots: Sequence[Accumulate],
-        stop: int,
-        copies: int,
-        totals: list[Any],
-        body: Callable[[Any, list[Any]], list[Any]],
-    ) -> list[Any]:
-        """The columns up to `stop`, several vectors a round, each with accumulators of its own."""
-        count = len(totals)
-
-        def round_(position: Any, carried: list[Any]) -> list[Any]:
-            results: list[Any] = []
-            for copy in range(copies):
-                self.known.append({})
-                place = self.builder.add(position, integer(copy * self.lanes)) if copy else position
-                results += body(place, carried[copy * count : (copy + 1) * count])
-                self.known.pop()
-            return results
-
-        start = [*totals, *(self._start(slot) for _ in range(copies - 1) for slot in slots)]
-        found = self._loop(integer(0), integer(stop), self.lanes * copies, start, round_)
-        for copy in range(1, copies):
-            found[:count] = [
-                combine(self.builder, slot.reduction, slot.value.dtype, *pair)
-                for slot, *pair in zip(slots, found, found[copy * count :], strict=False)
-            ]
-        return found[:count]
-
-    def _start(self, statement: Accumulate) -> Any:
-        kind = ir.VectorType(computed_type(statement.value.dtype), self.lanes)
-        return constant(statement.value.dtype, neutral(statement.reduction, statement.value.dtype), kind)
-
-    def _across(self, statement: Accumulate, total: Any) -> Any:
-        """The lanes of an accumulator combined into one number: halves onto halves."""
-        width = self.lanes
-        while width > 1:
-            width //= 2
-            order = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
-            upper = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width, 2 * width)))
-            low = self.builder.shuffle_vector(total, total, order)
-            high = self.builder.shuffle_vector(total, total, upper)
-            total = combine(self.builder, statement.reduction, statement.value.dtype, low, high)
-        return self.builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
-
-    # Statements -----------------------------------------------------------------------------------------
-
-    def _statement(self, statement: Statement, totals: list[Any], slots: Sequence[Accumulate] = ()) -> list[Any]:
-        value = self._value(statement.value)
-        dtype = statement.value.dtype
-        if isinstance(statement, Accumulate):
-            place = slots.index(statement) + self.current * len(slots)
-            value = self._vector(value)
-            old = totals[place]
-            new = combine(self.builder, statement.reduction, dtype, old, value)
-            totals = list(totals)
-            keep_old = self.mask is not None and not self.across_rows
-            totals[place] = self.builder.select(self.mask, new, old) if keep_old else new
-        elif isinstance(statement, Store):
-            stored = before_store(self.builder, value, self.buffers[statement.buffer].dtype)
-            place = self._place_in_tile(statement.buffer, statement.index, written=True)
-            if place is None:
-                self._write(self.pointers[statement.buffer], statement.index, stored)
-            else:
-                self._store_vector(place, self._vector(stored), None)
-        elif isinstance(statement, Keep):
-            stored = before_store(self.builder, self._vector(value) if self.across_rows else value, dtype)
-            if self.across_rows:
-                self._store_vector(self._scratch_row(statement.slot, statement.index, stored), stored, None)
-            else:
-                self._write(self.scratch[statement.slot], statement.index, stored)
-        return totals

@@ -1,4 +1,4 @@
-"""Matrix products as LLVM IR: packing, the tile in the registers, the epilogue. What is cut where is `gemm`'s business.
+"""Matrix products as LLVM IR: the loops over blocks and tiles, and what is done with a tile.
 
 For every unit, which is one block of rows by one block of lanes::
 
@@ -74,14 +74,12 @@ class Product(Packing):
 
     def _block(self, first_k: Any) -> None:
         """One block of k: packing, and all tiles of the unit."""
-        cut, left, right = self.tiling, self.product.left, self.product.right
+        cut = self.tiling
         self.first_k, self.steps = first_k, self._rest(self.product.depth, first_k, cut.block_k)
         if cut.packs_left:
-            rows = Span(left.across, self.first_row, self.unit_rows, cut.block_rows)
-            self._pack_left(rows, Span(left.ks, first_k, self.steps, cut.block_k))
+            self._apart("pack_left", self._pack_left)
         if cut.packs_right:
-            lanes = Span(right.across, self.first_lane, self.unit_lanes, cut.block_lanes)
-            self._pack_right(lanes, Span(right.ks, first_k, self.steps, cut.block_k))
+            self._apart("pack_right", self._pack_right)
 
         def tiles_of_lanes(lane: Any) -> None:
             self._each(integer(0), self.unit_rows, cut.rows, lambda row: self._tile(row, lane))
@@ -106,10 +104,11 @@ class Product(Packing):
         for at, total in zip(places, sums, strict=True):
             self._put(memory, at, self._stored(total))
         if not self.in_blocks:
-            self._epilogue(memory, row, lane)
+            self._apart("epilogue", self._epilogue, memory, row, lane)
             return
         done = builder.icmp_signed("==", builder.add(self.first_k, self.steps), integer(self.product.depth))
-        self._each(integer(0), builder.zext(done, I64), 1, lambda _: self._epilogue(memory, row, lane))
+        rounds = builder.zext(done, I64)
+        self._each(integer(0), rounds, 1, lambda _: self._apart("epilogue", self._epilogue, memory, row, lane))
 
     def _one_k(self, row: Any, lane: Any) -> Callable[[Any, list[Any]], list[Any]]:
         """What is done for one k: all products of some numbers of the left operand and vectors of the right."""
@@ -127,8 +126,8 @@ class Product(Packing):
                     yield self._loaded(self._get(right, self.builder.add(start, offset)))
                     continue
                 (self.lane,) = own.variables
-                self.places[self.lane] = self.builder.add(self.first_lane, self.builder.add(lane, offset))
-                self.mask = self._present(own)
+                place = self.places[self.lane] = self.builder.add(self.first_lane, self.builder.add(lane, offset))
+                self.mask = None if own.fills_vectors else self._present(self.lane, place)
                 yield self._fresh(product.right.value)
                 self.lane = self.mask = None
 

@@ -14,14 +14,13 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..dtypes import DType
 from .emit_values import Values
-from .gemm import Contraction, Tiling, extent, recognise, tiling
+from .gemm import extent, recognise, tiling
 from .index import Index, Quotient, Remainder, Variable
 from .instructions import after_load, before_store, stored_type
-from .loops import ALWAYS, Buffer, Choose, Expression, Load, Nest, Number, Total, walk
+from .loops import ALWAYS, Buffer, Choose, Expression, Load, Nest, Total, walk
 from .tiles import BLOCK, transposed
-from .vector_memory import byte_size, integer
+from .vector_memory import POINTER, byte_size, integer
 
 
 @dataclass
@@ -54,14 +53,28 @@ class Span:
         return begins and self.variables[-1].extent % self.step == 0
 
 
-class Packing(Values):
-    """Emits the packing of blocks; which block is current is set by whoever emits the loops over blocks."""
+# What all parts of a kernel know: where the unit and the block of k are, and the packed blocks.
+SHARED = ("first_row", "first_lane", "unit_rows", "unit_lanes", "first_k", "steps", "shift", "left", "right", "staged")
 
-    product: Contraction
-    tiling: Tiling
-    dtype: DType  # of the products
-    element: Any  # the same in memory
-    vector: Any
+
+class Packing(Values):
+    """A matrix product's memory, and how it is filled. `emit_gemm.Product` does the rest.
+
+    Attributes:
+        first_row, first_lane: where the unit begins.
+        unit_rows, unit_lanes: how many of them it has.
+        first_k, steps: where the block of k begins, and how many there are in it.
+        shift: by how many rows the tile begins before its place.
+        left, right, staged: memory on the stack.
+    """
+
+    first_row: Any
+    first_lane: Any
+    unit_rows: Any
+    unit_lanes: Any
+    first_k: Any
+    steps: Any
+    shift: Any
 
     def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
         super().__init__(buffers, nest, function, vector_bytes)
@@ -76,6 +89,7 @@ class Packing(Values):
         operands = product.left, product.right
         self.everything |= {*product.store_rows, *product.store_lanes}
         self.everything |= {each for operand in operands for each in (*operand.across, *operand.ks)}
+        self.totals_in: dict[Expression, bool] = {}  # whether an expression is computed from the sum
         self._allocate()
 
     def _allocate(self) -> None:
@@ -177,30 +191,70 @@ class Packing(Values):
         nested(0, integer(0))
 
     def _prepare(self, expression: Expression, *inner: Variable) -> None:
-        """Compute what does not change with the variables of the loop that follows."""
-        if isinstance(expression, Number) or any(isinstance(part, Total) for part in walk(expression)):
-            for part in expression.parts():
-                self._prepare(part, *inner)
-        elif not self._depends(expression) & set(inner):
-            self._value(expression)
-        else:
-            inside = getattr(expression, "inside", ALWAYS)
+        """Compute what does not change with the variables of the loop that follows, nor from sum to sum."""
+        pending, seen = [expression], set[Expression]()
+        while pending:
+            at = pending.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            inside = getattr(at, "inside", ALWAYS)
+            if not self._reads_total(at) and not self._depends(at) & set(inner):
+                self._value(at)
+                continue
             if inside != ALWAYS and not any(inside.depends_on(each) for each in inner):
                 self._condition(inside)
-            for part in expression.parts():
-                self._prepare(part, *inner)
+            pending += at.parts()
+
+    def _reads_total(self, expression: Expression) -> bool:
+        known = self.totals_in.get(expression)
+        if known is None:
+            known = isinstance(expression, Total) or any(self._reads_total(part) for part in expression.parts())
+            self.totals_in[expression] = known
+        return known
+
+    def _apart(self, name: str, body: Callable[..., None], *values: Any) -> None:
+        """Emit a part of the kernel as a function of its own, and a call of it.
+
+        Registers are given out function by function: the constants of an epilogue would take those of the accumulators.
+        """
+        shared = {name: self.__dict__[name] for name in SHARED if name in self.__dict__}
+        batch = {variable: self.places[variable] for variable in self.product.batch}
+        given = [*shared.values(), *batch.values(), *values]
+        outside = dict(self.__dict__)
+        table, trouble, *_ = self.function.args
+        kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, *(value.type for value in given)])
+        self.function = ir.Function(self.function.module, kind, f"{self.function.name}.{name}")
+        self.function.linkage = "internal"
+        self.builder.call(self.function, [table, trouble, *given])
+        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.pointers = [self._pointer(number) for number in range(len(self.buffers))]
+        self.trouble = self.function.args[1]
+        self.known = [{}]
+        inside = iter(self.function.args[2:])
+        self.__dict__ |= {name: next(inside) for name in shared}
+        self.places = {variable: next(inside) for variable in batch}
+        body(*inside)
+        self.builder.ret_void()
+        self.__dict__ |= outside
 
     # Operands -------------------------------------------------------------------------------------------
 
-    def _pack_left(self, rows: Span, ks: Span) -> None:
+    def _pack_left(self) -> None:
         """left[row, k]. Tiles read single numbers of it, so its dense dimension stays the dense one."""
+        cut, operand = self.tiling, self.product.left
+        rows = Span(operand.across, self.first_row, self.unit_rows, cut.block_rows)
+        ks = Span(operand.ks, self.first_k, self.steps, cut.block_k)
         runs, others = (ks, rows) if self.tiling.left_along_k else (rows, ks)
         runs.step = self.lanes
         self._pack(self.product.left.value, runs, others, self.left, max(self.left_steps))
 
-    def _pack_right(self, lanes: Span, ks: Span) -> None:
+    def _pack_right(self) -> None:
         """right[k, lane], tile by tile: a tile reads all its lanes of one k, then of the next."""
-        value, width = self.product.right.value, self.tiling.width
+        cut, operand = self.tiling, self.product.right
+        value, width = operand.value, cut.width
+        lanes = Span(operand.across, self.first_lane, self.unit_lanes, cut.block_lanes)
+        ks = Span(operand.ks, self.first_k, self.steps, cut.block_k)
         if self.tiling.right_along_k:
             self._each(integer(0), lanes.count, self.lanes, lambda lane: self._pack_turned(lanes, lane, ks))
             return
@@ -251,8 +305,9 @@ class Packing(Values):
 
         def run(start: Any, count: Any, before: Any) -> None:
             def vector(offset: Any) -> None:
-                self.lane, self.places[inner] = inner, self.builder.add(start, offset)
-                self.mask = self._present(runs)
+                place = self.builder.add(start, offset)
+                self.lane, self.places[inner] = inner, place
+                self.mask = None if runs.fills_vectors else self._present(inner, place)
                 at = self.builder.add(before, offset)
                 self._over(
                     others,
@@ -272,21 +327,28 @@ class Packing(Values):
 
         def vector(offset: Any) -> None:
             self.lane, self.places[along] = along, self.builder.add(run.start, offset)
-            self.mask = self._present(run)
             self._copy(value, memory, self.builder.add(to, offset))
-            self.lane = self.mask = None
+            self.lane = None
 
-        self._each(integer(0), run.count, self.lanes, vector)
+        def part(offset: Any) -> None:
+            self.mask = self._present(along, self.builder.add(run.start, offset))
+            vector(offset)
+            self.mask = None
+
+        full = run.count
+        if not run.fills_vectors:
+            left = self._smaller(self.builder.sub(integer(along.extent), run.start), run.count)
+            full = self.builder.sub(left, self.builder.srem(left, integer(self.lanes)))
+        self._each(integer(0), full, self.lanes, vector)
+        if not run.fills_vectors:
+            self._each(full, run.count, self.lanes, part)
 
     def _copy(self, value: Expression, memory: Any, to: Any) -> None:
         self._put(memory, to, self._stored(self._vector(self._value(value))))
 
-    def _present(self, span: Span) -> Any:
-        """Which lanes are inside, if vectors may reach beyond the end."""
-        if span.fills_vectors:
-            return None
-        along = span.variables[-1]
-        left = self._vector(self.builder.sub(integer(along.extent), self.places[along]))
+    def _present(self, along: Variable, place: Any) -> Any:
+        """Which lanes are inside, of a vector that begins at a place."""
+        left = self._vector(self.builder.sub(integer(along.extent), place))
         return self.builder.icmp_signed("<", ir.Constant(left.type, list(range(self.lanes))), left)
 
     def _step(self, index: Index) -> int | None:

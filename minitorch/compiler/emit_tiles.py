@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from .emit_indices import Body
 from .emit_values import Values
 from .index import Variable
-from .instructions import I64, stored_type
+from .instructions import stored_type
 from .layout import LONG_TILE, Tile
 from .loops import Loop
 from .tiles import transpose_function
 from .vector_memory import integer
-
-Body = Callable[[Any, list[Any]], list[Any]]
 
 
 class Tiles(Values):
@@ -21,36 +20,6 @@ class Tiles(Values):
 
     A tile's place on the stack has a vector for each round of the loop, those of the vectors abreast one after another.
     """
-
-    def _loop(self, start: Any, stop: Any, step: int, carried: Sequence[Any], body: Body) -> list[Any]:
-        """``for i in range(start, stop, step)``, with values that each round hands to the next."""
-        before = self.builder.block
-        head = self.function.append_basic_block("head")
-        inside = self.function.append_basic_block("body")
-        after = self.function.append_basic_block("after")
-        self.builder.branch(head)
-        self.builder.position_at_end(head)
-        counter = self.builder.phi(I64)
-        counter.add_incoming(start, before)
-        values = []
-        for value in carried:
-            phi = self.builder.phi(value.type)
-            phi.add_incoming(value, before)
-            values.append(phi)
-        self.builder.cbranch(self.builder.icmp_signed("<", counter, stop), inside, after)
-        self.builder.position_at_end(inside)
-        self.known.append({})
-        results = body(counter, list(values))
-        self.known.pop()
-        counter.add_incoming(self.builder.add(counter, integer(step)), self.builder.block)
-        for phi, result in zip(values, results, strict=True):
-            phi.add_incoming(result, self.builder.block)
-        self.builder.branch(head)
-        self.builder.position_at_end(after)
-        return values
-
-    def _smaller(self, a: Any, b: Any) -> Any:
-        return self.builder.select(self.builder.icmp_signed("<", a, b), a, b)
 
     def _abreast(self) -> Iterator[int]:
         """Go through the vectors of rows that are abreast; without lanes across rows there is one."""
@@ -87,7 +56,10 @@ class Tiles(Values):
                 self.filled.clear()
             return totals
         if not tiles:
-            return self._loop(integer(0), integer(last.extent), 1, totals, body)
+            self.column = last
+            totals = self._loop(integer(0), integer(last.extent), 1, totals, body)
+            self.column = None
+            return totals
 
         def part(start: Any, totals: list[Any]) -> list[Any]:
             stop = self._smaller(self.builder.add(start, integer(LONG_TILE)), integer(last.extent))
@@ -141,7 +113,7 @@ class Tiles(Values):
     def _tile_memory(self, tile: Tile) -> Any:
         """Room for a tile on the stack."""
         if tile.key not in self.tile_memory:
-            length = min(tile.along.extent, LONG_TILE) * self.lanes * self.layout.abreast
+            length = self.layout.tile_length(tile)
             with self.builder.goto_entry_block():
                 self.tile_memory[tile.key] = self._row_memory(length, stored_type(tile.dtype))
         return self.tile_memory[tile.key]

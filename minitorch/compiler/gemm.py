@@ -1,9 +1,9 @@
 """Matrix products in the loop IR: which nests are one, and into which tiles and blocks it is cut.
 
 A matrix product needs no statement of its own. A nest that sums a product over one column, ``total += a * b``, *is*
-one if ``a`` depends on one row variable (the *row*) and ``b`` on another (the *lane*), and not the other way round;
-both may depend on the column, *k*, and on all other variables (the batch). This file finds such nests and decides how
-they are computed; `emit_gemm` writes the code.
+one if ``a`` depends on some row variables (the *rows*) and ``b`` on others (the *lanes*), and not the other way round;
+both may depend on the columns, *k*, and on all other variables (the batch). This file finds such nests and decides how
+they are computed; `emit_packing` and `emit_gemm` write the code.
 
 The plan is that of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008), in the words of
 BLIS (Van Zee and van de Geijn, 2015). A product of m×k and k×n numbers does 2mnk operations on mk + kn numbers, so each
@@ -13,13 +13,17 @@ number that has come near the core should be used many times before it leaves:
   of `b` and `rows` numbers of `a`, and does ``rows * vectors`` vector multiply-adds;
 - a *block* of `a` (block_rows × block_k) and one of `b` (block_k × block_lanes) are *packed*: copied, in the order in
   which tiles read them, into memory that stays in the second cache. Whatever has to be done to the operands on the way
-  (a cast, a mask, a scaling, a transposition) is done then, once per packed number;
+  (a cast, a mask, a scaling, a transposition) is done then, once per packed number. An operand that lies in memory as
+  tiles want it is read in place: the left one always, as tiles take single numbers of it, the right one if it is small;
 - tiles that are not complete after one block of k wait in memory for the next;
 - when they are complete, the rest of the kernel (bias, activation, residual) is computed from them: the *epilogue*.
 
 A *unit* of the parallel range is one block of rows by one block of lanes, with all of k. It packs for itself, so units
-can run in any order; the blocks are chosen such that little is packed twice. The order of a sum depends on block_k
-alone, and therefore not on the number of threads.
+can run in any order; the blocks are chosen such that little is packed twice. Every sum takes its terms in the order of
+k, whatever the blocks are, so results do not depend on the number of threads.
+
+Rows, lanes and k may each be several variables: a convolution sums over channels and the places in a filter, for all
+places in all images. Where memory goes on evenly from the last value of one to the next of another they are joined.
 """
 
 from __future__ import annotations
@@ -27,14 +31,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Nest, Position, Store, moved, rewritten, walk
+from .loops import ALWAYS, Accumulate, Apply, Choose, Expression, Load, Nest, Position, Store, moved, rewritten, walk
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width
+MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
 MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 MOST_BLOCKS = 1 << 20  # bytes on the stack
@@ -133,7 +138,7 @@ def extent(variables: Sequence[Variable]) -> int:
     return math.prod(variable.extent for variable in variables)
 
 
-@cache
+@lru_cache(256)
 def recognise(nest: Nest) -> Contraction | None:
     """The matrix product that a nest is, if it is one that is worth tiles."""
     if nest.scratch or len(nest.loops) != 2 or not all(row.extent for row in nest.rows):
@@ -160,10 +165,10 @@ def _contraction(
     nest: Nest, left: Expression, right: Expression, total: Accumulate, stores: tuple[Store, ...]
 ) -> Contraction | None:
     """The product with these factors; None if it has no lanes."""
-    kinds: dict[tuple[bool, bool], list[Variable]] = {}
-    for row in nest.rows:
-        kinds.setdefault((left.depends_on(row), right.depends_on(row)), []).append(row)
-    rows, lanes, ks = kinds.get((True, False), []), kinds.get((False, True), []), nest.loops[0].columns
+    of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)
+    rows = [each for each in nest.rows if each in of_left - of_right]
+    lanes = [each for each in nest.rows if each in of_right - of_left]
+    ks = nest.loops[0].columns
     if not lanes:
         return None
     lanes.sort(key=lambda lane: (sum(store.index.coefficient(lane) == 1 for store in stores), is_dense(right, lane)))
@@ -173,6 +178,17 @@ def _contraction(
     batch = tuple(row for row in nest.rows if row not in (*rows, *lanes))
     factors = _operand(left, rows, ks), _operand(right, lanes, ks)
     return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_rows, store_lanes)
+
+
+def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
+    """The variables that an expression's value changes with."""
+    found: set[Variable] = set()
+    for part in walk(expression):
+        if isinstance(part, Choose):
+            found.update(each for each in among if part.inside.depends_on(each))
+        elif not part.parts():
+            found.update(each for each in among if part.depends_on(each))
+    return found
 
 
 Joinable = tuple[tuple[Store, ...], tuple[Expression, ...]]
@@ -296,7 +312,7 @@ class Tiling:
         return self.lanes * self.vectors
 
 
-@cache
+@lru_cache(256)
 def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     """How a matrix product is cut on this machine, with vectors of so many bytes."""
     machine, depth, width = host(), product.depth, product.width
@@ -308,6 +324,7 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     packs_left = not left.is_one_piece
     size, cache = depth * width * product.itemsize, machine.caches[1]
     in_place = right.is_one_piece and right.run_across > 0
+    in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
     block_k = _block_k(product, lanes * vectors, packs_left, streams, machine)

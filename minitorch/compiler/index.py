@@ -150,10 +150,10 @@ class Index:
         low, high = rest.bounds
         if low // divisor == high // divisor:
             return whole + low // divisor
-        if not whole.terms and not rest.constant and len(rest.terms) == 1:
+        if not rest.constant and len(rest.terms) == 1:
             (atom, factor) = rest.terms[0]
             if factor == 1 and isinstance(atom, Quotient):  # (x // a) // b = x // (a * b)
-                return atom.index // (atom.divisor * divisor)
+                return whole + atom.index // (atom.divisor * divisor)
         return whole + _atom(Quotient(rest, divisor))
 
     def __mod__(self, divisor: int) -> Index:

@@ -16,7 +16,7 @@ from ..dtypes import DType
 from ..ir import Node
 from .machine import host
 from .mathematics import FUNCTIONS, functions_for
-from .mathematics.values import call_intrinsic
+from .mathematics.values import call_intrinsic, splat
 
 BIT = ir.IntType(1)
 I64 = ir.IntType(64)
@@ -50,13 +50,6 @@ def computed_in(dtype: DType) -> DType:
 def like(value: Any, element: Any) -> Any:
     """The type with `element` in the lanes of a value."""
     return ir.VectorType(element, value.type.count) if isinstance(value.type, ir.VectorType) else element
-
-
-def splat(kind: Any, number: Any) -> Any:
-    """A constant in every lane of a type."""
-    if isinstance(kind, ir.VectorType):
-        return ir.Constant(kind, [number] * kind.count)
-    return ir.Constant(kind, number)
 
 
 def constant(dtype: DType, number: Any, kind: Any) -> Any:

@@ -9,14 +9,23 @@ from dataclasses import dataclass
 from ..dtypes import DType
 from .gemm import recognise, tiling
 from .index import Index, Looked, Variable
-from .loops import ALWAYS, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .roots import HEAVY
 from .vector_memory import MOST_STEP
 
 ABREAST = 4  # vectors of rows that go through the columns together
+MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all that go abreast
 LONG_RUN = 64  # vectors that an elementwise unit runs through
 LONG_TILE = 64  # rounds of a loop that a tile holds
+LONG_STRETCH = (
+    128  # the same, where the loop is over rows: long runs of memory make up for a tile out of the first cache
+)
 MOST_TILES = 1 << 15  # bytes of all tiles: they should stay in the first cache
-MANY_ROWS = 8  # vectors of rows
+MOST_ABREAST = (
+    12 << 10
+)  # bytes of tiles and scratch rows up to which vectors go abreast: the cache also holds what comes
+MOST_STRETCHES = 1 << 17  # the same, where the loop is over rows
+MANY_ROWS, FEW_COLUMNS = 8, 32  # vectors of rows, and columns, from and up to which a row is turned on its side
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,7 @@ class Layout:
         along: without columns, the row variable that tiles are dense along, if there are any.
         stretch: how much of it belongs to a unit.
         stretches: units along it.
+        room: bytes for all tiles.
     """
 
     def __init__(self, nest: Nest, vector_bytes: int) -> None:
@@ -70,7 +80,8 @@ class Layout:
             )
         )
         self.along = None if columns or row is None else self._dense_row(nest)
-        self.stretch = max(1, min(self.along.extent, LONG_TILE)) if self.along is not None else 1
+        self.stretch = max(1, self._rounds(self.along)) if self.along is not None else 1
+        self.room = MOST_TILES if columns else MOST_STRETCHES
         self.stretches = -(-self.along.extent // self.stretch) if self.along is not None else 1
         # With the lanes across rows, the columns are gone through for several vectors of rows at a time, so that
         # each visit to a line of memory uses all of it, and the next.
@@ -79,19 +90,43 @@ class Layout:
         self.blocks = 1  # units along the last row variable
         if self.across_rows and row is not None:
             vectors = -(-row.extent // self.lanes)
-            self.abreast = ABREAST if (columns or self.along is not None) and vectors >= ABREAST else 1
+            wanted = self._sums_abreast(nest) if columns else ABREAST
+            self.abreast = wanted if (columns or self.along is not None) and vectors >= wanted else 1
+            self.abreast = ABREAST if columns and wanted > vectors >= ABREAST else self.abreast
             tiles = {tile for loop in nest.loops for tile in self._wanted(loop)}
-            while self.abreast > 1 and sum(map(self._bytes, tiles)) > MOST_TILES:
+            while tiles and self.abreast > 1 and self._is_too_much(nest, tiles):
                 self.abreast //= 2
             self.chunk = self.abreast if columns else max(1, min(vectors, LONG_RUN) // self.abreast * self.abreast)
             self.blocks = -(-vectors // self.chunk)
 
+    def _sums_abreast(self, nest: Nest) -> int:
+        """How many vectors of rows share a visit to a line of columns: the more, the longer the runs of memory.
+
+        Each needs registers for its sums, and instructions of its own.
+        """
+        if nest.scratch:
+            return ABREAST
+        most = ABREAST
+        for count in (2 * ABREAST, 4 * ABREAST):
+            for loop in nest.loops:
+                sums = sum(isinstance(statement, Accumulate) for statement in loop.statements)
+                parts = {part for statement in loop.statements for part in walk(statement.value)}
+                if loop.columns and (sums * count > MOST_SUMS or len(parts) * count > MOST_PARTS):
+                    return most
+            most = count
+        return most
+
+    def _is_too_much(self, nest: Nest, tiles: set[Tile]) -> bool:
+        """Whether the tiles take so much that fewer vectors should go abreast."""
+        taken = sum(map(self.tile_bytes, tiles))
+        return taken > self.room if self.along is not None else taken + self.scratch_bytes(nest) > MOST_ABREAST
+
     def tiles(self, loop: Loop) -> list[Tile]:
         """The tiles that a loop reads and writes; as many as there is room for."""
-        room = MOST_TILES
+        room = self.room
         found = []
         for tile in self._wanted(loop):
-            room -= self._bytes(tile)
+            room -= self.tile_bytes(tile)
             if room >= 0:
                 found.append(tile)
         return found
@@ -102,15 +137,27 @@ class Layout:
             return []
         return list(dict.fromkeys(tile for tile in _accesses(loop, along) if self._needs_tile(tile)))
 
-    def _bytes(self, tile: Tile) -> int:
-        return min(tile.along.extent, LONG_TILE) * self.lanes * self.abreast * tile.dtype.itemsize
+    def tile_length(self, tile: Tile) -> int:
+        """The elements that a tile has room for."""
+        return self._rounds(tile.along) * self.lanes * self.abreast
+
+    def tile_bytes(self, tile: Tile) -> int:
+        """What a tile takes."""
+        return self.tile_length(tile) * tile.dtype.itemsize
+
+    def _rounds(self, along: Variable) -> int:
+        return min(along.extent, LONG_STRETCH if along == self.along else LONG_TILE)
 
     def _needs_tile(self, tile: Tile) -> bool:
         """Whether elements are far apart along the lanes, and dense along the other variable."""
+        dense = abs(tile.index.coefficient(tile.along)) == 1
+        return dense and not self._is_near(tile) and self._is_affine(tile.index, tile.along)
+
+    def _is_near(self, tile: Tile) -> bool:
+        """Whether the elements of all lanes are close together."""
         assert self.row is not None
         step = tile.index.coefficient(self.row)
-        near = step in (0, 1) if tile.written else abs(step) <= MOST_STEP
-        return not near and abs(tile.index.coefficient(tile.along)) == 1 and self._is_affine(tile.index, tile.along)
+        return step in (0, 1) if tile.written else abs(step) <= MOST_STEP
 
     def _is_affine(self, index: Index, along: Variable) -> bool:
         """Whether an index changes along the lanes and another variable by constant steps."""
@@ -138,17 +185,20 @@ class Layout:
         return best
 
     def _rows_are_short(self, nest: Nest, row: Variable) -> bool:
-        """Whether rows are so many and so short that a lane for each pays, though memory runs along the columns."""
-        if row.extent < MANY_ROWS * self.lanes:
+        """Whether a lane for each row pays, though memory runs along the columns.
+
+        Rows have to be many and short, and to have expensive operations, which then are done for several rows at once.
+        """
+        if row.extent < MANY_ROWS * self.lanes or not _is_expensive(nest):
             return False
         for loop in nest.loops:
-            if math.prod(column.extent for column in loop.columns) > LONG_TILE:
+            if math.prod(column.extent for column in loop.columns) > FEW_COLUMNS:
                 return False
             if not loop.columns:
                 continue
             for tile in _accesses(loop, loop.columns[-1]):
-                dense = tile.index.coefficient(row) in (0, 1) and self._is_affine(tile.index, tile.along)
-                if tile.index.depends_on(tile.along) and not dense and not self._needs_tile(tile):
+                near = self._is_near(tile) and self._is_affine(tile.index, tile.along)
+                if tile.index.depends_on(tile.along) and not near and not self._needs_tile(tile):
                     return False
         return True
 
@@ -182,6 +232,12 @@ def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
                 yield Tile(load.buffer, load.index, along, load.dtype, written=False)
         if isinstance(statement, Store):
             yield Tile(statement.buffer, statement.index, along, statement.value.dtype, written=True)
+
+
+def _is_expensive(nest: Nest) -> bool:
+    """Whether anything is computed that takes many instructions."""
+    parts = (part for _, statement in nest.statements for part in walk(statement.value))
+    return any(isinstance(part, Apply) and part.primitive in HEAVY for part in parts)
 
 
 def _loads(expression: Expression) -> list[Load]:

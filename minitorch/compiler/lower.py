@@ -7,7 +7,7 @@ given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
 from .contractions import labels_of, space_of
-from .index import NOWHERE, Index, Shape, linear, looked, unravelled
+from .index import NOWHERE, Index, linear, looked, reshaped
 from .instructions import computed_in
 from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position
 
@@ -98,30 +98,7 @@ def _iota(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
 
 def _reshape(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     (x,) = node.inputs
-    places: list[Index] = []
-    for old, new in _regrouped(x.shape, node.shape):
-        own = linear([at[dim] for dim in new], tuple(node.shape[dim] for dim in new))
-        places += unravelled(own, tuple(x.shape[dim] for dim in old))
-    return lowering.element(x, tuple(places), inside)
-
-
-def _regrouped(old: Shape, new: Shape) -> Iterator[tuple[range, range]]:
-    """The dimensions of two shapes with as many elements, in the smallest groups that are reshapes of each other.
-
-    An index outside of its dimension, as there is beside a padded value, then says nothing about other dimensions.
-    """
-    if 0 in old:
-        yield range(len(old)), range(len(new))
-        return
-    starts, ends, sizes = [0, 0], [0, 0], [1, 1]
-    shapes = old, new
-    while ends[0] < len(old) or ends[1] < len(new):
-        short = 0 if ends[1] == len(new) or (ends[0] < len(old) and sizes[0] <= sizes[1]) else 1
-        sizes[short] *= shapes[short][ends[short]]
-        ends[short] += 1
-        if sizes[0] == sizes[1]:
-            yield range(starts[0], ends[0]), range(starts[1], ends[1])
-            starts = list(ends)
+    return lowering.element(x, reshaped(at, node.shape, x.shape), inside)
 
 
 def _permute(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:

@@ -41,7 +41,7 @@ from .roots import HEAVY, is_stored_already
 from .split import split
 from .unroll import written_out
 
-MOST_SCRATCH = 1 << 19  # bytes of a scratch row: it should stay in the cache next to the core
+MOST_SCRATCH = 1 << 20  # bytes of a scratch row: it should stay in a cache that no other core uses
 
 
 @dataclass

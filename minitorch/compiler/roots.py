@@ -111,10 +111,10 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
         for operand, times in _packed(node):
             known = heavy.get(operand)
-            if known is not None and times > MOST_PACKED:
+            if known is not None and times > (MOST_PACKED if 1 not in node.shape[-2:] else 1):
                 roots[known] = REPEATED
                 heavy[operand] = None
-        heavy[node] = node if node.primitive.name in HEAVY else again
+        heavy[node] = node if _is_heavy(node) else again
         if again is not None and _repeats(node) and again not in roots:
             roots[again] = REPEATED
             heavy[node] = None
@@ -127,6 +127,12 @@ def find_roots(graph: Graph) -> dict[Node, str]:
             roots[node] = reason
             heavy[node], depth[node] = None, 0
     return {node: roots[node] for node in graph.nodes if node in roots}
+
+
+def _is_heavy(node: Node) -> bool:
+    """Whether a node costs far more than reading a number. Many divisions by one number are one and multiplications."""
+    name = node.primitive.name
+    return name in HEAVY and not (name == "div" and node.inputs[1].primitive.name == "expand")
 
 
 def _packed(node: Node) -> Iterator[tuple[Node, int]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ..graph import Graph
+from ..graph import Graph, topological_order
 from ..ir import INPUT, Node
 from .contractions import all_dimensions
 from .decompose import decompose
@@ -122,13 +122,15 @@ def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:
     """All nodes that a group computes, in program order."""
     found: dict[Node, None] = {}
     for member in group.members:
-        pending, own = [member.node], []
+        pending, seen, outside = [member.node], {member.node}, set()
         while pending:
-            at = pending.pop()
-            own.append(at)
-            pending += [operand for operand in at.inputs if operand not in roots and not is_stored_already(operand)]
-        for node in reversed(own):
-            found.setdefault(node)
+            for operand in pending.pop().inputs:
+                if operand in roots or is_stored_already(operand):
+                    outside.add(operand)
+                elif operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+        found |= dict.fromkeys(topological_order([member.node], outside))
     return tuple(found)
 
 

@@ -20,7 +20,7 @@ from .driver import CONTIGUOUS, WRITEABLE, driver
 from .kernel import Kernel
 from .memory import ALIGNMENT, Array, address, pool
 from .placement import Placement
-from .roots import base_of, is_stored_already, output_base
+from .roots import is_stored_already, output_base
 from .schedule import Schedule
 
 Memory = list[Any]
@@ -85,11 +85,11 @@ class Layout:
 
 
 class Value:
-    """How to see a value in memory as an array: the place of its base, and movements of what is there."""
+    """How to see a value as an array: the place of one that is in `memory` by then, and movements of what is there."""
 
-    def __init__(self, layout: Layout, node: Node, base: Node) -> None:
+    def __init__(self, layout: Layout, node: Node, memory: Container[Node]) -> None:
         self.chain: list[Node] = []
-        while node is not base:
+        while node not in memory:
             self.chain.append(node)
             node = node.inputs[0]
         self.chain.reverse()
@@ -149,7 +149,7 @@ class Call:
 
     def __init__(self, kernel: Kernel, layout: Layout) -> None:
         (self.node,) = kernel.nodes
-        self.operands = [Value(layout, operand, base_of(operand)) for operand in self.node.inputs]
+        self.operands = [Value(layout, operand, kernel.reads) for operand in self.node.inputs]
         self.place, _ = layout.where(self.node)
 
     def run(self, memory: Memory, places: Any) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from .instructions import I64
-from .vector_memory import I32, POINTER, byte_size, integer, load, shuffled, store
+from .instructions import BIT, I64
+from .vector_memory import POINTER, byte_size, integer, load, shuffled, store
 
 BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
 
@@ -32,20 +32,33 @@ def transpose_function(module: Any, element: Any, lanes: int) -> Any:
     function.linkage = "internal"
     source, source_step, target, target_step, rows, columns = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    whole, part = function.append_basic_block("whole"), function.append_basic_block("part")
     count = integer(lanes)
     is_whole = builder.and_(builder.icmp_signed("==", rows, count), builder.icmp_signed("==", columns, count))
-    builder.cbranch(is_whole, whole, part)
-    for block, masked in ((whole, False), (part, True)):
+    names = ("load_whole", "load_part", "turn", "store_whole", "store_part")
+    blocks = [function.append_basic_block(name) for name in names]
+    load_whole, load_part, turn, store_whole, store_part = blocks
+    builder.cbranch(is_whole, load_whole, load_part)
+    vector = ir.VectorType(element, lanes)
+    loaded = []
+    for block, masked in ((load_whole, False), (load_part, True)):
         builder.position_at_end(block)
-        vectors: list[Any] = []
-        for place in _places(builder, source, source_step, element, lanes):
-            mask = _mask(builder, len(vectors), rows, columns, lanes) if masked else None
-            vectors.append(load(builder, place, ir.VectorType(element, lanes), mask))
-        turned = transposed(builder, vectors, BLOCK // byte_size(element))
-        for number, place in enumerate(_places(builder, target, target_step, element, lanes)):
-            mask = _mask(builder, number, columns, rows, lanes) if masked else None
-            store(builder, place, turned[number], mask)
+        masks = _masks(builder, rows, columns, lanes) if masked else [None] * lanes
+        places = _places(builder, source, source_step, element, lanes)
+        loaded.append([load(builder, place, vector, mask) for place, mask in zip(places, masks, strict=True)])
+        builder.branch(turn)
+    builder.position_at_end(turn)
+    vectors = [builder.phi(vector) for _ in range(lanes)]
+    for phi, *values in zip(vectors, *loaded, strict=True):
+        for value, block in zip(values, (load_whole, load_part), strict=True):
+            phi.add_incoming(value, block)
+    turned = transposed(builder, vectors, BLOCK // byte_size(element))
+    builder.cbranch(is_whole, store_whole, store_part)
+    for block, masked in ((store_whole, False), (store_part, True)):
+        builder.position_at_end(block)
+        masks = _masks(builder, columns, rows, lanes) if masked else [None] * lanes
+        places = _places(builder, target, target_step, element, lanes)
+        for place, value, mask in zip(places, turned, masks, strict=True):
+            store(builder, place, value, mask)
         builder.ret_void()
     return function
 
@@ -102,12 +115,11 @@ def _places(builder: Any, start: Any, step: Any, element: Any, count: int) -> li
     return places
 
 
-def _mask(builder: Any, row: int, rows: Any, columns: Any, lanes: int) -> Any:
-    """The lanes of a row that are there: the first `columns`, or none."""
-    there = builder.select(builder.icmp_signed("<", integer(row), rows), columns, integer(0))
-    narrow = builder.trunc(there, I32)
-    kind = ir.VectorType(I32, lanes)
-    first = builder.insert_element(ir.Constant(kind, ir.Undefined), narrow, ir.Constant(I32, 0))
-    return builder.icmp_unsigned(
-        "<", ir.Constant(kind, list(range(lanes))), shuffled(builder, first, first, [0] * lanes)
-    )
+def _masks(builder: Any, rows: Any, columns: Any, lanes: int) -> list[Any]:
+    """The lanes of each row that are there: the first `columns`, or none."""
+    some = builder.sub(builder.shl(integer(1), columns), integer(1))  # a bit for each
+    masks = []
+    for row in range(lanes):
+        bits = builder.select(builder.icmp_signed("<", integer(row), rows), some, integer(0))
+        masks.append(builder.bitcast(builder.trunc(bits, ir.IntType(lanes)), ir.VectorType(BIT, lanes)))
+    return masks

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
 
 from .instructions import BIT, I64
+from .mathematics.values import splat
 
 POINTER = ir.PointerType()
 I32 = ir.IntType(32)
@@ -98,9 +100,26 @@ def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> 
     return result
 
 
+def broadcast(builder: Any, value: Any, lanes: int) -> Any:
+    """A scalar in every lane."""
+    kind = ir.VectorType(value.type, lanes)
+    if isinstance(value, ir.Constant):
+        return splat(kind, value.constant)
+    nothing = ir.FormattedConstant(value.type, "undef")
+    nothing.type = kind
+    first = builder.insert_element(nothing, value, ir.Constant(I32, 0))
+    return shuffled(builder, first, first, [0] * lanes)
+
+
 def shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
     """The lanes of two vectors, numbered one after another, in some order."""
-    return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(order)), order))
+    return builder.shuffle_vector(a, b, _lane_numbers(tuple(order)))
+
+
+@cache
+def _lane_numbers(order: tuple[int, ...]) -> Any:
+    """A constant, which keeps its text: to print so many parts again and again would take long."""
+    return ir.Constant(ir.VectorType(I32, len(order)), list(order))
 
 
 def _alignment(kind: Any) -> Any:

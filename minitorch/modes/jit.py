@@ -106,6 +106,7 @@ class Jitted:
         self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
         self._donated = donation.parameters(self.donate, self.signature, surroundings.name(function))
         self._usual_length = surroundings.usual_length(self.signature, self.static_argnames)
+        self._defaults = surroundings.defaults(self.signature)
         self._traced: dict[Any, list[Traced]] = {}
         self._reports: list[SignatureReport] = []
         self._warned = False
@@ -173,7 +174,10 @@ class Jitted:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[list[Any], Structure, list[Tensor], Any]:
         """The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
-        if kwargs or len(args) != self._usual_length:
+        missing = self._usual_length - len(args)
+        if not kwargs and 0 < missing <= len(self._defaults):
+            args += self._defaults[-missing:]
+        elif kwargs or missing:
             args, kwargs = self._normal_form(args, kwargs)
         leaves, structure = flatten((args, kwargs))
         tensors: dict[int, Tensor] = {}  # by id: one that is given twice is one input of the graph

@@ -57,6 +57,13 @@ def usual_length(signature: inspect.Signature | None, static_argnames: tuple[str
     return len(kinds) if all(kind in plain for kind in kinds) else -1
 
 
+def defaults(signature: inspect.Signature | None) -> tuple[Any, ...]:
+    """The default values of the last parameters, as far as these have some."""
+    values = [] if signature is None else [parameter.default for parameter in signature.parameters.values()]
+    missing = [number for number, value in enumerate(values) if value is inspect.Parameter.empty]
+    return tuple(values[missing[-1] + 1 if missing else 0 :])
+
+
 def leaf_names(signature: inspect.Signature | None, structure: Structure) -> list[str]:
     """A name for each leaf of a call ``(args, kwargs)``, such as ``x`` or ``batch.images.0``."""
     positional, keyword = structure.children

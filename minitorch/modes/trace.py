@@ -68,12 +68,10 @@ class Traced:
         self._outside = [item.tensor for item in self._items]
         self._kinds = [(tensor._value.shape, tensor._value.dtype) for tensor in self._outside]
         self._needs = [tensor._requires_grad for tensor in self._outside]
-        self._seen: list[Any] | None = (
-            None  # the arrays that the tensors from outside had when they were last looked at
-        )
-        self._may_overwrite = False  # whether what is written may be written at once
         self._guards = recorded.guards
-        self._guarded = [(where, _kind(spec)) for where, spec in recorded.guards]
+        self._guarded = [
+            (where, None if spec is None else (spec.shape, spec.dtype.numpy)) for where, spec in self._guards
+        ]
         self._hooks = [(item.tensor, hooks_of(item.tensor)) for item in self._captured if item.tensor._requires_grad]
         self._hook_changes = LeafHooks.changes
         self._watches = around.watches
@@ -87,6 +85,9 @@ class Traced:
         self._acts = bool(self._effects) or differentiable is not None
         # Most functions return one tensor, computed by the graph.
         self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
+        self._seen: list[Any] = []  # the arrays of the tensors from outside when they were last looked at
+        self._may_overwrite = False  # whether what is written may be written while the graph runs
+        self._look_at([tensor._value for tensor in self._outside])
 
     # Whether the graph still describes the function -----------------------------------------------------------
 
@@ -102,11 +103,11 @@ class Traced:
         if [tensor._requires_grad for tensor in self._outside] != self._needs:
             return False
         arrays = [tensor._value for tensor in self._outside]
-        if (self._seen is None or not all(map(is_, arrays, self._seen))) and not self._look_at(arrays):
+        if not all(map(is_, arrays, self._seen)) and not self._look_at(arrays):
             return False
         for where, kind in self._guarded:
-            grad = _at(where, tensors)._grad
-            if (grad if grad is None else (grad._value.shape, grad._value.dtype)) != kind:
+            grad = (tensors[where] if isinstance(where, int) else where)._grad
+            if (None if grad is None else (grad._value.shape, grad._value.dtype)) != kind:
                 return False
         return True
 
@@ -219,10 +220,6 @@ def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
     return tensors[where] if isinstance(where, int) else where
 
 
-def _kind(spec: Spec | None) -> tuple[Any, Any] | None:
-    return None if spec is None else (spec.shape, spec.dtype.numpy)
-
-
 def _grad_spec(tensor: Tensor) -> Spec | None:
     return None if tensor._grad is None else tensor._grad.spec
 
@@ -256,7 +253,9 @@ def trace(
 
     # The way back may need what an in-place write replaces, or what is donated; then nothing is overwritten.
     updates = recorded.effects.updates if recorded.backward is None else {}
-    program = Program(recorded.graph, backend, passes, updates, () if recorded.backward else donated)
+    returned = {leaf.position for leaf in recorded.leaves if isinstance(leaf, Argument)}
+    spare = [] if recorded.backward else [place for place in donated if place not in returned]
+    program = Program(recorded.graph, backend, passes, updates, spare)
     backward = None
     if recorded.backward is not None:
         untaped = frozenset(staging.untaped)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -40,12 +39,16 @@ def snapshot(value: Any) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    if type(a) in (list, tuple) and type(a) is type(b) and len(a) == len(b) and all(map(is_, a, b)):
-        return True  # the items are leaves: of a container among them there would be a copy
-    (mine, structure), (theirs, other) = flatten(a), flatten(b)
-    return structure == other and all(
-        x is y or (type(x) is type(y) and type(x) in PLAIN and bool(x == y)) for x, y in zip(mine, theirs, strict=True)
-    )
+    """Whether a value is what it was: plain values by value, objects by identity, containers item by item."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if type(a) in PLAIN:
+        return bool(a == b)
+    if isinstance(a, tuple) or type(a) is list:
+        return len(a) == len(b) and all(map(_same, a, b))
+    return type(a) is dict and tuple(a) == tuple(b) and all(map(_same, a.values(), b.values()))
 
 
 class Watch:
@@ -60,13 +63,7 @@ class Watch:
 
     def holds(self) -> bool:
         """Whether it is still what it was."""
-        now, expected = self.look(), self.expected
-        if now is expected:
-            return True
-        kind = type(now)
-        if kind is not type(expected):
-            return False
-        return bool(now == expected) if kind in PLAIN else kind in CONTAINERS and _same(now, expected)
+        return _same(self.look(), self.expected)
 
     def settle(self) -> None:
         """Take what is there now for what it was."""

@@ -7,7 +7,7 @@ Up to 1, ``erf(x) = x + x P(x*x)``; beyond, ``erf(x) = 1 - e**Q(x)``, with P a m
 from __future__ import annotations
 
 from .exponential import exponential_parts, power_of_two
-from .values import Value, clamp, fma, intrinsic, polynomial, where
+from .values import Value, at_most, fma, intrinsic, polynomial, where
 
 _END = {32: 3.95, 64: 5.95}  # beyond, erf rounds to 1
 _NEAR = {
@@ -79,6 +79,6 @@ def erf(x: Value) -> Value:
     """2/sqrt(pi) times the integral of e**(-t*t) from 0 to `x`."""
     size = abs(x)
     near = fma(size, polynomial(x * x, x.pick(_NEAR)), size)
-    n, grown = exponential_parts(polynomial(clamp(size, 0.0, x.pick(_END)), x.pick(_FAR)))
+    n, grown = exponential_parts(polynomial(at_most(size, x.pick(_END)), x.pick(_FAR)))
     far = fma(-power_of_two(n, 0), grown + 1.0, 1.0)
     return intrinsic("copysign", where(size < 1.0, near, far), x)

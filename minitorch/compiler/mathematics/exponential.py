@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from .values import Value, clamp, fast_two_sum, fma, intrinsic, polynomial, two_product, two_sum, where
+from .values import Value, at_most, clamp, fast_two_sum, fma, intrinsic, polynomial, two_product, two_sum, where
 
 # The first part has so few bits that its product with any exponent is exact.
 _LN2 = {32: (0.693115234375, 3.194618329871446e-05), 64: (0.6931471805592082, 7.371002565167799e-13)}
@@ -122,7 +122,7 @@ def expm1(x: Value) -> Value:
 def tanh(x: Value) -> Value:
     """The hyperbolic tangent: with ``a = e**(2|x|) - 1``, ``a / (a + 2)``."""
     size = abs(x)
-    n, grown = exponential_parts(clamp(size + size, 0.0, x.pick(_SATURATED)))
+    n, grown = exponential_parts(at_most(size + size, x.pick(_SATURATED)))
     power = power_of_two(n, 0)
     a = fma(power, grown, power - 1.0)
     return intrinsic("copysign", a / (a + 2.0), x)

@@ -49,6 +49,16 @@ def _like(shape: Any, element: Any) -> Any:
     return ir.VectorType(element, shape.count) if isinstance(shape, ir.VectorType) else element
 
 
+def splat(kind: Any, number: Any) -> Any:
+    """A constant of a type: the number, in every lane if it is a vector."""
+    if not isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, number)
+    # "splat" keeps the text, and so its parsing, short.
+    constant = ir.FormattedConstant(kind.element, f"splat ({ir.Constant(kind.element, number)})")
+    constant.type = kind
+    return constant
+
+
 def call_intrinsic(builder: Any, name: str, *operands: Any, flags: Sequence[str] = ()) -> Any:
     """Call ``llvm.<name>`` on operands of one type, scalar or vector.
 
@@ -88,11 +98,7 @@ class Value:
 
     def constant(self, number: float) -> Value:
         """A number in the type of this value, rounded to it once."""
-        constant = ir.Constant(self.element, number)
-        if isinstance(self.ir.type, ir.VectorType):  # "splat" keeps the text, and so its parsing, short
-            constant = ir.FormattedConstant(self.element, f"splat ({constant})")
-            constant.type = self.ir.type
-        return Value(self.builder, constant)
+        return Value(self.builder, splat(self.ir.type, number))
 
     def _operand(self, other: Value | float) -> Value:
         return other if isinstance(other, Value) else self.constant(other)
@@ -201,9 +207,14 @@ def where(condition: Value, a: Value | float, b: Value | float) -> Value:
     return Value(condition.builder, picked)
 
 
+def at_most(x: Value, high: float) -> Value:
+    """The smaller of two numbers; a NaN stays."""
+    return where(x > high, high, x)
+
+
 def clamp(x: Value, low: float, high: float) -> Value:
     """`x` moved into ``[low, high]``; a NaN stays."""
-    below = where(x > high, high, x)
+    below = at_most(x, high)
     return where(below < low, low, below)
 
 

@@ -1,0 +1,178 @@
+"""Columns: the loops within a row, their accumulators, and the statements in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from llvmlite import ir
+
+from .emit_ahead import Ahead
+from .emit_indices import Body
+from .instructions import before_store, combine, computed_type, constant, rounded
+from .loops import Accumulate, Apply, Keep, Loop, Statement, Store, neutral, walk
+from .vector_memory import integer
+
+UNROLLED = 8  # operations in a round of a loop that sums up
+
+
+def sums_of(loop: Loop) -> list[Accumulate]:
+    """The statements of a loop that accumulate."""
+    return [statement for statement in loop.statements if isinstance(statement, Accumulate)]
+
+
+class Columns(Ahead):
+    """Emits a loop over the columns of a row, or of as many rows as there are lanes."""
+
+    def _columns(self, loop: Loop) -> None:
+        totals = self._starts(loop)
+        self._hoist_all(loop)
+
+        def nested(depth: int, totals: list[Any]) -> list[Any]:
+            if depth == len(loop.columns) - 1:
+                return self._innermost(loop, totals)
+
+            def body(position: Any, totals: list[Any]) -> list[Any]:
+                self.places[loop.columns[depth]] = position
+                return nested(depth + 1, totals)
+
+            return self._loop(integer(0), integer(loop.columns[depth].extent), 1, totals, body)
+
+        self._set_totals(loop, nested(0, totals))
+
+    def _starts(self, loop: Loop) -> list[Any]:
+        """What the accumulators of a loop begin with, for all vectors abreast."""
+        return [self._start(statement) for _ in self._abreast() for statement in sums_of(loop)]
+
+    def _hoist_all(self, loop: Loop) -> None:
+        for _ in self._abreast():
+            for statement in loop.statements:
+                self._hoist(statement.value, loop)
+
+    def _set_totals(self, loop: Loop, totals: list[Any]) -> None:
+        """Make the accumulators of a loop known to the loops that come after."""
+        slots = sums_of(loop)
+        for number in self._abreast():
+            for statement, total in zip(slots, totals[number * len(slots) :], strict=False):
+                total = total if self.across_rows else self._across(statement, total)
+                self.totals[statement.slot, number] = rounded(self.builder, total, statement.value.dtype)
+
+    def _innermost(self, loop: Loop, totals: list[Any]) -> list[Any]:
+        """All of the innermost columns."""
+        last = loop.columns[-1]
+        if self.across_rows:
+            return self._columns_in_tiles(loop, last, totals, self._body(loop))
+        full = last.extent // self.lanes * self.lanes
+        totals = self._vectors(loop, totals, integer(0), full)
+        return self._rest(loop, totals) if full != last.extent else totals
+
+    def _vectors(self, loop: Loop, totals: list[Any], start: Any, length: int) -> list[Any]:
+        """So many columns from a start, as whole vectors."""
+        self.lane = loop.columns[-1]
+        width = self.lanes * self._copies(loop)
+        unrolled = length // width * width if width > self.lanes else 0
+        middle = self.builder.add(start, integer(unrolled))
+        if unrolled:
+            totals = self._unrolled(loop, totals, start, middle)
+        if length > unrolled:
+            stop = self.builder.add(start, integer(length))
+            totals = self._loop(middle, stop, self.lanes, totals, self._body(loop))
+        self.lane = None
+        return totals
+
+    def _rest(self, loop: Loop, totals: list[Any]) -> list[Any]:
+        """The last columns, which do not fill a vector."""
+        self.lane = last = loop.columns[-1]
+        full = last.extent // self.lanes * self.lanes
+        self.mask = self._first_lanes(last.extent - full)
+        self.known.append({})
+        totals = self._body(loop)(integer(full), totals)
+        self.known.pop()
+        self.lane = self.mask = None
+        return totals
+
+    def _body(self, loop: Loop) -> Body:
+        """The statements, for one column or one vector of columns."""
+        slots = sums_of(loop)
+
+        def body(position: Any, totals: list[Any]) -> list[Any]:
+            self.places[loop.columns[-1]] = position
+            for _ in self._abreast():
+                for statement in loop.statements:
+                    totals = self._statement(statement, totals, slots)
+            return totals
+
+        return body
+
+    def _copies(self, loop: Loop) -> int:
+        """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
+        if not sums_of(loop):
+            return 1
+        operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
+        return max(1, UNROLLED // (operations + 1))
+
+    def _unrolled(self, loop: Loop, totals: list[Any], start: Any, stop: Any) -> list[Any]:
+        """Columns, several vectors a round, each with accumulators of its own."""
+        slots, copies, count, body = sums_of(loop), self._copies(loop), len(totals), self._body(loop)
+
+        def round_(position: Any, carried: list[Any]) -> list[Any]:
+            results: list[Any] = []
+            for copy in range(copies):
+                self.known.append({})
+                place = self.builder.add(position, integer(copy * self.lanes)) if copy else position
+                results += body(place, carried[copy * count : (copy + 1) * count])
+                self.known.pop()
+            return results
+
+        carried = [*totals, *(self._start(slot) for _ in range(copies - 1) for slot in slots)]
+        found = self._loop(start, stop, self.lanes * copies, carried, round_)
+        for copy in range(1, copies):
+            found[:count] = [
+                combine(self.builder, slot.reduction, slot.value.dtype, *pair)
+                for slot, *pair in zip(slots, found, found[copy * count :], strict=False)
+            ]
+        return found[:count]
+
+    def _start(self, statement: Accumulate) -> Any:
+        kind = ir.VectorType(computed_type(statement.value.dtype), self.lanes)
+        return constant(statement.value.dtype, neutral(statement.reduction, statement.value.dtype), kind)
+
+    def _across(self, statement: Accumulate, total: Any) -> Any:
+        """The lanes of an accumulator combined into one number: halves onto halves."""
+        width = self.lanes
+        while width > 1:
+            width //= 2
+            order = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
+            upper = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width, 2 * width)))
+            low = self.builder.shuffle_vector(total, total, order)
+            high = self.builder.shuffle_vector(total, total, upper)
+            total = combine(self.builder, statement.reduction, statement.value.dtype, low, high)
+        return self.builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+
+    # Statements -----------------------------------------------------------------------------------------
+
+    def _statement(self, statement: Statement, totals: list[Any], slots: Sequence[Accumulate] = ()) -> list[Any]:
+        value = self._value(statement.value)
+        dtype = statement.value.dtype
+        if isinstance(statement, Accumulate):
+            place = slots.index(statement) + self.current * len(slots)
+            value = self._vector(value)
+            old = totals[place]
+            new = combine(self.builder, statement.reduction, dtype, old, value)
+            totals = list(totals)
+            keep_old = self.mask is not None and not self.across_rows
+            totals[place] = self.builder.select(self.mask, new, old) if keep_old else new
+        elif isinstance(statement, Store):
+            stored = before_store(self.builder, value, self.buffers[statement.buffer].dtype)
+            place = self._place_in_tile(statement.buffer, statement.index, written=True)
+            if place is None:
+                self._write(self.pointers[statement.buffer], statement.index, stored)
+            else:
+                self._store_vector(place, self._vector(stored), None)
+        elif isinstance(statement, Keep):
+            stored = before_store(self.builder, self._vector(value) if self.across_rows else value, dtype)
+            if self.across_rows:
+                self._store_vector(self._scratch_row(statement.slot, statement.index, stored), stored, None)
+            else:
+                self._write(self.scratch[statement.slot], statement.index, stored)
+        return totals
