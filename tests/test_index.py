@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitorch.compiler.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
+from minitorch.compiler.index import Index, Quotient, Remainder, Variable, linear, reshaped, unravelled, variable
 
 SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple)
 
@@ -73,3 +74,24 @@ def test_what_a_reshape_leaves_over() -> None:
     assert (i * 10 + j) // 10 == i
     assert (i * 10 + j) % 10 == j
     assert ((i * 10 + j) // 5) // 2 == i
+    assert (i * 6 + variable("k", 6)) // 12 == i // 2
+
+
+@given(st.permutations([2, 3, 2, 5, 1, 1]), st.integers(0, 2), st.integers(0, 2))
+def test_another_shape_has_the_same_position(shape: list[int], first: int, second: int) -> None:
+    """For any way to take neighbouring dimensions together."""
+    wanted = [*shape[:first], math.prod(shape[first : first + 2]), *shape[first + 2 :]]
+    wanted = [*wanted[:second], math.prod(wanted[second : second + 3]), *wanted[second + 3 :]]
+    at = tuple(variable(f"d{number}", length) for number, length in enumerate(shape))
+    assert linear(reshaped(at, tuple(shape), tuple(wanted)), tuple(wanted)) == linear(at, tuple(shape))
+    other = tuple(variable(f"d{number}", length) for number, length in enumerate(wanted))
+    places = reshaped(other, tuple(wanted), tuple(shape))
+    for numbers in itertools.product(*map(range, wanted)):
+        named = {Variable(f"d{number}", length): numbers[number] for number, length in enumerate(wanted)}
+        assert value(linear(places, tuple(shape)), named) == value(linear(other, tuple(wanted)), named)
+
+
+def test_dimensions_of_one_element_come_and_go() -> None:
+    """Without arithmetic, even outside of what the dimensions hold: padding asks first whether a place is inside."""
+    i, j = variable("i", 4) - 1, variable("j", 10) - 1
+    assert reshaped((i, j), (4, 10), (4, 1, 10)) == (i, Index(), j)

@@ -6,7 +6,7 @@ to follow in a debugger, and what the machine code is compared with.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,8 @@ class Evaluated:
     def __init__(self, graph: Graph) -> None:
         self.schedule: Schedule = schedule(graph)
 
-    def __call__(self, arrays: Sequence[Array]) -> list[Array]:
-        """Run the kernels; node by node, if somebody wants to see every value."""
+    def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
+        """Run the kernels; node by node, if somebody wants to see every value. What comes back is always new."""
         graph = self.schedule.graph
         if current_observer() is not None:
             return Interpreted(graph)(arrays)
@@ -67,6 +67,6 @@ def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
     return array
 
 
-def compile(graph: Graph) -> Evaluated:
+def compile(graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Evaluated:
     """Make a graph run as loops in Python."""
     return Evaluated(graph)

@@ -8,9 +8,10 @@ the known ranges of the variables, so the index arithmetic of most reshapes disa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import gcd, prod
 from typing import Any
 
 Shape = tuple[int, ...]
@@ -154,6 +155,8 @@ class Index:
             (atom, factor) = rest.terms[0]
             if factor == 1 and isinstance(atom, Quotient):  # (x // a) // b = x // (a * b)
                 return whole + atom.index // (atom.divisor * divisor)
+        for step, coarse, _ in rest._split(divisor):  # (a * x + y) // (a * b) = x // b, where y is below a
+            return whole + coarse // (divisor // step)
         return whole + _atom(Quotient(rest, divisor))
 
     def __mod__(self, divisor: int) -> Index:
@@ -163,7 +166,18 @@ class Index:
         low, high = rest.bounds
         if low // divisor == high // divisor:
             return rest - low // divisor * divisor
+        for step, coarse, fine in rest._split(divisor):
+            return coarse % (divisor // step) * step + fine
         return _atom(Remainder(rest, divisor))
+
+    def _split(self, divisor: int) -> Iterator[tuple[int, Index, Index]]:
+        """Steps in which a divisor can be counted, and the expression as whole steps and less than one."""
+        for step in sorted({gcd(factor, divisor) for _, factor in self.terms} - {1}, reverse=True):
+            coarse = {atom: factor // step for atom, factor in self.terms if factor % step == 0}
+            fine = _made({atom: factor for atom, factor in self.terms if factor % step}, self.constant % step)
+            low, high = fine.bounds
+            if coarse and low >= 0 and high < step:
+                yield step, _made(coarse, self.constant // step), fine
 
     def coefficient(self, atom: Atom) -> int:
         """By how much the expression grows with an atom that it is affine in."""
@@ -293,3 +307,30 @@ def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:
         result.append(NOWHERE if length <= 1 else index if is_outermost else index % length)
         is_outermost &= length <= 1
     return tuple(result)
+
+
+def reshaped(indices: tuple[Index, ...], shape: Shape, wanted: Shape) -> tuple[Index, ...]:
+    """The indices of the same element in another shape.
+
+    Dimensions are taken together only where that is needed, so those of length 1 come and go without arithmetic.
+
+    Example:
+        >>> i, j = variable("i", 6), variable("j", 5)
+        >>> [str(index) for index in reshaped((i, j), (6, 5), (1, 2, 3, 5))]
+        ['0', '(i) // 3', '(i) % 3', 'j']
+    """
+    if 0 in shape:
+        return unravelled(linear(indices, shape), wanted)
+    old = [(length, index) for length, index in zip(shape, indices, strict=True) if length > 1]
+    new = [length for length in wanted if length > 1]
+    found: list[Index] = []
+    while new:
+        taken, made = [old.pop(0)], [new.pop(0)]
+        while (have := prod(length for length, _ in taken)) != (want := prod(made)):
+            if have < want:
+                taken.append(old.pop(0))
+            else:
+                made.append(new.pop(0))
+        lengths, places = zip(*taken, strict=True)
+        found += places if len(taken) == len(made) == 1 else unravelled(linear(places, lengths), tuple(made))
+    return tuple(found.pop(0) if length > 1 else NOWHERE for length in wanted)
