@@ -82,7 +82,10 @@ def _combined(statement: Accumulate, terms: Iterator[Expression]) -> Expression:
 
 def _rows_are_near(nest: Nest, row: Variable) -> bool:
     """Whether neighbouring rows are near each other in memory, as a few vectors can cover them; no place is data."""
-    parts = [part for _, statement in nest.statements for part in walk(statement.value)]
+    statements = [statement for _, statement in nest.statements]
+    parts = [part for statement in statements for part in walk(statement.value)]
     if row.extent < 2 or any(index_values(part) for part in parts):
         return False
-    return all(abs(part.index.coefficient(row)) <= MOST_STEP for part in parts if isinstance(part, Load))
+    stores = (statement.index.coefficient(row) for statement in statements if isinstance(statement, Store))
+    loads = (abs(part.index.coefficient(row)) for part in parts if isinstance(part, Load))
+    return all(step in (0, 1) for step in stores) and all(step <= MOST_STEP for step in loads)
