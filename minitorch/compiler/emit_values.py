@@ -196,14 +196,18 @@ class Values(Indices):
                 place = self.builder.select(condition, place, integer(0))
             return self.builder.load(self.builder.gep(pointer, [place], source_etype=kind), typ=kind)
         vector = ir.VectorType(kind, self.lanes)
+        near = step if step is not None and (step < 0 or step > 1) and abs(step) <= MOST_STEP else 0
         known = self.mask is None or isinstance(self.mask, ir.Constant)
-        if known and condition is None and step is not None and (step < 0 or step > 1) and abs(step) <= MOST_STEP:
+        if known and condition is None and near:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
-            return load_strided(self.builder, place, vector, step, self._lanes_in_use())
+            return load_strided(self.builder, place, vector, near, self._lanes_in_use())
         mask = self.mask
         if condition is not None:
             condition = self._vector(condition)
             mask = condition if mask is None else self.builder.and_(mask, condition)
+        if near:
+            place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
+            return load_strided(self.builder, place, vector, near, self.lanes, mask)
         if step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
             self._ask_ahead(place, index, kind)

@@ -37,6 +37,7 @@ from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
 from .instructions import computed_in
 from .loops import ALWAYS, Accumulate, Apply, Choose, Expression, Load, Nest, Position, Store, moved, rewritten, walk
 from .machine import Host, host
+from .vector_memory import MOST_STEP
 
 MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
@@ -76,14 +77,9 @@ class Operand:
         return all(isinstance(atom, Variable) for atom, _ in value.index.terms)
 
     @property
-    def run_across(self) -> int:
-        """How many neighbours across are neighbours in memory."""
-        return _run(self.value, self.across)
-
-    @property
-    def run_along_k(self) -> int:
-        """How many neighbours along k are."""
-        return _run(self.value, self.ks)
+    def is_dense_across(self) -> bool:
+        """Whether neighbours across are neighbours in memory."""
+        return bool(self.across) and is_dense(self.value, self.across[-1])
 
 
 @dataclass(frozen=True)
@@ -156,7 +152,7 @@ def recognise(nest: Nest) -> Contraction | None:
     orders = (product.arguments, product.arguments[::-1])
     found = [_contraction(nest, left, right, total, stores) for left, right in orders]
     best = max((each for each in found if each is not None), key=_preference, default=None)
-    if best is None or (not best.rows and not (best.right.run_across and len(best.right.across) == 1)):
+    if best is None or (not best.rows and not (best.right.is_dense_across and len(best.right.across) == 1)):
         return None  # numbers times a vector, or rows of a matrix times a vector: loops do these as well
     return best
 
@@ -250,7 +246,7 @@ def _preference(found: Contraction) -> tuple[bool, float, int]:
     lanes, cost = SOME_LANES, 0.0
     if not found.left.is_one_piece:
         cost += found.height * found.depth / _packing(found.left, lanes, 1)[1]
-    if not (found.right.is_one_piece and found.right.run_across):
+    if not (found.right.is_one_piece and found.right.is_dense_across):
         cost += found.width * found.depth / _packing(found.right, lanes, TURNED)[1]
     for store in found.epilogue:
         dense = store.index.coefficient(found.store_lanes[-1]) == 1
@@ -263,16 +259,22 @@ def _packing(operand: Operand, lanes: int, turned: int) -> tuple[bool, float]:
 
     If vectors along k have to be turned, each is as much work as some others.
     """
+    along_k = _at_a_time(operand.value, operand.ks, lanes) / turned
     if not operand.across:
-        return True, min(lanes, max(1, operand.run_along_k))
-    across, along_k = min(lanes, operand.run_across), min(lanes, operand.run_along_k) / turned
+        return True, max(1, along_k)
+    across = _at_a_time(operand.value, operand.across, lanes)
     if not across and not along_k:  # gathered, as many as there are
         return turned == 1 and operand.ks[-1].extent > operand.across[-1].extent, 1
     return along_k > across, max(along_k, across)
 
 
-def _run(value: Expression, variables: Sequence[Variable]) -> int:
-    return variables[-1].extent if variables and is_dense(value, variables[-1]) else 0
+def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> float:
+    """How many neighbours along the last variable a few instructions load from memory; 0 if they lie far apart."""
+    last = variables[-1]
+    steps = [abs(part.index.coefficient(last)) for part in walk(value) if isinstance(part, Load)]
+    steps = [step for step in steps if step]
+    usual = max(set(steps), key=steps.count, default=0)
+    return min(lanes, last.extent) / usual if 0 < usual <= MOST_STEP else 0
 
 
 def is_dense(expression: Expression, along: Variable) -> bool:
@@ -323,7 +325,7 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     (left_along_k, _), (right_along_k, _) = _packing(left, lanes, 1), _packing(right, lanes, TURNED)
     packs_left = not left.is_one_piece
     size, cache = depth * width * product.itemsize, machine.caches[1]
-    in_place = right.is_one_piece and right.run_across > 0
+    in_place = right.is_one_piece and right.is_dense_across
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)

@@ -72,8 +72,10 @@ def prefetch(builder: Any, place: Any) -> None:
     builder.call(function, [place, *(ir.Constant(I32, number) for number in (0, 3, 1))])
 
 
-def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> Any:
+def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int, mask: Any = None) -> Any:
     """The elements a constant step apart, in the first `count` lanes: all between them is read, and sorted out.
+
+    Under a mask, which is not known beforehand, nothing between them is read.
 
     Args:
         builder: where instructions go.
@@ -81,8 +83,10 @@ def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> 
         kind: the vector.
         step: from lane to lane, not 0; backwards if negative.
         count: how many lanes to fill.
+        mask: which of them, perhaps.
     """
     lanes = kind.count
+    nothing = first_lanes(lanes, 0)
     reach = (count - 1) * abs(step)  # from the lowest element to the highest
     lowest = builder.gep(first, [integer(-reach)], source_etype=kind.element) if step < 0 else first
     places = [lane * step + (reach if step < 0 else 0) for lane in range(count)]
@@ -90,7 +94,11 @@ def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> 
     for start in range(0, reach + 1, lanes):
         there = min(lanes, reach + 1 - start)
         place = builder.gep(lowest, [integer(start)], source_etype=kind.element)
-        covering = load(builder, place, kind, None if there == lanes else first_lanes(lanes, there))
+        present = None if there == lanes else first_lanes(lanes, there)
+        if mask is not None:
+            lane_at = {place: lane for lane, place in enumerate(places)}
+            present = shuffled(builder, mask, nothing, [lane_at.get(start + at, lanes) for at in range(lanes)])
+        covering = load(builder, place, kind, present)
         result = covering if result is None else result
         order = []
         for lane in range(lanes):
