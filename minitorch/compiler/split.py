@@ -21,6 +21,7 @@ from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 13  # elements that are worth a unit
 LEAST_PRODUCT = 1 << 20  # multiplications that are
+PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
 LONGEST = 1 << 12  # elements that one accumulator takes up
 
 
@@ -68,15 +69,21 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
         return 0
     layout = Layout(nest, vector_bytes)
     units = nest_units(nest, vector_bytes)
-    if recognise(nest):  # sums of products go in blocks anyway
-        count = min(PARALLEL // units, height * length // LEAST_PRODUCT, length // LONGEST)
+    product = recognise(nest)
+    if product is not None:
+        # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
+        units = 1 if length >= LONG_SUMS * max(product.height, product.width) else units
+        count = min(PARTS // units, height * length // LEAST_PRODUCT, length // LEAST_SUM)
     else:
         each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
         count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
-    chunk = -(-columns[0].extent // max(count, 1))
+    first = columns[0].extent
+    chunk = -(-first // max(count, 1))
+    if product is not None:  # all of one length, if there is such a length
+        chunk = next((length for length in range(chunk, 2 * chunk) if first % length == 0), chunk)
     if len(columns) == 1 and not layout.across_rows:
         chunk = -(-chunk // layout.lanes) * layout.lanes
-    return chunk if chunk < columns[0].extent else 0
+    return chunk if chunk < first else 0
 
 
 def wide(statement: Accumulate) -> DType:
