@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .libraries import Array, Library
+from .libraries import HEADS, Array, Library
 
 Shape = tuple[int, ...]
 
@@ -142,6 +142,41 @@ def layers(rng: np.random.Generator, count: int, rows: int, columns: int, bias: 
     return [normal(rng, *shape) for shape in (*shapes, *shapes)]
 
 
+def dense(rng: np.random.Generator, rows: int, columns: int) -> list[Array]:
+    """The weight and the bias of a layer."""
+    return [normal(rng, rows, columns) / np.float32(math.sqrt(rows)), 0.1 * normal(rng, columns)]
+
+
+def mlp(rng: np.random.Generator, batch: int, features: int, hidden: int, count: int) -> list[Array]:
+    """The parameters of two layers, inputs and classes."""
+    parameters = [*dense(rng, features, hidden), *dense(rng, hidden, count)]
+    return [*parameters, normal(rng, batch, features), rng.integers(0, count, batch)]
+
+
+def block(rng: np.random.Generator, batch: int, length: int, width: int) -> list[Array]:
+    """The parameters of a transformer block, and its input."""
+    parameters: list[Array] = []
+    for layers in (((width, 3 * width), (width, width)), ((width, 4 * width), (4 * width, width))):
+        parameters += [1 + 0.1 * normal(rng, width), 0.1 * normal(rng, width)]
+        for rows, columns in layers:
+            parameters += dense(rng, rows, columns)
+    return [*parameters, normal(rng, batch, length, width)]
+
+
+def block_and_target(rng: np.random.Generator, batch: int, length: int, width: int) -> list[Array]:
+    return [*block(rng, batch, length, width), normal(rng, batch, length, width)]
+
+
+def rnn(rng: np.random.Generator, steps: int, batch: int, width: int) -> list[Array]:
+    """The parameters of a recurrent network, and an input for every step."""
+    recurrent, bias = dense(rng, width, width)
+    return [normal(rng, width, width) / np.float32(math.sqrt(width)), recurrent, bias, normal(rng, steps, batch, width)]
+
+
+def rnn_and_target(rng: np.random.Generator, steps: int, batch: int, width: int) -> list[Array]:
+    return [*rnn(rng, steps, batch, width), normal(rng, batch, width)]
+
+
 def factors(rng: np.random.Generator, batch: int, m: int, k: int, n: int) -> list[Array]:
     """Two matrices that can be multiplied, or as many pairs as `batch` says; 0 for no batch."""
     lead = (batch,) if batch else ()
@@ -238,6 +273,54 @@ def linear_and_gelu(lib: Any, x: Any, weight: Any, bias: Any) -> Any:
     return gelu(lib, x @ weight + bias)
 
 
+def mlp_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    w1, b1, w2, b2 = parameters
+    return lib.cross_entropy(gelu(lib, x @ w1 + b1) @ w2 + b2, target)
+
+
+def transformer_block(lib: Any, parameters: Any, x: Any) -> Any:
+    """With the norms before the layers, as in GPT-2."""
+    n1, c1, w_qkv, b_qkv, w_out, b_out, n2, c2, w1, b1, w2, b2 = parameters
+    batch, length, width = x.shape
+    qkv = (lib.layer_norm(x, n1, c1) @ w_qkv + b_qkv).reshape(batch, length, 3, HEADS, width // HEADS)
+    q, k, v = (qkv[:, :, number].swapaxes(1, 2) for number in range(3))
+    weights = lib.softmax(q @ k.swapaxes(-1, -2) * (HEADS / width) ** 0.5, -1)
+    x = x + (weights @ v).swapaxes(1, 2).reshape(batch, length, width) @ w_out + b_out
+    return x + gelu(lib, lib.layer_norm(x, n2, c2) @ w1 + b1) @ w2 + b2
+
+
+def block_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    return mean_square(transformer_block(lib, parameters, x), target)
+
+
+def recurrent_network(lib: Any, parameters: Any, x: Any) -> Any:
+    """The last state."""
+    w_in, w, b = parameters
+    state = lib.tanh(x[0] @ w_in + b)
+    for number in range(1, x.shape[0]):
+        state = lib.tanh(x[number] @ w_in + state @ w + b)
+    return state
+
+
+def rnn_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    return mean_square(recurrent_network(lib, parameters, x), target)
+
+
+def mean_square(y: Any, target: Any) -> Any:
+    difference = y - target
+    return (difference * difference).mean()
+
+
+def forward(model: Callable[..., Any]) -> Callable[..., Any]:
+    """The program of a model: parameters, then one input."""
+    return lambda lib, *arrays: model(lib, arrays[:-1], arrays[-1])
+
+
+def training(loss: Callable[..., Any], optimizer: str) -> Callable[..., Any]:
+    """The program of a training step: parameters, then inputs and targets."""
+    return lambda lib, *arrays: lib.training_step(loss, optimizer, list(arrays[:-2]), *arrays[-2:])
+
+
 def reduction(name: str, axis: int | None) -> Callable[..., Any]:
     """`lib.sum`, `lib.mean` or `lib.var` over an axis."""
     return lambda lib, x: getattr(lib, name)(x, axis)
@@ -310,6 +393,23 @@ def _contractions() -> list[Case]:
     ]  # fmt: skip
 
 
+def _training() -> list[Case]:
+    def step(name: str, loss: Callable[..., Any], optimizer: str, inputs: Any, shape: Shape, tiny: Shape) -> Case:
+        program = training(loss, optimizer)
+        return Case(name, "training", program, inputs, shape, tiny, streaming=False, stateful=True, tolerance=1e-3)
+
+    return [
+        *[step(f"MLP training step, batch {batch}", mlp_loss, "adam", mlp, (batch, 784, 256, 10), (3, 5, 4, 3))
+          for batch in (8, 64, 512)],
+        Case("transformer block 8×128×256", "training", forward(transformer_block), block, (8, 128, 256), (2, 3, 16),
+             streaming=False),
+        step("transformer block training step", block_loss, "sgd", block_and_target, (8, 128, 256), (2, 3, 16)),
+        Case("RNN, 60 steps of 8×32", "training", forward(recurrent_network), rnn, (60, 8, 32), (3, 2, 4),
+             streaming=False),
+        step("RNN training step", rnn_loss, "sgd", rnn_and_target, (60, 8, 32), (3, 2, 4)),
+    ]  # fmt: skip
+
+
 GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "contractions", "training")
 
 ALL = (
@@ -318,6 +418,7 @@ ALL = (
     Case("softmax of columns 4096×1024", "softmax", softmax_of_columns, one, (4096, 1024), (5, 3)),
     *_reductions(),
     *_contractions(),
+    *_training(),
     Case("cross-entropy, gradient 512×1000", "training", cross_entropy_and_gradient, classes, (512, 1000), (4, 5)),
     Case(
         "embedding, layer_norm 16384×256", "training", embedding_and_layer_norm, tokens,
