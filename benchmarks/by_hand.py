@@ -103,6 +103,70 @@ def block_loss(parameters: Sequence[Array], x: Array, target: Array, heads: int,
     return loss, [dn1, dc1, dw_qkv, db_qkv, dw_out, db_out, dn2, dc2, dw1, db1, dw2, db2]
 
 
+def _windows(x: Array, size: Sequence[int], groups: int, ends: Sequence[int]) -> Array:
+    """[batch, group, channel, *places, *size] of images with so many zeros around them."""
+    x = np.pad(x, [(0, 0), (0, 0), *((each, each) for each in ends)])
+    found = np.lib.stride_tricks.sliding_window_view(x, tuple(size), (2, 3))
+    return found.reshape(len(x), groups, -1, *found.shape[2:])
+
+
+def _grouped(x: Array, groups: int) -> Array:
+    return x.reshape(len(x), groups, -1, *x.shape[2:])
+
+
+def convolution(x: Array, weight: Array, bias: Array) -> Array:
+    """Padded to the same size, with bias and relu; as many groups as channels do not fit under a filter."""
+    filters, depth, *size = weight.shape
+    groups = x.shape[1] // depth
+    seen = _windows(x, size, groups, [length // 2 for length in size])
+    y = np.einsum("bgdhwij,gfdij->bgfhw", seen, weight.reshape(groups, -1, depth, *size), optimize=True)
+    return np.maximum(y.reshape(len(x), filters, *y.shape[3:]) + bias[:, None, None], 0)
+
+
+def convolution_gradient(x: Array, weight: Array, bias: Array, g: Array) -> tuple[Array, Array, Array]:
+    """Those of the images, the filters and the bias."""
+    g = g * (convolution(x, weight, bias) > 0)
+    _, depth, *size = weight.shape
+    groups = x.shape[1] // depth
+    filters, ends = weight.reshape(groups, -1, depth, *size), [length // 2 for length in size]
+    seen, back = _windows(x, size, groups, ends), _windows(g, size, groups, ends)
+    dx = np.einsum("bgfhwij,gfdij->bgdhw", back, filters[..., ::-1, ::-1], optimize=True)
+    dw = np.einsum("bgdhwij,bgfhw->gfdij", seen, _grouped(g, groups), optimize=True)
+    return dx.reshape(x.shape), dw.reshape(weight.shape), g.sum((0, 2, 3))
+
+
+def max_pool(x: Array) -> Array:
+    """Over squares of four elements."""
+    return _squares(x).max((3, 5))
+
+
+def _squares(x: Array) -> Array:
+    return x.reshape(*x.shape[:2], x.shape[2] // 2, 2, x.shape[3] // 2, 2)
+
+
+def _max_pool_gradient(x: Array, g: Array) -> Array:
+    chosen = _squares(x) == max_pool(x)[:, :, :, None, :, None]
+    return (chosen * g[:, :, :, None, :, None]).reshape(x.shape)
+
+
+def cnn_loss(parameters: Sequence[Array], x: Array, target: Array) -> Gradients:
+    """Two convolutions with poolings, a linear layer and a cross-entropy."""
+    w1, b1, w2, b2, w3, b3 = parameters
+    y1 = convolution(x, w1, b1)
+    z1 = max_pool(y1)
+    y2 = convolution(z1, w2, b2)
+    z2 = max_pool(y2)
+    flat = z2.reshape(len(x), -1)
+    g = _softmax(flat @ w3 + b3)
+    rows = np.arange(len(target))
+    loss = -np.log(g[rows, target]).mean()
+    g[rows, target] -= 1
+    g, dw3, db3 = _linear_gradient(flat, w3, g / len(target))
+    dz1, dw2, db2 = convolution_gradient(z1, w2, b2, _max_pool_gradient(y2, g.reshape(z2.shape)))
+    _, dw1, db1 = convolution_gradient(x, w1, b1, _max_pool_gradient(y1, dz1))
+    return loss, [dw1, db1, dw2, db2, dw3, db3]
+
+
 def rnn_loss(parameters: Sequence[Array], x: Array, target: Array) -> Gradients:
     """Steps of a recurrent network, and a mean square of the last state."""
     w_in, w, b = parameters

@@ -177,6 +177,31 @@ def rnn_and_target(rng: np.random.Generator, steps: int, batch: int, width: int)
     return [*rnn(rng, steps, batch, width), normal(rng, batch, width)]
 
 
+def filters(rng: np.random.Generator, count: int, depth: int, size: int) -> list[Array]:
+    """The weight and the bias of a convolution."""
+    weight = normal(rng, count, depth, size, size) / np.float32(math.sqrt(depth * size * size))
+    return [weight, 0.1 * normal(rng, count)]
+
+
+def images(
+    rng: np.random.Generator, batch: int, channels: int, side: int, count: int, depth: int, size: int
+) -> list[Array]:
+    """Images and the parameters of a convolution; each filter looks at `depth` channels."""
+    return [normal(rng, batch, channels, side, side), *filters(rng, count, depth, size)]
+
+
+def images_and_cotangent(rng: np.random.Generator, *shape: int) -> list[Array]:
+    batch, _, side, count, *_ = shape
+    return [*images(rng, *shape), normal(rng, batch, count, side, side)]
+
+
+def cnn(rng: np.random.Generator, batch: int, side: int, first: int, second: int, count: int) -> list[Array]:
+    """The parameters of two convolutions and a layer, grey images and classes."""
+    features = second * (side // 4) ** 2
+    parameters = [*filters(rng, first, 1, 3), *filters(rng, second, first, 3), *dense(rng, features, count)]
+    return [*parameters, normal(rng, batch, 1, side, side), rng.integers(0, count, batch)]
+
+
 def factors(rng: np.random.Generator, batch: int, m: int, k: int, n: int) -> list[Array]:
     """Two matrices that can be multiplied, or as many pairs as `batch` says; 0 for no batch."""
     lead = (batch,) if batch else ()
@@ -271,6 +296,22 @@ def matmul(lib: Any, a: Any, b: Any) -> Any:
 
 def linear_and_gelu(lib: Any, x: Any, weight: Any, bias: Any) -> Any:
     return gelu(lib, x @ weight + bias)
+
+
+def convolution(lib: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """To images of the same size, with bias and relu."""
+    return lib.convolution(x, weight, bias)
+
+
+def convolution_gradient(lib: Any, x: Any, weight: Any, bias: Any, cotangent: Any) -> Any:
+    return lib.vjp(convolution, (x, weight, bias), cotangent)
+
+
+def cnn_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    w1, b1, w2, b2, w3, b3 = parameters
+    x = lib.max_pool(lib.convolution(x, w1, b1))
+    x = lib.max_pool(lib.convolution(x, w2, b2))
+    return lib.cross_entropy(x.reshape(x.shape[0], -1) @ w3 + b3, target)
 
 
 def mlp_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
@@ -393,6 +434,25 @@ def _contractions() -> list[Case]:
     ]  # fmt: skip
 
 
+def _convolutions() -> list[Case]:
+    layers = {
+        "conv 3×3, 32×16×28×28 to 32": (32, 16, 28, 32, 16, 3),
+        "conv 3×3, 8×64×56×56 to 64": (8, 64, 56, 64, 64, 3),
+        "conv 1×1, 8×64×56×56 to 128": (8, 64, 56, 128, 64, 1),
+        "conv 3×3 depthwise, 8×64×56×56": (8, 64, 56, 64, 1, 3),
+    }
+    tiny = {1: (2, 3, 5, 4, 3, 1), 3: (2, 3, 5, 4, 3, 3)}
+    cases = []
+    for name, shape in layers.items():
+        small = tiny[shape[-1]] if shape[4] > 1 else (2, 3, 5, 3, 1, 3)
+        cases += [
+            Case(name, "convolutions", convolution, images, shape, small, streaming=False),
+            Case(f"{name}, gradient", "convolutions", convolution_gradient, images_and_cotangent, shape, small,
+                 streaming=False),
+        ]  # fmt: skip
+    return cases
+
+
 def _training() -> list[Case]:
     def step(name: str, loss: Callable[..., Any], optimizer: str, inputs: Any, shape: Shape, tiny: Shape) -> Case:
         program = training(loss, optimizer)
@@ -401,6 +461,7 @@ def _training() -> list[Case]:
     return [
         *[step(f"MLP training step, batch {batch}", mlp_loss, "adam", mlp, (batch, 784, 256, 10), (3, 5, 4, 3))
           for batch in (8, 64, 512)],
+        step("CNN training step, 64×28×28", cnn_loss, "adam", cnn, (64, 28, 16, 32, 10), (3, 8, 2, 3, 4)),
         Case("transformer block 8×128×256", "training", forward(transformer_block), block, (8, 128, 256), (2, 3, 16),
              streaming=False),
         step("transformer block training step", block_loss, "sgd", block_and_target, (8, 128, 256), (2, 3, 16)),
@@ -410,7 +471,7 @@ def _training() -> list[Case]:
     ]  # fmt: skip
 
 
-GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "contractions", "training")
+GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "contractions", "convolutions", "training")
 
 ALL = (
     *_elementwise(),
@@ -418,6 +479,7 @@ ALL = (
     Case("softmax of columns 4096×1024", "softmax", softmax_of_columns, one, (4096, 1024), (5, 3)),
     *_reductions(),
     *_contractions(),
+    *_convolutions(),
     *_training(),
     Case("cross-entropy, gradient 512×1000", "training", cross_entropy_and_gradient, classes, (512, 1000), (4, 5)),
     Case(

@@ -110,11 +110,14 @@ class NumPy(Library):
     softmax, log_softmax = staticmethod(_softmax), staticmethod(_log_softmax)
     version = np.__version__
 
+    convolution, max_pool = staticmethod(by_hand.convolution), staticmethod(by_hand.max_pool)
+
     gradients: dict[str, Callable[..., tuple[Array, ...]]] = {  # noqa: RUF012
         "softmax": _softmax_gradient,
         "log_softmax": _log_softmax_gradient,
         "layer_norm": _layer_norm_gradient,
         "rms_norm": _rms_norm_gradient,
+        "convolution": by_hand.convolution_gradient,
     }
 
     def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
@@ -260,6 +263,13 @@ class Minitorch(Library):
     ) -> Callable[[], list[Any]]:
         return _torch_like_step(self, self.mt.optim, loss, optimizer, parameters, x, target)
 
+    def convolution(self, x: Any, weight: Any, bias: Any) -> Any:
+        size, groups = weight.shape[-1], x.shape[1] // weight.shape[1]
+        return self.mt.nn.functional.conv2d(x, weight, bias, padding=size // 2, groups=groups).relu()
+
+    def max_pool(self, x: Any) -> Any:
+        return self.mt.nn.functional.max_pool2d(x, 2)
+
 
 # --- JAX --------------------------------------------------------------------------------------------------------------
 
@@ -351,6 +361,15 @@ class JAX(Library):
 
         return run
 
+    def convolution(self, x: Any, weight: Any, bias: Any) -> Any:
+        groups = x.shape[1] // weight.shape[1]
+        y = self.jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", feature_group_count=groups)
+        return self.jax.nn.relu(y + bias[:, None, None])
+
+    def max_pool(self, x: Any) -> Any:
+        window = (1, 1, 2, 2)
+        return self.jax.lax.reduce_window(x, -self.jnp.inf, self.jax.lax.max, window, window, "VALID")
+
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
 
@@ -409,6 +428,13 @@ class Torch(Library):
         self, loss: Function, optimizer: str, parameters: list[Any], x: Any, target: Any
     ) -> Callable[[], list[Any]]:
         return _torch_like_step(self, self.torch.optim, loss, optimizer, parameters, x, target)
+
+    def convolution(self, x: Any, weight: Any, bias: Any) -> Any:
+        size, groups = weight.shape[-1], x.shape[1] // weight.shape[1]
+        return self.torch.nn.functional.conv2d(x, weight, bias, padding=size // 2, groups=groups).relu()
+
+    def max_pool(self, x: Any) -> Any:
+        return self.torch.nn.functional.max_pool2d(x, 2)
 
 
 # --- numexpr ----------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import by_hand, report
 from benchmarks.__main__ import main
-from benchmarks.cases import CASES, GROUPS, block_loss, distance, flat, in_float64, mlp_loss, rnn_loss
+from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
 from benchmarks.libraries import EPS, HEADS, NumPy
 from benchmarks.run import Entry, Results, reference
@@ -83,7 +83,7 @@ def test_the_reference_gradients_are_finite_differences(case):
 def test_the_steps_of_the_reference_go_down_finite_differences(case):
     inputs = in_float64(case.make_inputs(case.tiny))
     *parameters, x, target = (array.copy() for array in inputs)
-    loss = {"MLP": mlp_loss, "tra": block_loss, "RNN": rnn_loss}[case.name[:3]]
+    loss = {"MLP": mlp_loss, "CNN": cnn_loss, "tra": block_loss, "RNN": rnn_loss}[case.name[:3]]
     more = {"heads": HEADS, "eps": EPS} if loss is block_loss else {}
     value, gradients = getattr(by_hand, loss.__name__)(parameters, x, target, **more)
     np.testing.assert_allclose(value, loss(NumPy(), parameters, x, target))
