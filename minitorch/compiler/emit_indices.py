@@ -21,6 +21,7 @@ from .instructions import (
 )
 from .layout import Layout
 from .loops import (
+    ALWAYS,
     Accumulate,
     Apply,
     Buffer,
@@ -167,6 +168,15 @@ class Indices:
     def _condition(self, inside: Inside) -> Any:
         """Whether the conditions hold: one bit, or one per lane."""
         return self._once(("condition", inside), lambda: self._holds(inside))
+
+    def _mask_where(self, inside: Inside) -> Any:
+        """The lanes of the mask in which conditions hold; None for all."""
+        if inside == ALWAYS:
+            return self.mask
+        condition = self._condition(inside)
+        if self.mask is None:
+            return self._vector(condition)
+        return self._once(("mask", inside, self.mask), lambda: self.builder.and_(self.mask, self._vector(condition)))
 
     def _once(self, key: Any, compute: Callable[[], Any]) -> Any:
         """What has been computed for these vectors and values of the loops already, or is now."""

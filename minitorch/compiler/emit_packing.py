@@ -203,7 +203,7 @@ class Packing(Values):
                 self._value(at)
                 continue
             if inside != ALWAYS and not any(inside.depends_on(each) for each in inner):
-                self._condition(inside)
+                self._mask_where(inside)
             pending += at.parts()
 
     def _reads_total(self, expression: Expression) -> bool:

@@ -7,6 +7,7 @@ it. Equal expressions are computed once: `known` remembers the value of each, a 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from llvmlite import ir
@@ -126,6 +127,11 @@ class Values(Indices):
                 return after_load(builder, self._load(expression), dtype)
             case Scratch():
                 return after_load(builder, self._read_scratch(expression), dtype)
+            case Choose() if _is_zero(expression.elsewhere) and _reads_only(expression.here, expression.inside):
+                value = self._value(expression.here)
+                if isinstance(value.type, ir.VectorType):  # zero in the lanes that the mask leaves out
+                    return value
+                return self._select(self._condition(expression.inside), value, self._value(expression.elsewhere))
             case Choose():
                 return self._select(
                     self._condition(expression.inside), self._value(expression.here), self._value(expression.elsewhere)
@@ -201,10 +207,7 @@ class Values(Indices):
         if known and condition is None and near:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
             return load_strided(self.builder, place, vector, near, self._lanes_in_use())
-        mask = self.mask
-        if condition is not None:
-            condition = self._vector(condition)
-            mask = condition if mask is None else self.builder.and_(mask, condition)
+        mask = self._mask_where(inside)
         if near:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
             return load_strided(self.builder, place, vector, near, self.lanes, mask)
@@ -259,3 +262,13 @@ class Values(Indices):
 
     def _store_vector(self, place: Any, value: Any, mask: Any) -> None:
         store(self.builder, place, value, mask)
+
+
+def _is_zero(expression: Expression) -> bool:
+    """Whether an expression is the number whose bits are 0."""
+    return isinstance(expression, Number) and not expression.value and math.copysign(1, expression.value) > 0
+
+
+def _reads_only(expression: Expression, inside: Inside) -> bool:
+    """Whether an expression is an element that is read under the conditions, and perhaps others."""
+    return isinstance(expression, Load) and set(inside.bounds) <= set(expression.inside.bounds)
