@@ -46,6 +46,7 @@ CHAINS = 8  # independent sums that keep the multiply-add units busy, whose resu
 MOST_BLOCKS = 1 << 20  # bytes on the stack
 SOME_LANES = 16  # of a vector on no machine in particular
 TURNED = 4  # what it costs to pack a vector that has to be turned, beside one that is copied
+SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
 # memory, in long runs along a few of its rows.
@@ -329,7 +330,7 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
-    block_k = _block_k(product, lanes * vectors, packs_left, streams, machine)
+    block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
     block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
@@ -382,17 +383,17 @@ def tile(height: int, vectors: int, registers: int) -> tuple[int, int]:
     return min(shapes, key=steps)
 
 
-def _block_k(product: Contraction, width: int, packs_left: bool, streams: bool, machine: Host) -> int:
+def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, machine: Host) -> int:
     """Steps of k in one block.
 
     All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
-    packed, that should stay in the first cache, and a packed block of the left one in the second. If the right one is
-    read once (`streams`), a few rows of it at a time.
+    packed and there are many tiles of it (`is_tall`), that should stay in the first cache, and a packed block of the
+    left one in the second. If the right one is read once (`streams`), a few rows of it at a time.
     """
     depth, size = product.depth, product.itemsize
     if streams:
         return min(depth, STREAMED)
-    room = machine.caches[0] if packs_left else machine.caches[1] // 4
+    room = machine.caches[0] if is_tall else machine.caches[1] // 4
     most = max(64, room // (width * size))
     parts = max(1, round(depth / most))
     step = extent(product.right.ks[1:])  # whole values of the outermost variable
