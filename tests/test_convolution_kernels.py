@@ -296,3 +296,29 @@ def test_dimensions_are_told_apart(function: Function, shapes: list[tuple[int, .
 def test_products_without_reshapes_stay_as_they_are() -> None:
     graph = graph_of(lambda a, b: a @ b.T, normal(3, 4), normal(5, 4))
     assert all_dimensions(graph) is graph or not any(node.primitive is contract for node in all_dimensions(graph).nodes)
+
+
+@pytest.mark.parametrize("times", [2, 3, 4, 8])
+@pytest.mark.parametrize("width", [1, 7, 16, 37])
+def test_repeated_elements_are_read_once(times: int, width: int) -> None:
+    """As by the gradient of a pooling: vectors of elements that appear in several lanes, one after another."""
+    x, y = normal(3, width), normal(3, width * times)
+
+    def function(x: mt.Tensor, y: mt.Tensor) -> mt.Tensor:
+        return x.unsqueeze(-1).expand(3, width, times).reshape(3, width * times) * y
+
+    check(function, x, y)
+    (kernel,) = scheduled(function, x, y).kernels
+    assert times == 3 or not re.search(r"masked\.gather", kernel.llvm)
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_gradients_of_layers_and_poolings(size: int) -> None:
+    x, w, b = normal(2, 3, 12, 24), normal(4, 3, 3, 3), normal(4)
+
+    def function(x: mt.Tensor, w: mt.Tensor, b: mt.Tensor) -> mt.Tensor:
+        return F.max_pool2d(layer(padding=1)(x, w, b), size)
+
+    gradients = with_gradients(function)
+    g = normal(*function(x, w, b).shape)
+    check(gradients, x, w, b, g)

@@ -29,6 +29,7 @@ from .loops import (
     LoopKernel,
     Nest,
 )
+from .unroll import together
 from .vector_memory import POINTER, integer
 
 UNROLLED = 8  # operations in a round of a loop that sums up
@@ -196,8 +197,10 @@ class _Emitter(Online):
             if loop.columns:
                 continue
             for number in self._abreast():
-                for statement in loop.statements:
+                for statement, *others in together(loop.statements, self.lane):
                     if isinstance(statement, Accumulate):  # of a single element
                         self.totals[statement.slot, number] = self._value(statement.value)
+                    elif others:
+                        self._store_together([statement, *others])
                     else:
                         self._statement(statement, [])

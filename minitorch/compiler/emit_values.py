@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from ..dtypes import float32, float64, int64
 from .emit_indices import Indices
-from .index import Index
+from .index import Index, Quotient, Variable
 from .instructions import (
     PRIMITIVES,
     after_load,
@@ -48,6 +48,7 @@ from .vector_memory import (
     gather,
     integer,
     load,
+    load_repeated,
     load_strided,
     prefetch,
     scatter,
@@ -207,6 +208,10 @@ class Values(Indices):
         if known and condition is None and near:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
             return load_strided(self.builder, place, vector, near, self._lanes_in_use())
+        times = self._repetitions(index) if known and condition is None and step is None else 0
+        if times:
+            place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
+            return load_repeated(self.builder, place, vector, times, self._lanes_in_use())
         mask = self._mask_where(inside)
         if near:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
@@ -216,6 +221,22 @@ class Values(Indices):
             self._ask_ahead(place, index, kind)
             return load(self.builder, place, vector, mask)
         return gather(self.builder, self._pointers(pointer, index, kind), vector, mask)
+
+    def _repetitions(self, index: Index) -> int:
+        """In how many lanes the same element is read, if it is the next element after that; 0 if it is not so."""
+        varying = [atom for atom, _ in index.terms if self._step(Index(((atom, 1),))) != 0]
+        if len(varying) != 1 or self.lane is None or not self._begins_at_multiples(self.lane):
+            return 0
+        (atom,) = varying
+        if not isinstance(atom, Quotient) or index.coefficient(atom) != 1 or self.lanes % atom.divisor:
+            return 0
+        others = [(each, factor) for each, factor in atom.index.terms if each != self.lane]
+        whole = all(isinstance(each, Variable) and factor % atom.divisor == 0 for each, factor in others)
+        return atom.divisor if atom.index.coefficient(self.lane) == 1 and whole and not atom.index.constant else 0
+
+    def _begins_at_multiples(self, along: Variable) -> bool:
+        """Whether every vector along a variable begins at a multiple of its length."""
+        return True
 
     def _ask_ahead(self, place: Any, index: Index, kind: Any) -> None:
         """With the lanes across rows, a column is in another page of memory than the one before: ask for it early."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from .index import NOWHERE, Index, Variable
 from .instructions import COMBINE
@@ -82,10 +82,37 @@ def _combined(statement: Accumulate, terms: Iterator[Expression]) -> Expression:
 
 def _rows_are_near(nest: Nest, row: Variable) -> bool:
     """Whether neighbouring rows are near each other in memory, as a few vectors can cover them; no place is data."""
-    statements = [statement for _, statement in nest.statements]
-    parts = [part for statement in statements for part in walk(statement.value)]
+    parts = [part for _, statement in nest.statements for part in walk(statement.value)]
     if row.extent < 2 or any(index_values(part) for part in parts):
         return False
-    stores = (statement.index.coefficient(row) for statement in statements if isinstance(statement, Store))
+    stores = ((loop, each) for loop, each in nest.statements if isinstance(each, Store))
     loads = (abs(part.index.coefficient(row)) for part in parts if isinstance(part, Load))
-    return all(step in (0, 1) for step in stores) and all(step <= MOST_STEP for step in loads)
+    return all(step <= MOST_STEP for step in loads) and all(_leaves_no_gaps(*store, row) for store in stores)
+
+
+def _leaves_no_gaps(loop: Loop, store: Store, row: Variable) -> bool:
+    """Whether a loop writes all between what it writes for a row and for the next."""
+    step = store.index.coefficient(row)
+    if step in (0, 1):
+        return True
+    fills = bool(loop.columns) and loop.columns[-1].extent == step and store.index.coefficient(loop.columns[-1]) == 1
+    return fills and step <= MOST_STEP
+
+
+def together(statements: Sequence[Statement], row: Variable | None) -> Iterator[Sequence[Statement]]:
+    """The statements in order, those in one piece that together write all between one row and the next."""
+    place = 0
+    while place < len(statements):
+        count = 1
+        first = statements[place]
+        if row is not None and isinstance(first, Store):
+            step = first.index.coefficient(row)
+            group = statements[place : place + max(step, 1)]
+            wanted = [(first.buffer, first.index + number) for number in range(step)]
+            if (
+                1 < step <= MOST_STEP
+                and [(each.buffer, each.index) for each in group if isinstance(each, Store)] == wanted
+            ):
+                count = step
+        yield statements[place : place + count]
+        place += count

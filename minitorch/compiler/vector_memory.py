@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -48,6 +49,30 @@ def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
         builder.store(builder.extract_element(value, ir.Constant(I32, 0)), place, align=align)
     else:
         _call(builder, "masked.store", ir.VoidType(), value.type, [value, place, _alignment(value.type), mask])
+
+
+def load_repeated(builder: Any, first: Any, kind: Any, times: int, count: int) -> Any:
+    """Neighbouring elements, each in so many lanes one after another, in the first `count` lanes."""
+    needed = -(-count // times)
+    found = load(builder, first, kind, None if needed == kind.count else first_lanes(kind.count, needed))
+    return shuffled(builder, found, found, [lane // times for lane in range(kind.count)])
+
+
+def store_interleaved(builder: Any, first: Any, values: list[Any], count: int) -> None:
+    """The first `count` lanes of some vectors: lane 0 of each, then lane 1 of each, and so on, without gaps."""
+    lanes, number = values[0].type.count, len(values)
+    for start in range(0, count * number, lanes):
+        result = values[0]
+        for own, value in enumerate(values):
+            order = [lanes + at // number if at % number == own else lane for lane, at in _counted(start, lanes)]
+            result = shuffled(builder, result, value, order)
+        place = builder.gep(first, [integer(start)], source_etype=result.type.element)
+        there = min(lanes, count * number - start)
+        store(builder, place, result, None if there == lanes else first_lanes(lanes, there))
+
+
+def _counted(start: int, count: int) -> Iterator[tuple[int, int]]:
+    return enumerate(range(start, start + count))
 
 
 def gather(builder: Any, places: Any, kind: Any, mask: Any = None) -> Any:
