@@ -30,6 +30,7 @@ from .loops import (
     Inside,
     Nest,
     Scratch,
+    Sum,
     Total,
     index_values,
     walk,
@@ -75,6 +76,7 @@ class Indices:
             if isinstance(statement, Accumulate) and statement.reduction == "reduce_sum"
         }
         self.by_row: dict[Expression, bool] = {}
+        self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
         self.tile_memory: dict[tuple[int, Index, bool], Any] = {}
         # Transposed tiles by what they hold: their place on the stack, and the loop variable and its value there.
         self.filled: dict[tuple[int, Index, bool], tuple[Any, Variable, Any]] = {}
@@ -140,7 +142,7 @@ class Indices:
         """Whether an expression has another value for other rows."""
         found = self.by_row.get(expression)
         if found is None:
-            found = isinstance(expression, (Total, Scratch)) or any(
+            found = isinstance(expression, (Total, Scratch, Sum)) or any(
                 self._varies_with_rows(part) for part in (*expression.parts(), *index_values(expression))
             )
             if not found and self.nest.rows:

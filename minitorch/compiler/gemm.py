@@ -35,7 +35,21 @@ from functools import lru_cache
 
 from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Choose, Expression, Load, Nest, Position, Store, moved, rewritten, walk
+from .loops import (
+    ALWAYS,
+    Accumulate,
+    Apply,
+    Choose,
+    Expression,
+    Load,
+    Nest,
+    Position,
+    Store,
+    Sum,
+    moved,
+    rewritten,
+    walk,
+)
 from .machine import Host, host
 from .vector_memory import MOST_STEP
 
@@ -148,6 +162,8 @@ def recognise(nest: Nest) -> Contraction | None:
     if len(stores) != len(rest.statements) or not isinstance(total, Accumulate) or total.reduction != "reduce_sum":
         return None
     product = total.value
+    if any(isinstance(part, Sum) for part in walk(product)):
+        return None
     if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
         return None
     orders = (product.arguments, product.arguments[::-1])

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..dtypes import DType
+from .blocking import blocking
 from .gemm import recognise, tiling
 from .index import Index, Looked, Variable
 from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
 from .roots import HEAVY
+from .sweeps import recognise as sweeps_of
 from .vector_memory import MOST_STEP
 
 ABREAST = 4  # vectors of rows that go through the columns together
@@ -264,6 +266,9 @@ def nest_units(nest: Nest, vector_bytes: int) -> int:
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
+    sweeps = sweeps_of(nest)
+    if sweeps is not None:
+        return blocking(sweeps, vector_bytes).units
     product = recognise(nest)
     if product is not None:
         return tiling(product, vector_bytes).units

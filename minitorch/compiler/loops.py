@@ -182,6 +182,28 @@ def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expressio
 
 
 @dataclass(frozen=True)
+class Sum(Expression):
+    """The sum of a value over a variable of its own, computed on the spot: a contraction that is not stored."""
+
+    variable: Variable
+    value: Expression
+
+    __hash__ = Expression.__hash__
+
+    def parts(self) -> tuple[Expression, ...]:
+        """What is summed."""
+        return (self.value,)
+
+    def substitute(self, places: Places) -> Expression:
+        """The sum of what is found at another place."""
+        return Sum(self.dtype, self.variable, self.value.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether what is summed differs along a variable that is not the sum's own."""
+        return variable != self.variable and self.value.depends_on(variable)
+
+
+@dataclass(frozen=True)
 class Total(Expression):
     """What an earlier loop of the kernel accumulated for this row."""
 
@@ -357,6 +379,8 @@ def rewritten(
             found = Apply(expression.dtype, expression.primitive, parts)
         elif isinstance(expression, Choose):
             found = Choose(expression.dtype, expression.inside, *parts)
+        elif isinstance(expression, Sum):
+            found = Sum(expression.dtype, expression.variable, *parts)
         found = known[expression] = change(found)
     return found
 
@@ -367,7 +391,7 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
     def change(expression: Expression) -> Expression:
         if isinstance(expression, Choose):
             return chosen(expression.inside.substitute(places), expression.here, expression.elsewhere)
-        return expression if isinstance(expression, Apply) else expression.substitute(places)
+        return expression if isinstance(expression, (Apply, Sum)) else expression.substitute(places)
 
     return change
 

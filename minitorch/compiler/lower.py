@@ -17,9 +17,9 @@ from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
 from .contractions import labels_of, space_of
-from .index import NOWHERE, Index, linear, looked, reshaped
+from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 from .instructions import computed_in
-from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position
+from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position, Sum
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
 
@@ -50,6 +50,7 @@ class Lowering:
     def __init__(self, read: Callable[[Node], Reader | None]) -> None:
         self.read = read
         self._known: dict[tuple[Node, At, Inside], Expression] = {}
+        self._sums: dict[Node, str] = {}  # the variables of contractions that are computed on the spot
 
     def element(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         """The element of a node at an index; `inside` says where it will be used."""
@@ -64,13 +65,23 @@ class Lowering:
         """What a reduction or a contraction combines, at an index of the whole space that it runs over."""
         if node.primitive.kind == "reduction":
             return self.element(node.inputs[0], at)
+        return self._product(node, at)
+
+    def _product(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         lengths = space_of(node)
         a, b = (
-            self.element(operand, tuple(_part(labels, at, lengths) for labels in dims))
+            self.element(operand, tuple(_part(labels, at, lengths) for labels in dims), inside)
             for operand, dims in zip(node.inputs, labels_of(node), strict=True)
         )
         dtype = computed_in(node.dtype)
         return Apply(dtype, "mul", (converted(a, dtype), converted(b, dtype)))
+
+    def sum(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        """An element of a contraction that is not stored; 16-bit floats are summed in float32, and rounded once."""
+        name = self._sums.setdefault(node, f"k{len(self._sums)}")
+        k = Variable(name, node.inputs[0].shape[-1])
+        value = self._product(node, (*at, variable(name, k.extent)), inside)
+        return converted(Sum(value.dtype, k, value), node.dtype)
 
     def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         """The element computed from the node's inputs, stored or not."""
@@ -212,6 +223,7 @@ def _both(a: Inside, b: Inside) -> Inside:
 
 _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "constant": _constant,
+    "dot": Lowering.sum,
     "iota": _iota,
     "reshape": _reshape,
     "permute": _permute,

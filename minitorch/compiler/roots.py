@@ -8,7 +8,7 @@ that the ledger can print.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..graph import Graph
 from ..ir import INPUT, Node
@@ -75,8 +75,8 @@ def output_base(node: Node) -> Node:
     return node
 
 
-def find_roots(graph: Graph) -> dict[Node, str]:
-    """The roots in program order, each with the reason why it is one."""
+def find_roots(graph: Graph, transient: Collection[Node] = ()) -> dict[Node, str]:
+    """The roots in program order, each with the reason why it is one; what is transient is none."""
     users = graph.users()
     wanted: dict[Node, str] = {}
     epilogue: set[Node] = set()  # what is computed, element by element, from the result of a contraction
@@ -95,7 +95,7 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for base in map(base_of, node.inputs):
-                if base in epilogue:
+                if base in epilogue and base not in transient:
                     wanted.setdefault(base, EPILOGUE)
         if node.primitive.kind in POINTWISE and any(
             operand.primitive.kind == "contraction" or operand in epilogue for operand in node.inputs
@@ -105,6 +105,9 @@ def find_roots(graph: Graph) -> dict[Node, str]:
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
     for node in graph.nodes:
+        if node in transient:
+            heavy[node], depth[node] = None, 0
+            continue
         inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
         own = int(node.primitive.kind in POINTWISE)
         depth[node] = 1 + max((depth[operand] for operand in inside), default=0)

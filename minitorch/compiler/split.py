@@ -19,7 +19,7 @@ from .layout import Layout, nest_units
 from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total, moved, rewritten
 
 PARALLEL = 32  # units that are worth having: a few for each thread
-LEAST = 1 << 13  # elements that are worth a unit
+LEAST = 1 << 15  # elements that are worth a unit
 LEAST_PRODUCT = 1 << 20  # multiplications that are
 PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
 LONGEST = 1 << 12  # elements that one accumulator takes up
