@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..graph import Graph, topological_order
 from ..ir import INPUT, Node
+from .contractions import all_dimensions
 from .decompose import decompose
 from .fuse import Group, fuse
 from .kernel import Kernel, in_units
@@ -84,7 +85,7 @@ class Schedule:
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
-    graph = reshapes_last(decompose(graph))
+    graph = reshapes_last(all_dimensions(decompose(graph)))
     transient, refused = find_transient(graph), set[Node]()
     while True:
         roots = find_roots(graph, transient)
