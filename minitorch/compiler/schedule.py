@@ -58,8 +58,15 @@ class Schedule:
     edges: tuple[Edge, ...] = field(default=())
 
     def __str__(self) -> str:
+        from .placement import place  # which builds on this file
+
+        placement = place(self)
         saved = sum(edge.bytes for edge in self.edges if edge.fused)
         lines = [f"{len(self.kernels)} kernels", *(f"  {kernel}" for kernel in self.kernels)]
+        lines.append(
+            f"intermediates: {placement.intermediate_bytes / 1e6:.3f} MB "
+            f"in an arena of {placement.arena_bytes / 1e6:.3f} MB"
+        )
         kept = [edge for edge in self.edges if not edge.fused]
         lines.append(f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {saved / 1e6:.3f} MB not moved")
         for edge in kept:
