@@ -40,6 +40,7 @@ MOST_VECTORS = 8  # of a tile's width
 MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
+WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
 MOST_BLOCKS = 1 << 20  # bytes on the stack
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
@@ -143,6 +144,17 @@ def _is_cheap(expression: Expression) -> bool:
     return all(isinstance(atom, Variable) for atom, _ in expression.index.terms)
 
 
+def _collides(product: Contraction, machine: Host) -> bool:
+    """Whether the second cache cannot hold one line of the left operand for every k, though they are few.
+
+    At a distance of many lines, a power of two above all, they compete for the same places.
+    """
+    assert isinstance(product.left, Load)
+    step = abs(product.left.index.coefficient(product.k)) * product.left.dtype.itemsize
+    span = machine.caches[1] // WAYS
+    return step >= LINE and product.k.extent > WAYS * (span // math.gcd(step, span))
+
+
 @dataclass(frozen=True)
 class Tiling:
     """How a matrix product is cut.
@@ -183,7 +195,7 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     row_tiles = -(-product.height // rows)
     left_along_k = product.row is None or not _is_dense(product.left, product.row)
     right_along_k = not _is_dense(product.right, product.lane) and _is_dense(product.right, product.k)
-    packs_left = not _is_cheap(product.left)
+    packs_left = not _is_cheap(product.left) or (not left_along_k and _collides(product, machine))
     size, cache = depth * width * product.itemsize, machine.caches[1]
     in_place = _is_cheap(product.right) and _is_dense(product.right, product.lane)
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
