@@ -129,3 +129,16 @@ def test_a_recurrent_network_of_sixty_steps_is_one():
     parameters, _, (x, target) = rnn()
     (kernel,) = kernels_of(lambda x, target: rnn_loss(LIBRARY, parameters, x, target), x, target)
     assert len(kernel.phases) > 60
+    functions = kernel.llvm.split("define ")[1:]
+    assert sum("@nest" in text.partition("(")[0].partition("@nest")[1] for text in functions) < 20  # not 60 and more
+
+
+def test_nests_that_begin_elsewhere_share_a_function_and_find_their_own_elements():
+    def function(x):
+        y = x[1]
+        for number in range(2, 6):
+            y = (mt.tanh(y) @ w + x[number]).cumsum(0) if number == 4 else mt.tanh(y) @ w + x[number, :, :3].sum()
+        return y
+
+    w, x = mt.randn(4, 4), mt.randn(6, 5, 4)
+    np.testing.assert_allclose(mt.jit(function)(x).numpy(), function(x).numpy(), rtol=1e-4, atol=1e-5)
