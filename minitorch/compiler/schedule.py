@@ -7,11 +7,12 @@ NumPy (whatever has no loops yet). Bytes are those that a kernel must move at le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from ..graph import Graph, topological_order
 from ..ir import INPUT, Node
+from .again import cheaper_again
 from .decompose import decompose
 from .fuse import Group, fuse
 from .kernel import Kernel
@@ -22,6 +23,7 @@ from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call,
 
 FUSED = "fused"
 OTHER_ROWS = "the kernels run over different rows"
+AGAIN = "to compute it again costs less than to store it and read it back"
 LATER = "in the same kernel, after all of its rows are done"
 
 
@@ -32,7 +34,7 @@ class Edge:
     Attributes:
         producer, consumer: the nodes.
         fused: whether the value goes from one to the other without memory.
-        reason: why not, or ``"fused"``.
+        reason: why not, or ``"fused"``, or that the value is computed again rather than stored.
         bytes: what is saved by fusing, or moved for want of it: a write and a read of the value.
     """
 
@@ -68,8 +70,9 @@ class Schedule:
             f"in an arena of {placement.arena_bytes / 1e6:.3f} MB"
         )
         kept = [edge for edge in self.edges if not edge.fused]
+        told = [edge for edge in self.edges if edge.reason != FUSED]
         lines.append(f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {saved / 1e6:.3f} MB not moved")
-        for edge in kept:
+        for edge in told:
             lines.append(
                 f"  {edge.producer.primitive.name} -> {edge.consumer.primitive.name}: {edge.reason} "
                 f"({edge.bytes / 1e6:.3f} MB)"
@@ -84,13 +87,18 @@ def schedule(graph: Graph) -> Schedule:
     calls = {node: is_call(node) for node in roots}
     order = fuse(roots, calls)
     needed = _stored(graph, order)
+    again = cheaper_again(order, roots, needed)
+    if again:
+        roots = {node: reason for node, reason in roots.items() if node not in again}
+        order = fuse(roots, calls)
+        needed = _stored(graph, order)
     kernels: list[Kernel] = []
     for number, item in enumerate(order):
         kernels.append(
             _loop_kernel(number, item, roots, needed) if isinstance(item, Group) else _call_kernel(number, item)
         )
     kernels = merge_small(merge_siblings([kernel for kernel in kernels if kernel.writes]))  # dead code has none
-    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls))
+    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls, again))
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
@@ -146,7 +154,7 @@ def _call_kernel(number: int, node: Node) -> Kernel:
 
 
 def _ledger(
-    graph: Graph, kernels: Sequence[Kernel], roots: dict[Node, str], calls: dict[Node, bool]
+    graph: Graph, kernels: Sequence[Kernel], roots: dict[Node, str], calls: dict[Node, bool], again: Container[Node]
 ) -> tuple[Edge, ...]:
     """Every use of a computed value: fused, or why it was not."""
     home: dict[Node, set[tuple[int, int]]] = {}  # by kernel and phase
@@ -163,7 +171,7 @@ def _ledger(
             here, there = home.get(node, set()), home.get(operand, set())
             free = (operand.primitive.is_view and operand not in home) or (node in shown and node not in home)
             if here & there or free:
-                reason = FUSED
+                reason = AGAIN if operand in again else FUSED
             elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
                 reason = LATER
             elif calls.get(operand):
@@ -173,5 +181,5 @@ def _ledger(
             else:
                 reason = roots.get(operand, OTHER_ROWS)
                 reason = OTHER_ROWS if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
-            edges.append(Edge(operand, node, reason == FUSED, reason, 2 * operand.spec.nbytes))
+            edges.append(Edge(operand, node, reason in (FUSED, AGAIN), reason, 2 * operand.spec.nbytes))
     return tuple(edges)
