@@ -31,6 +31,7 @@ CODES: dict[str, str] = {
     "MT403": "backward through a graph that was freed",
     "MT404": "backward from a tensor that is not one number",
     "MT405": "gradient of a tensor that was not recorded",
+    "MT406": "a checkpointed function did something else when it ran again",
     "MT501": "a NaN or an infinity",
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",

@@ -187,7 +187,7 @@ class Program:
     def __init__(self, schedule: Schedule, layout: Layout, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
-        self._libraries = cache.libraries([kernel.llvm for kernel in loops], "kernel")  # alive as long as the program
+        self._libraries = cache.libraries((kernel.llvm for kernel in loops), "kernel")  # alive as long as the program
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
         }

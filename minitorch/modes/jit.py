@@ -332,7 +332,8 @@ class Jitted:
         """
         from ..compiler.cost import fused_cost
 
-        return fused_cost(self.ledger(*args, **kwargs))
+        program = self._for(args, kwargs).program
+        return fused_cost(self.ledger(*args, **kwargs), program.updates, program.donated)
 
     def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
         """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.

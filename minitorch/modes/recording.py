@@ -33,7 +33,7 @@ class Program:
 
     Attributes:
         graph: as recorded.
-        updates: as given.
+        updates, donated: as given.
         pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
         compile_time: seconds that passes and backend took.
     """
@@ -49,7 +49,7 @@ class Program:
         start = time.perf_counter()
         self.graph = graph
         self.backend = backend
-        self.updates = updates or {}
+        self.updates, self.donated = updates or {}, donated
         self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
         self.execute = backends.get(backend)(self.pipeline.graph, self.updates, donated)
         self.compile_time = time.perf_counter() - start
