@@ -276,5 +276,6 @@ def test_equal_kernels_of_which_each_part_is_used_twice_are_compared_in_no_time(
         return x
 
     x = mt.rand(3, 50, 20)
-    for found, part in zip(mt.jit(lambda x: [squared(part) for part in x])(x), x, strict=True):
+    results = mt.jit(lambda x: [squared(part) for part in x])(x)
+    for found, part in zip(results, x, strict=True):
         np.testing.assert_allclose(found.numpy(), squared(part).numpy(), rtol=1e-4, atol=1e-6)
