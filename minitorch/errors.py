@@ -32,6 +32,7 @@ CODES: dict[str, str] = {
     "MT404": "backward from a tensor that is not one number",
     "MT405": "gradient of a tensor that was not recorded",
     "MT501": "a NaN or an infinity",
+    "MT502": "a compiled program that does not give the numbers of eager mode",
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",
 }
@@ -117,6 +118,10 @@ class AutogradError(MinitorchError, RuntimeError):
 
 class NonFiniteError(MinitorchError, FloatingPointError):
     """`minitorch.debug.check_nan` found a NaN or an infinity."""
+
+
+class MismatchError(MinitorchError, ArithmeticError):
+    """Compiled code does not give the numbers of eager mode."""
 
 
 class GraphError(MinitorchError, ValueError):

@@ -13,6 +13,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from ..tree import Structure, flatten
 from . import donation, surroundings
 from .donation import Names
 from .explain import Explanation, SignatureReport, counted, difference
+from .shadow import Report
 from .stages import Stages
 from .trace import Traced, trace
 
@@ -91,6 +93,7 @@ class Jitted:
         static_argnames: str | Iterable[str],
         max_signatures: int,
         donate: Names = (),
+        check: bool | str | Path = False,
     ) -> None:
         backends.check(backend)
         if not callable(function):
@@ -101,6 +104,7 @@ class Jitted:
         self.backend = backend
         self.passes = passes
         self.max_signatures = max_signatures
+        self.check = check
         self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.signature = surroundings.parameters(function, self.static_argnames)
         self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
@@ -132,14 +136,18 @@ class Jitted:
         bound = instance.__dict__.get(key)
         if bound is None:
             method = self.function.__get__(instance, owner)
-            bound = Jitted(method, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
-            instance.__dict__[key] = bound
+            bound = instance.__dict__[key] = self._of(method)
         return bound
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
         """A copy of a jitted method goes with a copy of its instance, and traces anew."""
         function = copy.deepcopy(self.function, memo)
-        return Jitted(function, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
+        return self._of(function)
+
+    def _of(self, function: Callable[..., Any]) -> Jitted:
+        """Another function, jitted in the same way."""
+        names, most = self.static_argnames, self.max_signatures
+        return Jitted(function, self.backend, self.passes, names, most, self.donate, self.check)
 
     # Calling --------------------------------------------------------------------------------------------
 
@@ -258,7 +266,7 @@ class Jitted:
         report = SignatureReport.of_call(names, plain, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
         donated = donation.donated(self._donated, self.signature, structure, leaves) if self._donated else {}
-        traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report)
+        traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report, self.check)
         variants = self._traced.setdefault(key, [])
         variants.append(traced)
         self._reports.append(report)
@@ -353,6 +361,19 @@ class Jitted:
         """Seconds that tracing, passes and code generation took so far, over all signatures."""
         return sum(report.trace_time + report.compile_time for report in self._reports)
 
+    def checked(self) -> list[Report]:
+        """With ``check=True``: what the last call of each signature found, of a gradient's way back too.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.softmax(1), check=True)
+            >>> y = f(mt.ones(2, 4))
+            >>> print(f.checked()[0])
+            <lambda>: as in eager mode
+              output 0 f32[2,4]: equal
+        """
+        return [report for variants in self._traced.values() for traced in variants for report in traced.checked()]
+
     def explain(self) -> Explanation:
         """Every signature that was traced, why, how often it was called, and what tracing and compiling cost."""
         return Explanation(self.__name__, self.backend, tuple(self._reports))
@@ -366,6 +387,7 @@ def jit(
     static_argnames: str | Iterable[str] = (),
     max_signatures: int = MAX_SIGNATURES,
     donate: Names = (),
+    check: bool | str | Path = False,
 ) -> Any:
     """Compile a function: trace it once per signature, then run the graph.
 
@@ -380,6 +402,11 @@ def jit(
         donate: names or numbers of arguments whose memory may be used for results of the same size and type. The
             caller gives them up: the tensors raise ``MT111`` when they are used after the call, and views of them, or
             NumPy arrays that share their memory, may show anything.
+        check: shadow mode, for those who mistrust the compiler: every call also runs the traced graph node by node, on
+            the same random numbers, and compares. ``checked()`` gives the largest difference of each output, in units
+            in the last place. One beyond the tolerance of its type, and beyond what rounding does to this program, is
+            ``MT502``: the call changes nothing, the error names the pass, or the kernel and the node, that is to blame,
+            and a folder is written with which it can be run again (a temporary one, or the one that is given here).
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
@@ -392,6 +419,7 @@ def jit(
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).
         ArgumentError: for an argument that is neither tensor nor plain (``MT108``).
         AutogradError: for a donated argument that requires a gradient (``MT401``).
+        MismatchError: in shadow mode, if compiled code gives other numbers (``MT502``).
 
     Example:
         >>> import minitorch as mt
@@ -405,6 +433,6 @@ def jit(
     """
 
     def compiled(function: Callable[..., Any]) -> Jitted:
-        return Jitted(function, backend, passes, static_argnames, max_signatures, donate)
+        return Jitted(function, backend, passes, static_argnames, max_signatures, donate, check)
 
     return compiled if function is None else compiled(function)
