@@ -2,8 +2,8 @@
 
 Compiled code may contract ``a * b + c``, sum in another order and use other polynomials, so its last digits differ. How
 much that makes in the end depends on the program: after a cancellation nothing may be left of the first digits. So
-where the distance is above the tolerance of the type, it is compared with the *noise* of the program: how much the
-result varies if every value on the way is moved by up to one unit in the last place (stochastic arithmetic, Vignes 1993).
+where the distance is above the tolerance of the type, it is compared with the *noise* of the program: how far results
+go if every value on the way is moved by up to one unit in the last place (stochastic arithmetic, Vignes 1993).
 """
 
 from __future__ import annotations

@@ -25,17 +25,19 @@ from ..errors import ArgumentError, compose
 from ..functional.operands import from_array
 from ..graph import Graph
 from ..interpreters import current_staging, is_grad_enabled, leaked
-from ..ir import Node, warn_user
+from ..ir import Node, Source, warn_user
 from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor
 from ..tree import Structure, flatten
 from . import donation, surroundings
-from .donation import Names
+from .donation import Names as ArgumentNames
 from .explain import Explanation, SignatureReport, counted, difference
+from .naming import Names
 from .shadow import Report
 from .stages import Stages
-from .trace import Traced, trace
+from .stepping import Stepper, Values, kernels_of, values
+from .trace import Traced, names_of, trace
 
 if TYPE_CHECKING:
     from ..compiler.cost import FusedCost
@@ -92,7 +94,7 @@ class Jitted:
         passes: Sequence[Pass] | None,
         static_argnames: str | Iterable[str],
         max_signatures: int,
-        donate: Names = (),
+        donate: ArgumentNames = (),
         check: bool | str | Path = False,
     ) -> None:
         backends.check(backend)
@@ -328,6 +330,65 @@ class Jitted:
         run = self._for(args, kwargs).program.pipeline
         return Stages(run.initial, run.stages)
 
+    def values(self, *args: Any, **kwargs: Any) -> Values:
+        """Every intermediate value of a call with these arguments, by source line; nothing is written in place.
+
+        The values are those of eager mode, also of what is inside a kernel or was optimised away. Each has the name of
+        the variable that held it, as far as there was one, and the kernels that its line has become a part of.
+
+        Example:
+            >>> import minitorch as mt
+            >>> @mt.jit
+            ... def f(x):
+            ...     e = (x - 1).exp()
+            ...     return e / e.sum()
+            >>> found = f.values(mt.ones(2))
+            >>> found.named("e")
+            tensor([1., 1.])
+            >>> [value.node.primitive.name for value in found.rows]
+            ['sub', 'exp', 'reduce_sum', 'expand', 'div']
+        """
+        traced, tensors, names = self._looked_at(args, kwargs)
+        arrays = [tensor._value for tensor in traced.inputs(tensors)]
+        return values(traced.program.graph, arrays, names, self._kernels(traced))
+
+    def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
+        """Call the function line by line, and stop in Python's debugger.
+
+        The lines are those of the graph, and run in its order; backward runs where `backward` is called. What has been
+        computed has its value as in eager mode, also if it is inside a kernel or was optimised away, under the name of
+        its variable, and as ``v3`` what is ``%3`` in ``graph()``. ``kernels`` names the kernels that the line has become
+        a part of; ``n`` goes to the next line. The result, and what is written in place, are those of an ordinary call.
+
+        Args:
+            break_at: where to stop, such as ``"train.py:12"``; without it, at the first line.
+
+        Raises:
+            ValueError: if nothing is computed on that line.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.exp())
+            >>> f.debug(mt.zeros(2), break_at="train.py:12")
+            Traceback (most recent call last):
+            ValueError: nothing is computed at train.py:12, but at ...
+        """
+        traced, tensors, names = self._looked_at(args, kwargs)
+        return traced(tensors, Stepper(traced.program.graph, names, self._kernels(traced), break_at))
+
+    def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
+        """The trace for a call, its tensors, and the names of the variables in it."""
+        leaves, structure, tensors, key = self._signature(args, kwargs)
+        traced = self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
+        plain = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
+        names = names_of(self.function, plain, structure, self._leaf_names(structure), traced.program.graph)
+        return traced, tensors, names
+
+    def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
+        """The kernels that each line has become a part of, on backends that have kernels."""
+        schedule = getattr(traced.program.compiled, "schedule", None)
+        return {} if schedule is None else kernels_of(schedule)
+
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
         """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its graph run node by node.
 
@@ -386,7 +447,7 @@ def jit(
     passes: Sequence[Pass] | None = None,
     static_argnames: str | Iterable[str] = (),
     max_signatures: int = MAX_SIGNATURES,
-    donate: Names = (),
+    donate: ArgumentNames = (),
     check: bool | str | Path = False,
 ) -> Any:
     """Compile a function: trace it once per signature, then run the graph.

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ..autograd.tape import LeafHooks, hooks_of
+from ..backends import Executable
 from ..graph import Graph
 from ..interpreters import Callback, interpreting
 from ..ir import Node, Spec
@@ -30,6 +31,7 @@ from .donation import give_away
 from .effects import Effects, Where
 from .explain import SignatureReport
 from .leaks import warn_of_leaks
+from .naming import Names
 from .recording import CallStaging, Program, are_apart, grad_of
 from .shadow import Report, Shadowed
 from .watch import Watch
@@ -175,16 +177,20 @@ class Traced:
 
     # Running ----------------------------------------------------------------------------------------------------
 
-    def __call__(self, tensors: Sequence[Tensor]) -> Any:
-        """Run the graph with these arguments."""
+    def __call__(self, tensors: Sequence[Tensor], execute: Executable | None = None) -> Any:
+        """Run the graph with these arguments.
+
+        Args:
+            execute: what runs it instead of the compiled program.
+        """
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
-        inputs = [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
+        inputs = self.inputs(tensors)
         arrays = [tensor._value for tensor in inputs]
         if self._callbacks is not None:
             self._callbacks(arrays)
-        values = self.program.execute(arrays, self._overwrites(tensors, arrays))
+        values = (execute or self.program.execute)(arrays, self._overwrites(tensors, arrays))
         outputs = [Tensor(value) for value in values[: effects.results]]
         if self._acts:
             effects.ask_for_gradients(tensors)
@@ -202,6 +208,10 @@ class Traced:
             elif type(leaf) is Argument:
                 leaves[index] = tensors[leaf.position]
         return unflatten(self._results, leaves)
+
+    def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The inputs of the graph: the arguments, and the tensors from outside."""
+        return [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
 
     def _take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """The arguments, with new tensors in place of those that are donated, which are of no use from now on."""
@@ -286,6 +296,25 @@ def trace(
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
     return Traced(staging, around, program, recorded, backward, donated, report, callbacks)
+
+
+def names_of(
+    function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], graph: Graph
+) -> Names:
+    """The variables of a function that hold the values of its graph: it is traced again to see them.
+
+    Args:
+        leaves, structure, names: as for `trace`.
+        graph: as it was traced before. If another one comes out now, nothing is known of the variables.
+    """
+    around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
+    staging = CallStaging(surroundings.name(function), around.names)
+    found = Names()
+    with found.collected(staging.trace):
+        again = _record(function, leaves, structure, names, staging).graph
+    alike = again.key() == graph.key() and len(again.nodes) == len(graph.nodes)
+    before, now = ((*each.inputs, *each.nodes) for each in (graph, again))
+    return found.moved(dict(zip(now, before, strict=True)) if alike else {})
 
 
 @dataclass
