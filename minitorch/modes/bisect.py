@@ -146,7 +146,7 @@ def _changed(initial: Graph, before: Graph, after: Graph, arrays: Sequence[Array
         return None
     # What there was before is right. The first value on the way to the output that there was not before is wrong.
     old = evaluated(before.nodes, dict(zip(before.inputs, arrays, strict=True)))
-    there = {_bits(value) for value in old.values()}
+    there = {_bits(value) for node, value in old.items() if not is_splat(node)}
     way = set(topological_order([after.outputs[place]]))
     news = (node for node in after.nodes if node in way and not is_splat(node) and _bits(values[node]) not in there)
     return next(news, after.outputs[place])

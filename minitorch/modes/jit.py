@@ -357,8 +357,8 @@ class Jitted:
 
         The lines are those of the graph, and run in its order; backward runs where `backward` is called. What has been
         computed has its value as in eager mode, also if it is inside a kernel or was optimised away, under the name of
-        its variable, and as ``v3`` what is ``%3`` in ``graph()``. ``kernels`` names the kernels that the line has become
-        a part of; ``n`` goes to the next line. The result, and what is written in place, are those of an ordinary call.
+        its variable, and as ``v3`` what is ``%3`` in ``graph()``. ``kernels`` names the kernels that the line is now a
+        part of; ``n`` goes to the next line. The result, and what is written in place, are those of an ordinary call.
 
         Args:
             break_at: where to stop, such as ``"train.py:12"``; without it, at the first line.
