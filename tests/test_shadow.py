@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import minitorch as mt
 import minitorch.nn.functional as F
@@ -18,8 +20,10 @@ from minitorch.compiler import instructions, nests, placement
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
 from minitorch.modes.difference import Noise, is_close, is_noise, ulps
+from minitorch.modes.recording import Program
 from minitorch.modes.shadow import Report
 from minitorch.passes import constant_folding
+from tests import graphs as random_graphs
 
 Step = Callable[..., Any]
 
@@ -112,6 +116,14 @@ def test_rounding_is_no_mistake() -> None:
     jitted = mt.jit(f, check=True)
     jitted(x)
     assert jitted.checked()[0].ok
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_random_graphs_pass(data: st.DataObject) -> None:
+    graph = data.draw(random_graphs.graphs())
+    arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
+    Program(graph, "llvm", check=True).execute(arrays)
 
 
 # What is wrong --------------------------------------------------------------------------------------------------

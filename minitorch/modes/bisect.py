@@ -4,9 +4,10 @@ Each step takes values that are known to be right, computed node by node, and as
 it makes the right thing of them:
 
 1. passes: the graph after each pass, run node by node, against the traced graph;
-2. kernels: each by itself, on right values. If the kernel's loops, run in Python, are wrong as well, the *scheduler*
-   has made wrong loops, otherwise *code generation* wrong code of right ones;
-3. nodes: each node of that kernel as a program of its own; if all are right, each beginning of the kernel;
+2. kernels: each by itself, on right values;
+3. nodes: each node of the wrong kernel as a program of its own; if all are right, each beginning of the kernel. If the
+   loops of that program, run in Python, are wrong as well, the *scheduler* has made wrong loops, otherwise *code
+   generation* wrong code of right ones;
 4. running: if all kernels are right by themselves, and one after another they give other bits than the compiled
    program, that has put values in the wrong place, or run kernels in the wrong order.
 """
@@ -37,6 +38,7 @@ Values = dict[Node, Array]
 MOST_ROUNDS = 100_000  # of loops that are run in Python
 
 PASS, SCHEDULE, CODE, RUNNING = "pass", "schedule", "code generation", "running"
+EITHER = "schedule or code generation"
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,8 @@ class Culprit:
     """What goes wrong first.
 
     Attributes:
-        stage: ``"pass"``, ``"schedule"``, ``"code generation"`` or ``"running"``.
+        stage: ``"pass"``, ``"schedule"``, ``"code generation"`` (``"schedule or code generation"`` if that would take
+            too long to tell) or ``"running"``.
         name: of the pass, or the kernel.
         node: the first node whose value is wrong, if it is one.
         source: the loops of the kernel, as Python; or the graph after the pass.
@@ -59,6 +62,7 @@ class Culprit:
         what = {
             PASS: f"the pass '{self.name}'",
             SCHEDULE: f"the scheduler, in the loops of kernel {self.name}",
+            EITHER: f"the scheduler or code generation (too long to be run in Python), in kernel {self.name}",
             CODE: f"code generation, in kernel {self.name}",
             RUNNING: "running the kernels: each is right by itself",
         }[self.stage]
@@ -168,34 +172,31 @@ def _first_wrong_kernel(graph: Graph, schedule: Schedule, arrays: Sequence[Array
     values = evaluated(nodes, given(schedule.graph, arrays))
     run: Runner = by_python if backend == "loops" else by_machine
     for kernel in schedule.kernels:
-        if _is_right(kernel, nodes, values, run):
-            continue
-        stage = CODE
-        if run is by_python or _is_wrong_in_python(kernel, nodes, values):
-            stage, run = SCHEDULE, by_python
-        return Culprit(stage, kernel.name, _first_wrong_node(kernel, nodes, values, run), kernel.source)
+        if not _is_right(kernel, nodes, values, run):
+            node, known = _first_wrong_node(kernel, nodes, values, run)
+            stage = _stage(node, known, values) if run is by_machine else SCHEDULE
+            return Culprit(stage, kernel.name, node, kernel.source)
     return None
 
 
-def _is_wrong_in_python(kernel: Kernel, nodes: Sequence[Node], values: Values) -> bool:
-    """Whether a kernel's loops are wrong already; those that would run for minutes are taken to be right."""
+def _stage(node: Node, known: set[Node], values: Values) -> str:
+    """Whether the loops are wrong already that compute a node from known values, or only their machine code."""
     from ..compiler.alone import by_python
+    from ..compiler.schedule import schedule
 
-    if kernel.loops is None or kernel.loops.rounds > MOST_ROUNDS:
-        return False
-    return not _is_right(kernel, nodes, values, by_python)
+    graph, _ = cut(topological_order([node], known), [node])
+    if sum(kernel.loops.rounds for kernel in schedule(graph).kernels if kernel.loops) > MOST_ROUNDS:
+        return EITHER
+    return CODE if _is_right_alone(node, known, values, by_python) else SCHEDULE
 
 
 def _is_right(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> bool:
     """Whether a kernel makes the right thing of right values."""
-    inside = topological_order(kernel.writes, kernel.reads)
-    known = {node: np.ascontiguousarray(values[node]) for node in (*kernel.reads, *kernel.buffers) if node in values}
-    known = {node: array for node, array in known.items() if node not in kernel.writes}
-    made = dict(known)
+    made = {node: np.ascontiguousarray(values[node]) for node in kernel.reads}
     run(kernel, made)
-    order = {node: place for place, node in enumerate(nodes)}
-    inside = sorted((node for node in inside if node in order), key=order.__getitem__)
-    inputs = {node: values[node] for node in _operands(inside) if node not in set(inside)}
+    own = set(topological_order(kernel.writes, kernel.reads))
+    inside = [node for node in nodes if node in own]
+    inputs = {node: values[node] for node in _operands(inside) if node not in own}
     return first_wrong(inside, inputs, kernel.writes, [made[node] for node in kernel.writes]) is None
 
 
@@ -203,16 +204,23 @@ def _operands(nodes: Iterable[Node]) -> Iterator[Node]:
     return (operand for node in nodes for operand in node.inputs)
 
 
-def _first_wrong_node(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> Node | None:
-    """The first node of a kernel that is wrong as a program of its own; else the first beginning of it that is."""
+def _first_wrong_node(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> tuple[Node, set[Node]]:
+    """The first node of a kernel that is wrong as a program of its own, else the first beginning of it that is.
+
+    Returns:
+        The node, and the values from which it is computed wrongly.
+    """
     inside = set(topological_order(kernel.writes, kernel.reads))
     program = [node for node in nodes if node in inside and not is_splat(node)]
-    for outside in (inside, set(_operands(program)) - inside):
-        for node in program:
-            known = set(node.inputs) if outside is inside else outside
-            if not _is_right_alone(node, known, values, run):
-                return node
-    return None
+    around = {node for node in _operands(program) if node not in inside}
+    for node in program:
+        operands = {operand for operand in node.inputs if not is_splat(operand)}
+        if not _is_right_alone(node, operands, values, run):
+            return node, operands
+    for node in program:
+        if not _is_right_alone(node, around, values, run):
+            return node, around
+    return program[-1], around
 
 
 def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -> bool:
@@ -220,8 +228,7 @@ def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -
     from ..compiler.alone import run_alone
     from ..compiler.schedule import schedule
 
-    way = topological_order([node], {each for each in known if not is_splat(each)})
-    graph, inputs = cut(way, [node])
+    graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
     found = run_alone(schedule(graph), arrays, run)
     return first_wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found) is None
