@@ -7,7 +7,6 @@ the comparison is over. If it fails, the call changes nothing.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -105,6 +104,8 @@ class Shadowed:
         return found
 
     def _raise(self, arrays: Sequence[Array], report: Report) -> None:
+        import tempfile  # loads a good deal
+
         folder = Path(self._folder or tempfile.mkdtemp(prefix="minitorch-mismatch-"))
         write(folder, self.program, arrays, report)
         self.report = Report(report.name, report.outputs, report.culprit, folder)

@@ -22,7 +22,6 @@ from ..graph.values import is_splat
 from ..interpreters import run_silently
 from ..ir import Node, Source
 from ..tensor import Tensor
-from .debugger import DO, Debugger, line
 from .naming import Names
 
 if TYPE_CHECKING:
@@ -160,6 +159,8 @@ class Stepper:
 
     def _line(self, source: Source | None, nodes: list[Node]) -> tuple[Source | None, list[Node], CodeType | None]:
         """Nodes that are computed on one line, and the code that stands there; none if it computes nothing."""
+        from .debugger import line  # loads pdb
+
         if source is None or all(map(is_splat, nodes)):
             return source, nodes, None
         code, _ = self.names.scopes.get((source.file, source.line), (None, {}))
@@ -167,6 +168,8 @@ class Stepper:
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
         """Run the graph, line by line."""
+        from .debugger import DO, Debugger
+
         known: dict[Node, Array] = dict(zip(self.graph.inputs, arrays, strict=True))
         variables = _Variables(self.graph, self.names)
         variables.add(self.graph.inputs, known)
