@@ -131,6 +131,11 @@ def classes(rng: np.random.Generator, rows: int, columns: int) -> list[Array]:
     return [normal(rng, rows, columns), rng.integers(0, columns, rows)]
 
 
+def heads(rng: np.random.Generator, *shape: int, count: int) -> list[Array]:
+    """Queries, keys, values, and perhaps the cotangent of the result."""
+    return [normal(rng, *shape) for _ in range(count)]
+
+
 def tokens(rng: np.random.Generator, batch: int, length: int, vocabulary: int, features: int) -> list[Array]:
     table = normal(rng, vocabulary, features)
     return [rng.integers(0, vocabulary, (batch, length)), table, 1 + 0.1 * normal(rng, features), normal(rng, features)]
@@ -225,6 +230,22 @@ def embedding_and_layer_norm(lib: Any, indices: Any, table: Any, weight: Any, bi
     return lib.layer_norm(lib.embedding(indices, table), weight, bias)
 
 
+def attention(lib: Any, q: Any, k: Any, v: Any) -> Any:
+    return lib.attention(q, k, v, causal=False)
+
+
+def causal_attention(lib: Any, q: Any, k: Any, v: Any) -> Any:
+    return lib.attention(q, k, v, causal=True)
+
+
+def attention_gradient(lib: Any, q: Any, k: Any, v: Any, cotangent: Any) -> Any:
+    return lib.vjp(attention, (q, k, v), cotangent)
+
+
+def causal_attention_gradient(lib: Any, q: Any, k: Any, v: Any, cotangent: Any) -> Any:
+    return lib.vjp(causal_attention, (q, k, v), cotangent)
+
+
 def adam(lib: Any, *parameters_and_gradients: Any) -> Any:
     half = len(parameters_and_gradients) // 2
     return lib.adam(list(parameters_and_gradients[:half]), list(parameters_and_gradients[half:]))
@@ -291,6 +312,23 @@ def _reductions() -> list[Case]:
     ]
 
 
+def _attention() -> list[Case]:
+    kinds = (
+        ("attention", attention, 3),
+        ("causal attention", causal_attention, 3),
+        ("attention gradient", attention_gradient, 4),
+        ("causal attention gradient", causal_attention_gradient, 4),
+    )
+    return [
+        Case(
+            f"{name} 8×{length}×64", "attention", program, partial(heads, count=count),
+            (1, 8, length, 64), (1, 2, 5, 4), streaming=False,
+        )
+        for length in (512, 4096)
+        for name, program, count in kinds
+    ]  # fmt: skip
+
+
 def _contractions() -> list[Case]:
     products = {
         "matmul 256³": (0, 256, 256, 256),
@@ -310,13 +348,14 @@ def _contractions() -> list[Case]:
     ]  # fmt: skip
 
 
-GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "contractions", "training")
+GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "contractions", "attention", "training")
 
 ALL = (
     *_elementwise(),
     *_row_wise(),
     Case("softmax of columns 4096×1024", "softmax", softmax_of_columns, one, (4096, 1024), (5, 3)),
     *_reductions(),
+    *_attention(),
     *_contractions(),
     Case("cross-entropy, gradient 512×1000", "training", cross_entropy_and_gradient, classes, (512, 1000), (4, 5)),
     Case(

@@ -91,6 +91,26 @@ def _rms_norm_gradient(x: Array, weight: Array, g: Array) -> tuple[Array, ...]:
     return scale * (h - y * (h * y).mean(-1, keepdims=True)), (g * y).sum(0)
 
 
+def _attention_weights(q: Array, k: Array, causal: bool) -> Array:
+    scores = q @ k.T / math.sqrt(q.shape[-1])
+    return _softmax(np.where(np.tri(*scores.shape, dtype=bool), scores, -math.inf) if causal else scores)
+
+
+def _by_head(function: Callable[..., tuple[Array, ...]], *operands: Array) -> tuple[Array, ...]:
+    """A function of matrices, for each head: all scores at once would take more memory than there may be."""
+    heads = [function(*matrices) for matrices in zip(*(x.reshape(-1, *x.shape[-2:]) for x in operands), strict=True)]
+    batch = operands[0].shape[:-2]
+    return tuple(np.stack(part).reshape(*batch, *part[0].shape) for part in zip(*heads, strict=True))
+
+
+def _attention_gradient(q: Array, k: Array, v: Array, g: Array, *, causal: bool) -> tuple[Array, ...]:
+    y = _attention_weights(q, k, causal)
+    h = g @ v.T
+    scores = y * (h - (h * y).sum(-1, keepdims=True))
+    scale = 1 / math.sqrt(q.shape[-1])
+    return scores @ k * scale, scores.T @ q * scale, y.T @ g
+
+
 def _cross_entropy_gradient(logits: Array, target: Array) -> Array:
     gradient = _softmax(logits)
     gradient[np.arange(len(target)), target] -= 1
@@ -110,6 +130,8 @@ class NumPy(Library):
         "log_softmax": _log_softmax_gradient,
         "layer_norm": _layer_norm_gradient,
         "rms_norm": _rms_norm_gradient,
+        "attention": lambda q, k, v, g: _by_head(partial(_attention_gradient, causal=False), q, k, v, g),
+        "causal_attention": lambda q, k, v, g: _by_head(partial(_attention_gradient, causal=True), q, k, v, g),
     }
 
     def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
@@ -123,6 +145,9 @@ class NumPy(Library):
 
     def embedding(self, indices: Array, table: Array) -> Array:
         return table[indices]
+
+    def attention(self, q: Array, k: Array, v: Array, causal: bool) -> Array:
+        return _by_head(lambda q, k, v: (_attention_weights(q, k, causal) @ v,), q, k, v)[0]
 
     def vjp(self, function: Function, primals: Sequence[Array], cotangent: Array) -> tuple[Array, ...]:
         return self.gradients[function.__name__](*primals, cotangent)
@@ -181,6 +206,9 @@ class Minitorch(Library):
     def rms_norm(self, x: Any, weight: Any) -> Any:
         return self.mt.nn.functional.rms_norm(x, x.shape[-1:], weight, EPS)
 
+    def attention(self, q: Any, k: Any, v: Any, causal: bool) -> Any:
+        return self.mt.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
     def vjp(self, function: Function, primals: Sequence[Any], cotangent: Any) -> Any:
         _, pullback = self.mt.vjp(partial(function, self), *primals)
         return pullback(cotangent)
@@ -234,6 +262,11 @@ class JAX(Library):
 
     def embedding(self, indices: Any, table: Any) -> Any:
         return table[indices]
+
+    def attention(self, q: Any, k: Any, v: Any, causal: bool) -> Any:
+        """JAX's own function wants the heads behind the length, as (batch, length, heads, features)."""
+        q, k, v = (self.jnp.swapaxes(x, -2, -3) for x in (q, k, v))
+        return self.jnp.swapaxes(self.jax.nn.dot_product_attention(q, k, v, is_causal=causal), -2, -3)
 
     def vjp(self, function: Function, primals: Sequence[Any], cotangent: Any) -> Any:
         _, pullback = self.jax.vjp(partial(function, self), *primals)
@@ -302,6 +335,9 @@ class Torch(Library):
 
     def rms_norm(self, x: Any, weight: Any) -> Any:
         return self.torch.nn.functional.rms_norm(x, x.shape[-1:], weight, EPS)
+
+    def attention(self, q: Any, k: Any, v: Any, causal: bool) -> Any:
+        return self.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     def vjp(self, function: Function, primals: Sequence[Any], cotangent: Any) -> Any:
         _, pullback = self.torch.func.vjp(partial(function, self), *primals)

@@ -176,3 +176,63 @@ def test_what_is_used_twice_is_looked_at_once(last: Any) -> None:
 
     x = mt.rand(5, 7)
     assert_close(mt.jit(function, backend="llvm")(x).numpy(), function(x).numpy(), "a chain")
+
+
+def out_of_range() -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    v, two = mt.arange(10.0), mt.tensor([0, 7])
+    return {
+        "a dimension of length 1": (lambda v, i: v.unsqueeze(0)[i], (v, two)),
+        "arithmetic on an expanded view": (lambda v, i: (v.expand(5, 10) * 2)[i], (v, two)),
+        "a number for everything": (lambda v, i: (v.sum() + mt.zeros(5))[i], (v, two)),
+        "one class": (lambda v, i: F.cross_entropy(v.reshape(10, 1)[:2], i), (v, mt.tensor([0, 4]))),
+        "one word": (lambda v, i: F.embedding(i, v.reshape(1, 10)), (v, two)),
+    }
+
+
+@pytest.mark.parametrize("name", out_of_range())
+def test_an_index_that_makes_no_difference_is_checked(name: str) -> None:
+    """And nothing is written when it is out of range."""
+    function, args = out_of_range()[name]
+    state = mt.zeros(5)
+
+    def step(*args: mt.Tensor) -> mt.Tensor:
+        result = function(*args)
+        state.add_(1)
+        return result
+
+    with pytest.raises(IndexError):
+        function(*args)
+    for backend in ("llvm", "loops"):
+        with pytest.raises(IndexError):
+            mt.jit(step, backend=backend)(*args)
+        assert state.sum().item() == 0
+    good = mt.zeros(2, dtype=mt.int64)
+    np.testing.assert_allclose(mt.jit(function)(args[0], good).numpy(), function(args[0], good).numpy(), rtol=1e-6)
+
+
+def test_parts_of_a_sum_in_which_a_condition_always_holds() -> None:
+    x, c = mt.rand(100_011), mt.ones(3)
+    assert mt.allclose(mt.jit(lambda x, c: mt.cat([x, c]).sum())(x, c), x.sum() + 3)
+    y = mt.randn(100_000)
+    assert mt.allclose(mt.jit(lambda y: F.pad(y, (0, 17), value=2.0).sum())(y), y.sum() + 34, atol=1e-3)
+    assert mt.jit(lambda y: F.pad(y, (8000, 0), value=9.0).amax())(y).item() == 9
+    z = y.reshape(10_000, 10)
+    found = mt.jit(lambda z: mt.cat([z, z[:1]]).mean(0))(z)
+    assert mt.allclose(found, mt.cat([z, z[:1]]).mean(0), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [mt.float32, mt.float64])
+def test_products_are_taken_in_order(dtype: mt.DType) -> None:
+    """In any other order these would overflow on the way."""
+    p = mt.tensor(np.tile([1e30, 1e-30], 40_000)).to(dtype)
+    assert mt.jit(lambda p: p.prod())(p).item() == p.prod().item() == pytest.approx(1)
+    rows = p.reshape(1000, 80)
+    assert mt.equal(mt.jit(lambda p: p.prod(1))(rows), rows.prod(1))
+    assert mt.equal(mt.jit(lambda p: p.prod(0))(rows.T.contiguous()), rows.prod(1))
+
+
+def test_exponentials_that_are_multiplied_are_not_taken_online() -> None:
+    x, w = np.full((8, 200_000), -1000, np.float32), np.full((8, 200_000), 3e38, np.float32)
+    x[:, 100_000], w[:, 100_000] = 0, 1
+    found = mt.jit(lambda x, w: ((x - x.amax(1, keepdim=True)).exp() * w).sum(1))(mt.tensor(x), mt.tensor(w))
+    assert found.tolist() == [1.0] * 8

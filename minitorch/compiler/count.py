@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from ..graph.cost import FREE, TRANSCENDENTAL
 from .index import Index, Looked, Quotient, Remainder, Variable
-from .loops import Accumulate, Apply, Expression, Inside, Load, LoopKernel, Nest, Position, Scratch, Store, walk
+from .loops import Accumulate, Apply, Expression, Inside, Load, LoopKernel, Nest, Position, Scratch, Store, Sum, walk
+from .sweeps import recognise
 
 
 class _Variables:
@@ -40,6 +41,8 @@ class _Variables:
                 own |= self.of_index(index)
             for part in expression.parts():
                 own |= self.of(part)
+            if isinstance(expression, Sum):
+                own.discard(expression.variable)
             found = self._known[expression] = frozenset(own)
         return found
 
@@ -74,26 +77,48 @@ def operations(kernel: LoopKernel) -> tuple[int, int]:
     """How many elements arithmetic is done on, and how many exp, log and the like are taken of.
 
     Counted as in `minitorch.graph.cost`, but from the loops: what does not change along a loop is computed once, and
-    what two loops compute counts twice.
+    what two loops compute counts twice. Of sweeps over tiles, every tile counts, those that are passed over too.
     """
     counts = [_nest_operations(nest) for nest in kernel.nests]
     return sum(arithmetic for arithmetic, _ in counts), sum(special for _, special in counts)
 
 
 def _nest_operations(nest: Nest) -> tuple[int, int]:
-    variables = _Variables()
-    arithmetic = special = 0
-    for loop in nest.loops:
-        seen: set[Expression] = set()
-        for statement in loop.statements:
-            if isinstance(statement, Accumulate):
-                arithmetic += _times((*nest.rows, *loop.columns))
-            for part in walk(statement.value):
-                if isinstance(part, Apply) and part.primitive not in FREE and part not in seen:
-                    seen.add(part)
-                    times = _times({*nest.rows, *(variables.of(part) & set(loop.columns))})
-                    if part.primitive in TRANSCENDENTAL:
-                        special += times
-                    else:
-                        arithmetic += times
-    return arithmetic, special
+    sweeps = recognise(nest)
+    counter = _Operations(nest.rows)
+    if sweeps is None:
+        for loop in nest.loops:
+            counter.add(loop.columns, [each.value for each in loop.statements])
+            counter.arithmetic += sum(
+                _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Accumulate)
+            )
+        return counter.arithmetic, counter.special
+    for sweep in range(sweeps.count):
+        counter.add((sweeps.column,), sweeps.terms(sweep))
+    for output in sweeps.outputs:
+        counter.arithmetic += 2 * _times((*nest.rows, sweeps.column, output.lane))
+    counter.arithmetic += len(sweeps.reductions) * _times((*nest.rows, sweeps.column))
+    return counter.arithmetic, counter.special
+
+
+class _Operations:
+    """What is done for all rows."""
+
+    def __init__(self, rows: tuple[Variable, ...]) -> None:
+        self.rows = rows
+        self.variables = _Variables()
+        self.arithmetic = self.special = 0
+
+    def add(self, columns: tuple[Variable, ...], values: list[Expression]) -> None:
+        """The operations of values that a loop computes, each once."""
+        parts = {part: None for value in values for part in walk(value)}
+        inner = {*columns, *(part.variable for part in parts if isinstance(part, Sum))}
+        for part in parts:
+            if isinstance(part, Sum):
+                self.arithmetic += _times({*self.rows, *(self.variables.of(part.value) & inner)})
+            if isinstance(part, Apply) and part.primitive not in FREE:
+                times = _times({*self.rows, *(self.variables.of(part) & inner)})
+                if part.primitive in TRANSCENDENTAL:
+                    self.special += times
+                else:
+                    self.arithmetic += times

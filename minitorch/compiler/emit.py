@@ -17,6 +17,7 @@ from llvmlite import ir
 
 from .emit_gemm import Product
 from .emit_online import Online, online_pairs
+from .emit_sweeps import Sweeper
 from .gemm import recognise
 from .index import Variable
 from .instructions import (
@@ -29,6 +30,7 @@ from .loops import (
     LoopKernel,
     Nest,
 )
+from .sweeps import recognise as sweeps_of
 from .vector_memory import POINTER, integer
 
 UNROLLED = 8  # operations in a round of a loop that sums up
@@ -44,7 +46,7 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
             function = ir.Function(module, kind, f"nest{len(functions)}")
             function.linkage = "internal"
             functions[nest, buffers] = function
-            emitter = Product if recognise(nest) else _Emitter
+            emitter = Sweeper if sweeps_of(nest) else Product if recognise(nest) else _Emitter
             emitter(buffers, nest, function, vector_bytes).emit()
     _emit_entry(module, kernel, functions, vector_bytes)
     return str(module)

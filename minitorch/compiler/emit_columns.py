@@ -106,7 +106,7 @@ class Columns(Ahead):
 
     def _copies(self, loop: Loop) -> int:
         """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
-        if not sums_of(loop):
+        if not sums_of(loop) or self.layout.in_order:
             return 1
         operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
         return max(1, UNROLLED // (operations + 1))

@@ -28,6 +28,7 @@ from .loops import (
     Inside,
     Nest,
     Scratch,
+    Sum,
     Total,
     index_values,
     walk,
@@ -72,6 +73,7 @@ class Indices:
             if isinstance(statement, Accumulate) and statement.reduction == "reduce_sum"
         }
         self.by_row: dict[Expression, bool] = {}
+        self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
         self.tile_memory: dict[tuple[int, Index, bool], Any] = {}
         # Transposed tiles by what they hold: their place on the stack, and the loop variable and its value there.
         self.filled: dict[tuple[int, Index, bool], tuple[Any, Variable, Any]] = {}
@@ -125,10 +127,9 @@ class Indices:
         """The loop variables that an expression's value changes with, accumulators apart."""
         found = self.variables.get(expression)
         if found is None:
-            everything = {*self.nest.rows, *(column for loop in self.nest.loops for column in loop.columns)}
-            own = {v for v in everything if type(expression) not in (Apply, Choose) and expression.depends_on(v)}
+            own = {v for v in self.everything if type(expression) not in (Apply, Choose) and expression.depends_on(v)}
             if isinstance(expression, Choose):
-                own |= {v for v in everything if expression.inside.depends_on(v)}
+                own |= {v for v in self.everything if expression.inside.depends_on(v)}
             for part in expression.parts():
                 own |= self._depends(part)
             found = self.variables[expression] = frozenset(own)
@@ -138,7 +139,7 @@ class Indices:
         """Whether an expression has another value for other rows."""
         found = self.by_row.get(expression)
         if found is None:
-            found = isinstance(expression, (Total, Scratch)) or any(
+            found = isinstance(expression, (Total, Scratch, Sum)) or any(
                 self._varies_with_rows(part) for part in (*expression.parts(), *index_values(expression))
             )
             if not found and self.nest.rows:

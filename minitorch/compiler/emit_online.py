@@ -59,15 +59,11 @@ def _row_bytes(layout: Layout, loop: Loop) -> int:
 
 
 def _shift(value: Expression, maxima: set[int]) -> Expression | None:
-    """What is subtracted, where a value is ``exp(x - shift)``, perhaps times something, and the rest knows no maximum.
+    """What is subtracted, where a value is ``exp(x - shift)`` and x knows no maximum.
 
-    The shift is a maximum, or something else in place of one that is infinite.
+    The shift is a maximum, or something else in place of one that is infinite. Not so if the exponential is multiplied
+    by anything: what would be small with the maximum of all might be too large with that of a block.
     """
-    if isinstance(value, Apply) and value.primitive == "mul":
-        for one, other in (value.arguments, value.arguments[::-1]):
-            if not _mentions(other, maxima) and (found := _shift(one, maxima)) is not None:
-                return found
-        return None
     if not isinstance(value, Apply) or value.primitive != "exp" or value.dtype not in _EXACT:
         return None
     (difference,) = value.arguments

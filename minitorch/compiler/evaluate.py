@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir import PRIMITIVES
 from .index import Index, Looked, Quotient, Remainder, Variable
+from .instructions import computed_in
 from .loops import (
     Accumulate,
     Apply,
@@ -24,6 +25,7 @@ from .loops import (
     Position,
     Scratch,
     Store,
+    Sum,
     Total,
     neutral,
 )
@@ -71,9 +73,17 @@ class _Row:
             case Choose():
                 return self.value(expression.here if self.holds(expression.inside) else expression.elsewhere)
             case Total():
-                return self.totals[expression.slot]
+                return np.asarray(self.totals[expression.slot], expression.dtype.numpy)[()]
             case Scratch():
                 return self.scratch[expression.slot][self.index(expression.index)]
+            case Sum():
+                total = np.zeros((), expression.dtype.numpy)[()]
+                around = self.known
+                for place in range(expression.variable.extent):
+                    self.places[expression.variable], self.known = place, {}
+                    total = total + self.value(expression.value)
+                self.known = around
+                return total
             case Apply() if id(expression) in self.known:
                 return self.known[id(expression)]
             case Apply():
@@ -104,8 +114,8 @@ def _run_nest(nest: Nest, buffers: Sequence[Array]) -> None:
         for loop in nest.loops:
             for statement in loop.statements:
                 if isinstance(statement, Accumulate):
-                    dtype = statement.value.dtype
-                    row.totals[statement.slot] = dtype.numpy.type(neutral(statement.reduction, dtype))
+                    wide = computed_in(statement.value.dtype)
+                    row.totals[statement.slot] = wide.numpy.type(neutral(statement.reduction, wide))
             for column in itertools.product(*(range(variable.extent) for variable in loop.columns)):
                 row.places |= dict(zip(loop.columns, column, strict=True))
                 for statement in loop.statements:
@@ -113,8 +123,8 @@ def _run_nest(nest: Nest, buffers: Sequence[Array]) -> None:
                     value = row.value(statement.value)
                     match statement:
                         case Accumulate():
-                            combine = _COMBINE[statement.reduction]
-                            row.totals[statement.slot] = combine(row.totals[statement.slot], value)
+                            total = row.totals[statement.slot]
+                            row.totals[statement.slot] = _COMBINE[statement.reduction](total, total.dtype.type(value))
                         case Store():
                             row.buffers[statement.buffer][row.index(statement.index)] = value
                         case Keep():

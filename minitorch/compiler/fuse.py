@@ -11,7 +11,7 @@ A group of pointwise roots alone has no rows yet (`rows` is None): a reduction t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,10 +20,14 @@ from .index import NOWHERE, Index, Variable, linear, variable
 from .loops import ALWAYS, Expression, Inside, Load
 from .lower import At, Lowering, Reader
 from .roots import LONG, base_of, is_stored_already
+from .transient import is_outer, outer_axes
 
 # Rows are what runs in parallel. Where they are few and long, kernels that can be cut elsewhere are better than one.
 FEW_ROWS, MANY_COLUMNS = 16, 4096
 FEW_SUMS, MANY_SUMMED = 4, 1 << 15
+
+
+Tile = tuple[Node, tuple[int | None, ...]]
 
 
 @dataclass
@@ -35,21 +39,27 @@ class Member:
         space: the shape that is looped over: the operand's for a reduction, the node's own and what is summed over for
             a contraction, else the node's own.
         rows: which dimensions of the space are the rows, in the group's order; all of them while that is open.
+        is_outer: whether it is a contraction over transient values. It is computed on the spot, as if it were
+            pointwise; its columns are those of its other operand.
+        tiles: the contractions that are not stored which it is computed from, and how its rows run through each: for
+            every axis the number of the row, or None.
     """
 
     node: Node
     space: tuple[int, ...]
     rows: tuple[int, ...]
+    is_outer: bool = False
+    tiles: frozenset[Tile] = frozenset()
 
     @property
     def is_reduction(self) -> bool:
         """Whether the columns are reduced away."""
-        return self.node.primitive.kind in ("reduction", "contraction")
+        return self.node.primitive.kind == "reduction" or self.is_contraction
 
     @property
     def is_contraction(self) -> bool:
         """Whether the columns are the shared dimension of two operands."""
-        return self.node.primitive.kind == "contraction"
+        return self.node.primitive.kind == "contraction" and not self.is_outer
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -83,9 +93,16 @@ class Group:
         """Whether it begins with a contraction; what joins is its epilogue."""
         return self.members[0].is_contraction
 
+    @property
+    def tiles(self) -> frozenset[Tile]:
+        """The contractions that its members are computed from, tile by tile."""
+        return frozenset().union(*(member.tiles for member in self.members))
 
-def member_of(node: Node) -> Member:
+
+def member_of(node: Node, transient: Collection[Node] = ()) -> Member:
     """A root by itself."""
+    if is_outer(node, transient):
+        return Member(node, node.shape, outer_axes(node, transient), is_outer=True)
     if node.primitive.kind == "reduction":
         space = node.inputs[0].shape
         return Member(node, space, tuple(dim for dim in range(len(space)) if dim not in node.params["dims"]))
@@ -121,7 +138,21 @@ def reads_of(member: Member, roots: Iterable[Node]) -> list[tuple[Node, At]]:
     return list(dict.fromkeys(found))
 
 
-def fuse(roots: dict[Node, str], is_call: dict[Node, bool]) -> list[Group | Node]:
+def _tiles(member: Member, roots: Iterable[Node], transient: Collection[Node]) -> frozenset[Tile]:
+    """The contractions that are not stored which a member is computed from."""
+    inner = {node for node in transient if node.primitive.kind == "contraction"}
+    if not inner or not (member.is_outer or (member.is_reduction and member.node.inputs[0] in transient)):
+        return frozenset()
+    names = [variables(member.space)[dim].as_variable for dim in member.rows]
+    number = {name: number for number, name in enumerate(names) if name is not None}
+    return frozenset(
+        (node, tuple(number.get(index.as_variable) for index in at))  # type: ignore[arg-type]
+        for node, at in reads_of(member, {*roots, *inner})
+        if node in inner
+    )
+
+
+def fuse(roots: dict[Node, str], is_call: dict[Node, bool], transient: Collection[Node] = ()) -> list[Group | Node]:
     """The kernels in an order in which they can run: groups, and nodes that are library calls."""
     groups: list[Group] = []
     home: dict[Node, Group | Node] = {}
@@ -129,13 +160,14 @@ def fuse(roots: dict[Node, str], is_call: dict[Node, bool]) -> list[Group | Node
         if is_call[node]:
             home[node] = node
             continue
-        member = member_of(node)
+        member = member_of(node, transient)
+        member.tiles = _tiles(member, roots, transient)
         reads = [(root, at) for root, at in reads_of(member, roots) if root in home]
         for group in _candidates([read for read in reads if roots[read[0]] != LONG], home):
             if not _closes_a_circle(group, reads, home) and _join(group, member, reads):
                 break
         else:
-            group = Group([member], None if not member.is_reduction else _lengths(member))
+            group = Group([member], _lengths(member) if member.is_reduction or member.is_outer else None)
             groups.append(group)
         group.reads |= {root for root, _ in reads if home[root] is not group}
         home[node] = group
@@ -186,9 +218,19 @@ def _join(group: Group, member: Member, reads: list[tuple[Node, At]]) -> bool:
     inside = [(root, at) for root, at in reads if root in group.nodes]
     if member.is_contraction or (group.is_contraction and (member.is_reduction or _is_wider(member, group))):
         return False
+    if (member.tiles or group.tiles) and not _fits_tiles(group, member, inside):
+        return False
     if group.rows is None:
         return _join_pointwise(group, member, inside)
     return _join_rows(group, member, inside)
+
+
+def _fits_tiles(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
+    """Whether a root is computed from tiles that a group has, or in the end from what it makes of them."""
+    read = [known for known in group.members if known.node in dict(inside)]
+    if member.tiles or member.is_reduction:
+        return bool(member.tiles & group.tiles) and all(known.is_reduction for known in read)
+    return member.node.spec.size in {known.node.spec.size for known in read}
 
 
 def _is_wider(member: Member, group: Group) -> bool:
@@ -265,7 +307,7 @@ def _join_rows(group: Group, member: Member, inside: list[tuple[Node, At]]) -> b
     few, many = (FEW_SUMS, MANY_SUMMED) if member.is_reduction else (FEW_ROWS, MANY_COLUMNS)
     if math.prod(group.rows) < few and columns > many:
         return False
-    if member.is_reduction and set(found) != set(member.rows):
+    if (member.is_reduction or member.is_outer) and set(found) != set(member.rows):
         return False
     member.rows = tuple(found)
     group.members.append(member)
@@ -295,7 +337,9 @@ def _merge_siblings(groups: list[Group], home: dict[Node, Group | Node]) -> None
 
 
 def _alike(a: Group, b: Group) -> bool:
-    """Whether all members of two groups are reductions of one space over the same dimensions."""
+    """Whether all members of two groups are reductions of one space over the same dimensions, or of the same tiles."""
+    if a.tiles or b.tiles:
+        return a.rows == b.rows and bool(a.tiles & b.tiles)
     shapes = {(member.space, member.rows, member.is_reduction) for group in (a, b) for member in group.members}
     return len(shapes) == 1 and a.members[0].is_reduction and not a.is_contraction
 

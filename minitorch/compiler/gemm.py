@@ -33,7 +33,7 @@ from typing import Any
 
 from .index import Variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Choose, Expression, Load, Nest, Store, walk
+from .loops import ALWAYS, Accumulate, Apply, Choose, Expression, Load, Nest, Store, Sum, walk
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width
@@ -96,6 +96,8 @@ def recognise(nest: Nest) -> Contraction | None:
     if len(stores) != len(rest.statements) or not isinstance(total, Accumulate) or total.reduction != "reduce_sum":
         return None
     product = total.value
+    if any(isinstance(part, Sum) for part in walk(product)):
+        return None
     if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
         return None
     (column,), found = sums.columns, []

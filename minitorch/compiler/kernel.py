@@ -103,7 +103,8 @@ class Kernel:
 
     def __str__(self) -> str:
         where = ", ".join(dict.fromkeys(str(node.source) for node in self.nodes if node.source))
+        where = where if len(where) <= 60 else f"{where[:57]}..."
         return (
-            f"{self.name:<34} {self.kind:<5}{len(self.nodes):>4} nodes {self.bytes_read / 1e6:>9.3f} MB read "
-            f"{self.bytes_written / 1e6:>9.3f} MB written  {where[:60]}"
+            f"{self.name:<34} {self.kind:<5}{len(self.nodes):>6}{self.bytes_read / 1e6:>10.3f}"
+            f"{self.bytes_written / 1e6:>9.3f}{self.flops / 1e6:>9.3f}  {where}"
         ).rstrip()

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..dtypes import DType
+from .blocking import blocking
 from .gemm import recognise, tiling
 from .index import Index, Looked, Variable
 from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
 from .roots import HEAVY
+from .sweeps import recognise as sweeps_of
 from .vector_memory import MOST_STEP
 
 ABREAST = 4  # vectors of rows that go through the columns together
@@ -57,6 +59,7 @@ class Layout:
 
     Attributes:
         lanes: elements of a vector.
+        in_order: whether a reduction has to take up the columns one after another.
         across_rows: whether every lane has a row of its own; otherwise lanes run along the innermost columns.
         abreast: how many vectors of rows go through the columns together.
         chunk: vectors of rows in a unit.
@@ -69,11 +72,14 @@ class Layout:
 
     def __init__(self, nest: Nest, vector_bytes: int) -> None:
         self.lanes = vector_bytes // _widest(nest)
+        self.in_order = _is_product(nest)
         columns = [loop.columns[-1] for loop in nest.loops if loop.columns]
         self.row = row = nest.rows[-1] if nest.rows else None
         self.across_rows = not columns or (
             row is not None and (self._rows_are_dense(nest, columns[0], row) or self._rows_are_short(nest, row))
         )
+        if self.in_order and not self.across_rows:
+            self.lanes = 1
         self.along = None if columns or row is None else self._dense_row(nest)
         self.stretch = max(1, self._rounds(self.along)) if self.along is not None else 1
         self.room = MOST_TILES if columns else MOST_STRETCHES
@@ -235,6 +241,11 @@ def _loads(expression: Expression) -> list[Load]:
     return [part for part in walk(expression) if isinstance(part, Load)]
 
 
+def _is_product(nest: Nest) -> bool:
+    """Whether a loop multiplies up: products in another order overflow where those in order do not."""
+    return any(isinstance(at, Accumulate) and at.reduction == "reduce_prod" for _, at in nest.statements)
+
+
 def _widest(nest: Nest) -> int:
     """Bytes per lane: those of the widest float that is computed with, 4 at least."""
     sizes = [4]
@@ -255,6 +266,9 @@ def nest_units(nest: Nest, vector_bytes: int) -> int:
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
+    sweeps = sweeps_of(nest)
+    if sweeps is not None:
+        return blocking(sweeps, vector_bytes).units
     product = recognise(nest)
     if product is not None:
         return tiling(product, vector_bytes).units

@@ -36,6 +36,11 @@ class Inside:
             return self
         return Inside((*self.bounds, condition))
 
+    @property
+    def never(self) -> bool:
+        """Whether some condition can be seen not to hold anywhere."""
+        return any(index.bounds[1] < low or index.bounds[0] >= high for low, index, high in self.bounds)
+
     def substitute(self, places: Places) -> Inside:
         """The conditions with other expressions in place of variables."""
         result = Inside()
@@ -162,13 +167,40 @@ class Choose(Expression):
 
     def substitute(self, places: Places) -> Expression:
         """The choice at another place."""
-        return Choose(
-            self.dtype, self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places)
-        )
+        return chosen(self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places))
 
     def depends_on(self, variable: Variable) -> bool:
         """Whether the choice or what is chosen differs along the variable."""
         return self.inside.depends_on(variable) or any(part.depends_on(variable) for part in self.parts())
+
+
+def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expression:
+    """A choice, or what is always chosen."""
+    if inside == ALWAYS:
+        return here
+    return elsewhere if inside.never else Choose(here.dtype, inside, here, elsewhere)
+
+
+@dataclass(frozen=True)
+class Sum(Expression):
+    """The sum of a value over a variable of its own, computed on the spot: a contraction that is not stored."""
+
+    variable: Variable
+    value: Expression
+
+    __hash__ = Expression.__hash__
+
+    def parts(self) -> tuple[Expression, ...]:
+        """What is summed."""
+        return (self.value,)
+
+    def substitute(self, places: Places) -> Expression:
+        """The sum of what is found at another place."""
+        return Sum(self.dtype, self.variable, self.value.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether what is summed differs along a variable that is not the sum's own."""
+        return variable != self.variable and self.value.depends_on(variable)
 
 
 @dataclass(frozen=True)
@@ -347,6 +379,8 @@ def rewritten(
             found = Apply(expression.dtype, expression.primitive, parts)
         elif isinstance(expression, Choose):
             found = Choose(expression.dtype, expression.inside, *parts)
+        elif isinstance(expression, Sum):
+            found = Sum(expression.dtype, expression.variable, *parts)
         found = known[expression] = change(found)
     return found
 
@@ -356,8 +390,8 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
 
     def change(expression: Expression) -> Expression:
         if isinstance(expression, Choose):
-            return Choose(expression.dtype, expression.inside.substitute(places), expression.here, expression.elsewhere)
-        return expression if isinstance(expression, Apply) else expression.substitute(places)
+            return chosen(expression.inside.substitute(places), expression.here, expression.elsewhere)
+        return expression if isinstance(expression, (Apply, Sum)) else expression.substitute(places)
 
     return change
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType
+from ..dtypes import DType, bool_, int64
 from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
-from .index import NOWHERE, Index, linear, looked, reshaped
+from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 from .instructions import computed_in
-from .loops import ALWAYS, Apply, Choose, Expression, Inside, Number, Position
+from .loops import ALWAYS, Apply, Expression, Inside, Number, Position, Sum, chosen, looked_up, walk
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
 
@@ -49,6 +49,7 @@ class Lowering:
     def __init__(self, read: Callable[[Node], Reader | None]) -> None:
         self.read = read
         self._known: dict[tuple[Node, At, Inside], Expression] = {}
+        self._sums: dict[Node, str] = {}  # the variables of contractions that are computed on the spot
 
     def element(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         """The element of a node at an index; `inside` says where it will be used."""
@@ -63,10 +64,21 @@ class Lowering:
         """What a reduction or a contraction combines, at an index of the whole space that it runs over."""
         if node.primitive.kind == "reduction":
             return self.element(node.inputs[0], at)
+        return self._product(node, at)
+
+    def _product(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         *batch, row, column, k = at
-        a, b = self.element(node.inputs[0], (*batch, row, k)), self.element(node.inputs[1], (*batch, k, column))
+        a = self.element(node.inputs[0], (*batch, row, k), inside)
+        b = self.element(node.inputs[1], (*batch, k, column), inside)
         dtype = computed_in(node.dtype)
         return Apply(dtype, "mul", (converted(a, dtype), converted(b, dtype)))
+
+    def sum(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        """An element of a contraction that is not stored; 16-bit floats are summed in float32, and rounded once."""
+        name = self._sums.setdefault(node, f"k{len(self._sums)}")
+        k = Variable(name, node.inputs[0].shape[-1])
+        value = self._product(node, (*at, variable(name, k.extent)), inside)
+        return converted(Sum(value.dtype, k, value), node.dtype)
 
     def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         """The element computed from the node's inputs, stored or not."""
@@ -130,7 +142,7 @@ def _pad(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     outside = number(node.params["value"], node)
     if here == ALWAYS:
         return lowering.element(x, tuple(places), inside)
-    return Choose(node.dtype, here, lowering.element(x, tuple(places), _both(inside, here)), outside)
+    return chosen(here, lowering.element(x, tuple(places), _both(inside, here)), outside)
 
 
 def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
@@ -145,7 +157,7 @@ def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expr
         begin += x.shape[dim]
     result = parts[-1][1]
     for here, part in reversed(parts[:-1]):
-        result = part if here == ALWAYS else Choose(node.dtype, here, part, result)
+        result = part if here == ALWAYS else chosen(here, part, result)
     return result
 
 
@@ -162,7 +174,18 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
         looked(lowering.element(index, at[:count], inside), length)
         for index, length in zip(indices, x.shape, strict=False)
     ]
-    return lowering.element(x, (*where, *at[count:]), inside)
+    value = lowering.element(x, (*where, *at[count:]), inside)
+    used = {atom for part in walk(value) for atom in looked_up(part)}
+    for index, length in zip(where, x.shape, strict=False):
+        if not used.issuperset(atom for atom, _ in index.terms):
+            value = _checked(value, index, length)
+    return value
+
+
+def _checked(value: Expression, index: Index, length: int) -> Expression:
+    """A value at an index that makes no difference to it: one out of range has to be noticed all the same."""
+    is_inside = Apply(bool_, "less", (Position(int64, index), Number(int64, length, f"i64 {length}")))
+    return Apply(value.dtype, "where", (is_inside, value, value))
 
 
 def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
@@ -203,6 +226,7 @@ def _both(a: Inside, b: Inside) -> Inside:
 
 _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "constant": _constant,
+    "dot": Lowering.sum,
     "iota": _iota,
     "reshape": _reshape,
     "permute": _permute,

@@ -281,8 +281,9 @@ def build_kernel(name: str, group: Group, roots: dict[Node, str], stored: set[No
     rows = len(group.rows) if group.rows is not None else len(group.members[0].space)
     columns = max(len(member.columns) for member in group.members)
     choices = [(r, c) for r in dict.fromkeys((rows, rows - 1, 0)) for c in ((True, False) if columns > 1 else (False,))]
+    most_scratch = 0 if group.tiles else MOST_SCRATCH  # in tiles, what is expensive is computed once per tile
     for rows_joined, columns_joined in choices:
-        builder = _Builder(group, roots, stored, rows_joined, columns_joined)
+        builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch)
         nest = builder.build()
         if _is_affine(nest):
             break
@@ -290,7 +291,7 @@ def build_kernel(name: str, group: Group, roots: dict[Node, str], stored: set[No
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
         nest = builder.build()
     nodes = list(builder.buffers)
-    cut = split(nest, len(nodes), host().vector_bytes)
+    cut = None if group.tiles else split(nest, len(nodes), host().vector_bytes)
     nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))
     nodes += cut.partials if cut else ()
     written = {at.buffer for nest in nests for _, at in nest.statements if isinstance(at, Store)}

@@ -7,7 +7,7 @@ that the ledger can print.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ..graph import Graph
 from ..ir import INPUT, Node
@@ -42,21 +42,7 @@ def is_call(node: Node) -> bool:
     """Whether a node is run by NumPy as it stands, and not by generated loops."""
     if node.primitive.kind in POINTWISE:
         return not has_instructions(node)
-    if node.primitive.name == "gather" and _repeats_itself(node.inputs[0]):
-        return True
     return not can_lower(node) and node.primitive.kind not in ("reduction", "contraction")
-
-
-def _repeats_itself(node: Node) -> bool:
-    """Whether a value is the same at every index of some dimension by construction: a number, or an expanded view.
-
-    Inside a loop nothing would be left of an index into it, and so nobody would notice one that is out of range.
-    """
-    while node.primitive.kind == "movement":
-        if node.primitive.name == "expand":
-            return True
-        node = node.inputs[0]
-    return node.primitive.name == "constant" and not is_stored_already(node)
 
 
 def base_of(node: Node) -> Node:
@@ -73,8 +59,8 @@ def output_base(node: Node) -> Node:
     return node
 
 
-def find_roots(graph: Graph) -> dict[Node, str]:
-    """The roots in program order, each with the reason why it is one."""
+def find_roots(graph: Graph, transient: Collection[Node] = ()) -> dict[Node, str]:
+    """The roots in program order, each with the reason why it is one; what is transient is none."""
     users = graph.users()
     wanted: dict[Node, str] = {}
     epilogue: set[Node] = set()  # what is computed, element by element, from the result of a contraction
@@ -93,7 +79,7 @@ def find_roots(graph: Graph) -> dict[Node, str]:
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for base in map(base_of, node.inputs):
-                if base in epilogue:
+                if base in epilogue and base not in transient:
                     wanted.setdefault(base, EPILOGUE)
         if node.primitive.kind in POINTWISE and any(
             operand.primitive.kind == "contraction" or operand in epilogue for operand in node.inputs
@@ -103,6 +89,9 @@ def find_roots(graph: Graph) -> dict[Node, str]:
     depth: dict[Node, int] = {}
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
     for node in graph.nodes:
+        if node in transient:
+            heavy[node], depth[node] = None, 0
+            continue
         inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
         own = int(node.primitive.kind in POINTWISE)
         depth[node] = 1 + max((depth[operand] for operand in inside), default=0)

@@ -19,6 +19,8 @@ from .merge import merge_siblings, merge_small
 from .nests import build_kernel
 from .reshapes import reshapes_last
 from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
+from .sweeps import recognise
+from .transient import AGAIN, find_transient
 
 FUSED = "fused"
 OTHER_ROWS = "the kernels run over different rows"
@@ -59,31 +61,56 @@ class Schedule:
 
     def __str__(self) -> str:
         saved = sum(edge.bytes for edge in self.edges if edge.fused)
-        lines = [f"{len(self.kernels)} kernels", *(f"  {kernel}" for kernel in self.kernels)]
         kept = [edge for edge in self.edges if not edge.fused]
+        count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"
+        lines = [f"{count:<34} {'kind':<5}{'nodes':>6}{'MB read':>10}{'written':>9}{'MFLOP':>9}  asked for at"]
+        lines += map(str, self.kernels)
         lines.append(f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {saved / 1e6:.3f} MB not moved")
+        alike: dict[tuple[str, str, str], list[int]] = {}
         for edge in kept:
-            lines.append(
-                f"  {edge.producer.primitive.name} -> {edge.consumer.primitive.name}: {edge.reason} "
-                f"({edge.bytes / 1e6:.3f} MB)"
-            )
+            key = edge.producer.primitive.name, edge.consumer.primitive.name, edge.reason
+            alike.setdefault(key, []).append(edge.bytes)
+        again = list(dict.fromkeys(at.producer.primitive.name for at in self.edges if at.reason == AGAIN))
+        lines += [f"{', '.join(again)}: {AGAIN}"] if again else []
+        if kept:
+            lines.append(f"not fused, {sum(edge.bytes for edge in kept) / 1e6:.3f} MB moved for it:")
+        for (producer, consumer, reason), sizes in alike.items():
+            times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
+            lines.append(f"  {f'{producer} -> {consumer}{times}':<32}{sum(sizes) / 1e6:>9.3f} MB  {reason}")
         return "\n".join(lines)
 
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
     graph = reshapes_last(decompose(graph))
-    roots = find_roots(graph)
-    calls = {node: is_call(node) for node in roots}
-    order = fuse(roots, calls)
-    needed = _stored(graph, order)
-    kernels: list[Kernel] = []
-    for number, item in enumerate(order):
-        kernels.append(
-            _loop_kernel(number, item, roots, needed) if isinstance(item, Group) else _call_kernel(number, item)
-        )
+    transient, refused = find_transient(graph), set[Node]()
+    while True:
+        roots = find_roots(graph, transient)
+        calls = {node: is_call(node) for node in roots}
+        order = fuse(roots, calls, transient)
+        kernels = _kernels(graph, order, roots)
+        lost = {inner for kernel, item in zip(kernels, order, strict=True) for inner in _without_tiles(kernel, item)}
+        if not lost:
+            break
+        refused |= lost
+        transient = find_transient(graph, refused)
     kernels = merge_small(merge_siblings([kernel for kernel in kernels if kernel.writes]))  # dead code has none
-    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls))
+    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls, transient))
+
+
+def _kernels(graph: Graph, order: Sequence[Group | Node], roots: dict[Node, str]) -> list[Kernel]:
+    needed = _stored(graph, order)
+    return [
+        _loop_kernel(number, item, roots, needed) if isinstance(item, Group) else _call_kernel(number, item)
+        for number, item in enumerate(order)
+    ]
+
+
+def _without_tiles(kernel: Kernel, group: Group | Node) -> set[Node]:
+    """The contractions that a kernel would have to compute on the spot, if that cannot be done in tiles."""
+    if kernel.loops is None or not isinstance(group, Group) or not group.tiles:
+        return set()
+    return set() if all(map(recognise, kernel.loops.nests)) else {inner for inner, _ in group.tiles}
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
@@ -104,7 +131,7 @@ def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[
     written = {number for number, buffer in enumerate(loops.buffers) if buffer.written}
     reductions = sum(member.is_reduction for member in group.members)
     kind = "K1" if not reductions else "K2" if reductions == len(group.members) else "K3"
-    kind = "K4" if group.is_contraction else kind
+    kind = "K4" if group.is_contraction or group.tiles else kind
     names = "_".join(dict.fromkeys(member.node.primitive.name for member in group.members))
     return Kernel(
         f"k{number}_{names}"[:34],
@@ -139,7 +166,7 @@ def _call_kernel(number: int, node: Node) -> Kernel:
 
 
 def _ledger(
-    graph: Graph, kernels: Sequence[Kernel], roots: dict[Node, str], calls: dict[Node, bool]
+    graph: Graph, kernels: Sequence[Kernel], roots: dict[Node, str], calls: dict[Node, bool], transient: set[Node]
 ) -> tuple[Edge, ...]:
     """Every use of a computed value: fused, or why it was not."""
     home: dict[Node, set[tuple[int, int]]] = {}  # by kernel and phase
@@ -155,8 +182,9 @@ def _ledger(
                 continue
             here, there = home.get(node, set()), home.get(operand, set())
             free = (operand.primitive.is_view and operand not in home) or (node in shown and node not in home)
-            if here & there or free:
-                reason = FUSED
+            is_fused = bool(here & there or free)
+            if is_fused:
+                reason = AGAIN if operand in transient and len(there) > 1 else FUSED
             elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
                 reason = LATER
             elif calls.get(operand):
@@ -166,5 +194,5 @@ def _ledger(
             else:
                 reason = roots.get(operand, OTHER_ROWS)
                 reason = OTHER_ROWS if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
-            edges.append(Edge(operand, node, reason == FUSED, reason, 2 * operand.spec.nbytes))
+            edges.append(Edge(operand, node, is_fused, reason, 2 * operand.spec.nbytes))
     return tuple(edges)

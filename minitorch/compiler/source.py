@@ -12,6 +12,7 @@ from typing import Any
 
 from ..dtypes import DType
 from .index import Index, Looked, Quotient, Remainder
+from .instructions import computed_in
 from .loops import (
     ALWAYS,
     Accumulate,
@@ -29,6 +30,7 @@ from .loops import (
     Scratch,
     Statement,
     Store,
+    Sum,
     Total,
     index_values,
 )
@@ -70,6 +72,7 @@ class _Printer:
         self.names = names
         self.lines: list[str] = []
         self.known: dict[Expression, str] = {}
+        self.inside: set[tuple[int, Index, int]] = set()  # conditions that hold where text is being written
 
     def print(self) -> list[str]:
         """The lines of the nest."""
@@ -89,7 +92,7 @@ class _Printer:
     def _loop(self, loop: Loop, depth: int) -> None:
         for statement in loop.statements:
             if isinstance(statement, Accumulate):
-                dtype = statement.value.dtype
+                dtype = computed_in(statement.value.dtype)
                 start = START.get(statement.reduction, _lowest(dtype))
                 self._line(depth, f"total{statement.slot} = {scalar_type(dtype)}({start})")
         for column in loop.columns:
@@ -100,15 +103,20 @@ class _Printer:
         for statement in loop.statements:
             self._name_shared(statement.value, uses, depth)
             self._statement(statement, depth)
+        for statement in loop.statements:
+            if isinstance(statement, Accumulate) and _is_narrow(statement):
+                total = f"total{statement.slot}"
+                self._line(depth - len(loop.columns), f"{total} = {scalar_type(statement.value.dtype)}({total})")
 
     def _name_shared(self, expression: Expression, uses: Counter[Expression], depth: int) -> None:
         """Give a line to what is used more than once, innermost first."""
         if expression in self.known:
             return
-        if not isinstance(expression, Choose):  # what is not chosen must not be computed
+        # What is not chosen must not be computed, and what is summed is another number at every step.
+        if not isinstance(expression, (Choose, Sum)):
             for part in (*expression.parts(), *index_values(expression)):
                 self._name_shared(part, uses, depth)
-        if uses[expression] > 1 and isinstance(expression, (Apply, Load)) and expression not in self.known:
+        if uses[expression] > 1 and isinstance(expression, (Apply, Load, Sum)) and expression not in self.known:
             name = f"t{len(self.known)}"
             self._line(depth, f"{name} = {self.text(expression)}")
             self.known[expression] = name
@@ -118,6 +126,7 @@ class _Printer:
         match statement:
             case Accumulate():
                 total = f"total{statement.slot}"
+                value = f"np.float32({value})" if _is_narrow(statement) else value
                 self._line(depth, f"{total} = {REDUCTIONS[statement.reduction].format(total, value)}")
             case Store():
                 self._line(depth, f"{self.names[statement.buffer]}[{self.index(statement.index)}] = {value}")
@@ -129,18 +138,22 @@ class _Printer:
         parts = []
         for atom, factor in index.terms:
             if isinstance(atom, Quotient):
-                text = f"({self.index(atom.index)}) // {atom.divisor}"
+                text = f"{self._bracketed(atom.index)} // {atom.divisor}"
             elif isinstance(atom, Remainder):
-                text = f"({self.index(atom.index)}) % {atom.divisor}"
+                text = f"{self._bracketed(atom.index)} % {atom.divisor}"
             elif isinstance(atom, Looked):
                 text = f"at({self.text(atom.value)}, {atom.extent})"
             else:
                 text = str(atom)
-            simple = text.isidentifier()
-            parts.append(text if factor == 1 and simple else f"{factor} * {text if simple else f'({text})'}")
+            text = text if text.isidentifier() else f"({text})"
+            parts.append(text if factor == 1 else f"{factor} * {text}")
         if index.constant or not parts:
             parts.append(str(index.constant))
-        return " + ".join(parts)
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def _bracketed(self, index: Index) -> str:
+        alone = not index.constant and len(index.terms) == 1 and index.terms[0][1] == 1
+        return self.index(index) if alone else f"({self.index(index)})"
 
     def _inside(self, inside: Inside) -> str:
         return " and ".join(f"{low} <= {self.index(index)} < {high}" for low, index, high in inside.bounds)
@@ -155,9 +168,10 @@ class _Printer:
                 return f"{scalar_type(expression.dtype)}({f'float({value!r})' if value in _NOT_LITERAL else value})"
             case Load():
                 text = f"{self.names[expression.buffer]}[{self.index(expression.index)}]"
-                if expression.inside != ALWAYS:
+                unknown = Inside(tuple(bound for bound in expression.inside.bounds if bound not in self.inside))
+                if unknown != ALWAYS:
                     zero = f"{scalar_type(expression.dtype)}(0)"
-                    return f"({text} if {self._inside(expression.inside)} else {zero})"
+                    return f"({text} if {self._inside(unknown)} else {zero})"
                 return text
             case Position():
                 return f"{scalar_type(expression.dtype)}({self.index(expression.index)})"
@@ -166,8 +180,15 @@ class _Printer:
             case Scratch():
                 return f"row{expression.slot}[{self.index(expression.index)}]"
             case Choose():
-                here, elsewhere = self.text(expression.here), self.text(expression.elsewhere)
-                return f"({here} if {self._inside(expression.inside)} else {elsewhere})"
+                elsewhere, before = self.text(expression.elsewhere), self.inside
+                unknown = Inside(tuple(bound for bound in expression.inside.bounds if bound not in before))
+                self.inside = before | set(expression.inside.bounds)
+                here = self.text(expression.here)
+                self.inside = before
+                return f"({here} if {self._inside(unknown)} else {elsewhere})" if unknown != ALWAYS else here
+            case Sum():
+                of, start = expression.variable, f"{scalar_type(expression.dtype)}(0)"
+                return f"sum(({self.text(expression.value)} for {of} in range({of.extent})), {start})"
             case Apply():
                 return self._apply(expression)
         raise TypeError(f"{type(expression).__name__} is not an expression")
@@ -188,6 +209,16 @@ class _Printer:
         return f"{FUNCTIONS.get(name, f'np.{name}')}({', '.join(arguments)})"
 
 
+def _is_narrow(statement: Accumulate) -> bool:
+    """Whether a total is kept in a wider type than that of what is added."""
+    return computed_in(statement.value.dtype) is not statement.value.dtype
+
+
+AT = """\
+def at(place, length):
+    if not -length <= place < length:
+        raise IndexError(f"index {place} is out of bounds for {length} elements")
+    return place + length if place < 0 else place""".splitlines()
 _NOT_LITERAL = ("inf", "-inf", "nan")
 
 
@@ -225,7 +256,7 @@ def source(kernel: LoopKernel, name: str = "kernel") -> str:
     if "erf(" in text:
         lines.append("from minitorch.primitives.erf import erf")
     if "at(" in text.replace("float(", ""):
-        lines += ["", "", "def at(place, length):", "    return place + length if place < 0 else place"]
+        lines += ["", "", *AT]
     lines += ["", "", f"def {name}({', '.join(names)}):"]
     for buffer_name, buffer in zip(names, kernel.buffers, strict=True):
         lines.append(f"    # {buffer_name}: {buffer.dtype.short}[{','.join(map(str, buffer.shape))}]")

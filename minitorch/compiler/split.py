@@ -19,7 +19,7 @@ from .layout import Layout, nest_units
 from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total, moved, rewritten
 
 PARALLEL = 32  # units that are worth having: a few for each thread
-LEAST = 1 << 13  # elements that are worth a unit
+LEAST = 1 << 15  # elements that are worth a unit
 LEAST_PRODUCT = 1 << 20  # multiplications that are
 LONGEST = 1 << 12  # elements that one accumulator takes up
 
@@ -67,6 +67,8 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     if not height * length:
         return 0
     layout = Layout(nest, vector_bytes)
+    if layout.in_order:
+        return 0
     units = nest_units(nest, vector_bytes)
     if recognise(nest):  # sums of products go in blocks anyway
         count = min(PARALLEL // units, height * length // LEAST_PRODUCT, length // LONGEST)
