@@ -17,6 +17,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.__main__ import main
 from minitorch.compiler import instructions, nests, placement
+from minitorch.compiler import schedule as scheduling
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
 from minitorch.modes.difference import Noise, is_close, is_noise, ulps
@@ -156,6 +157,14 @@ def test_a_wrong_schedule_is_named(monkeypatch: pytest.MonkeyPatch, rows: int) -
     assert report.culprit.stage == "schedule" and "reduce_sum" in report.culprit.name
     assert report.culprit.node.primitive.name == "div"
     assert "the scheduler, in the loops of kernel" in text and "test_shadow.py" in text
+
+
+def test_kernels_in_the_wrong_order_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads a value comes before what writes it."""
+    right = scheduling.merge_small
+    monkeypatch.setattr(scheduling, "merge_small", lambda kernels: right(kernels)[::-1])
+    _, report = failure(lambda x: x.T @ (x @ x.T).exp(), mt.randn(64, 64))
+    assert report.culprit.stage == "schedule" and report.culprit.node.primitive.name in ("exp", "dot")
 
 
 def test_wrong_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

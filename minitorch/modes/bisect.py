@@ -168,26 +168,54 @@ def _first_wrong_kernel(graph: Graph, schedule: Schedule, arrays: Sequence[Array
 
     if (node := _changed(graph, graph, schedule.graph, arrays)) is not None:
         return Culprit(SCHEDULE, "none yet: in the graph that is scheduled", node, str(schedule.graph))
-    nodes = schedule.graph.nodes
-    values = evaluated(nodes, given(schedule.graph, arrays))
+    nodes, known = schedule.graph.nodes, given(schedule.graph, arrays)
+    values = evaluated(nodes, known)
+    there = set(known)
     run: Runner = by_python if backend == "loops" else by_machine
     for kernel in schedule.kernels:
+        early = next((node for node in kernel.reads if node not in there), None)
+        if early is not None:  # it is read before it is written
+            return Culprit(SCHEDULE, kernel.name, early, str(schedule))
+        there.update(kernel.writes)
         if not _is_right(kernel, nodes, values, run):
-            node, known = _first_wrong_node(kernel, nodes, values, run)
-            stage = _stage(node, known, values) if run is by_machine else SCHEDULE
-            return Culprit(stage, kernel.name, node, kernel.source)
+            found = _first_wrong_node(kernel, nodes, values, run)
+            stage = SCHEDULE if run is by_python else _stage(kernel, found, nodes, values)
+            return Culprit(stage, kernel.name, found[0] if found else None, kernel.source)
     return None
 
 
-def _stage(node: Node, known: set[Node], values: Values) -> str:
-    """Whether the loops are wrong already that compute a node from known values, or only their machine code."""
+def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence[Node], values: Values) -> str:
+    """Whether the loops of a kernel are wrong already, or only their machine code.
+
+    Args:
+        found: a node that is computed wrongly from known values: then the loops of that are looked at.
+    """
     from ..compiler.alone import by_python
     from ..compiler.schedule import schedule
 
-    graph, _ = cut(topological_order([node], known), [node])
-    if sum(kernel.loops.rounds for kernel in schedule(graph).kernels if kernel.loops) > MOST_ROUNDS:
+    if found is None:
+        kernels: tuple[Kernel, ...] = (kernel,)
+    else:
+        node, known = found
+        kernels = schedule(cut(topological_order([node], known), [node])[0]).kernels
+    if sum(map(_rounds, kernels)) > MOST_ROUNDS:
         return EITHER
-    return CODE if _is_right_alone(node, known, values, by_python) else SCHEDULE
+    if found is None:
+        is_right = _is_right(kernel, nodes, values, by_python)
+    else:
+        is_right = _is_right_alone(*found, values, by_python)
+    return CODE if is_right else SCHEDULE
+
+
+def _rounds(kernel: Kernel) -> int:
+    """How often the statements of a kernel's loops are run, and what sums inside them sum."""
+    from ..compiler.loops import Sum, walk
+
+    if kernel.loops is None:
+        return 0
+    values = [statement.value for nest in kernel.loops.nests for _, statement in nest.statements]
+    sums = [part.variable.extent for value in values for part in walk(value) if isinstance(part, Sum)]
+    return kernel.loops.rounds * max(1, sum(sums))
 
 
 def _is_right(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> bool:
@@ -204,11 +232,13 @@ def _operands(nodes: Iterable[Node]) -> Iterator[Node]:
     return (operand for node in nodes for operand in node.inputs)
 
 
-def _first_wrong_node(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> tuple[Node, set[Node]]:
+def _first_wrong_node(
+    kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner
+) -> tuple[Node, set[Node]] | None:
     """The first node of a kernel that is wrong as a program of its own, else the first beginning of it that is.
 
     Returns:
-        The node, and the values from which it is computed wrongly.
+        The node, and the values from which it is computed wrongly; None if only the whole kernel is wrong.
     """
     inside = set(topological_order(kernel.writes, kernel.reads))
     program = [node for node in nodes if node in inside and not is_splat(node)]
@@ -220,7 +250,7 @@ def _first_wrong_node(kernel: Kernel, nodes: Sequence[Node], values: Values, run
     for node in program:
         if not _is_right_alone(node, around, values, run):
             return node, around
-    return program[-1], around
+    return None
 
 
 def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -> bool:

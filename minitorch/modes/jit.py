@@ -468,6 +468,7 @@ def jit(
             in the last place. One beyond the tolerance of its type, and beyond what rounding does to this program, is
             ``MT502``: the call changes nothing, the error names the pass, or the kernel and the node, that is to blame,
             and a folder is written with which it can be run again (a temporary one, or the one that is given here).
+            If every part is right by itself, rounding errors have added up: that is no error, ``checked()`` says so.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:

@@ -94,7 +94,7 @@ class Shadowed:
                     expected[place], found[place], [sample[node] for sample in samples]
                 )
         outputs = tuple(
-            difference(f"output {place}", node.spec, expected[place], found[place], close[place])
+            difference(self._name(place), node.spec, expected[place], found[place], close[place])
             for place, node in enumerate(graph.outputs)
         )
         culprit = None if all(close) else bisect(self.program, arrays, found)
@@ -102,6 +102,12 @@ class Shadowed:
         if culprit is not None:
             self._raise(arrays, self.report)
         return found
+
+    def _name(self, place: int) -> str:
+        """An output, in words: what is written in place has the name of the input."""
+        if place not in self.program.updates:
+            return f"output {place}"
+        return f"new value of {self.program.graph.inputs[self.program.updates[place]].params['name']}"
 
     def _raise(self, arrays: Sequence[Array], report: Report) -> None:
         import tempfile  # loads a good deal
