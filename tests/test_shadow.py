@@ -20,7 +20,7 @@ from minitorch.compiler import instructions, nests, placement
 from minitorch.compiler import schedule as scheduling
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
-from minitorch.modes.difference import Noise, is_close, is_noise, ulps
+from minitorch.modes.difference import Excess, Noise, is_close, ulps
 from minitorch.modes.recording import Program
 from minitorch.modes.shadow import Report
 from minitorch.passes import constant_folding
@@ -252,5 +252,9 @@ def test_noise_moves_by_at_most_one_place() -> None:
     moved = Noise(0)(x)
     assert (ulps(x, moved) <= 1).all() and ulps(x, moved)[2:5].tolist() == [0, 0, 0]
     assert Noise(1)(np.arange(3)).tolist() == [0, 1, 2]
-    assert is_noise(np.float32([1e-3]), np.float32([1.1e-3]), [np.float32([1.05e-3])])
-    assert not is_noise(np.float32([1.0]), np.float32([2.0]), [np.float32([1.0])])
+    excess = Excess(np.float32([1e-3, 1.0]), np.float32([1.1e-3, 1.0]))
+    assert excess
+    excess.add(np.float32([1e-3, 7.0]))
+    assert excess
+    excess.add(np.float32([1.05e-3, 1.0]))
+    assert not excess and not Excess(np.float32([1]), np.float32([1 + 2**-20]))

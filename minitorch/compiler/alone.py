@@ -75,9 +75,9 @@ def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
 
 def given(graph: Graph, arrays: Sequence[Array]) -> Known:
     """What is known before anything has run: the inputs, and constants that are arrays."""
-    known = dict(zip(graph.inputs, map(np.ascontiguousarray, arrays), strict=True))
+    known = {node: np.asarray(array, order="C") for node, array in zip(graph.inputs, arrays, strict=True)}
     constants = (node for node in graph.nodes if is_stored_already(node))
-    return known | {node: np.ascontiguousarray(node.params["value"].array) for node in constants}
+    return known | {node: np.asarray(node.params["value"].array, order="C") for node in constants}
 
 
 def run_alone(

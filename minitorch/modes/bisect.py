@@ -24,7 +24,7 @@ from ..graph import Graph, topological_order
 from ..graph.values import is_splat
 from ..interpreters import run_silently
 from ..ir import INPUT, Node
-from .difference import is_close, is_noise, noises, ulps
+from .difference import Excess, noises, ulps
 
 if TYPE_CHECKING:
     from ..compiler.alone import Runner
@@ -110,24 +110,25 @@ def _evaluate(node: Node, operands: list[Array]) -> Any:
     return node.primitive.evaluate(*operands, **node.params)
 
 
-def first_wrong(
+def wrong(
     nodes: Sequence[Node], known: Mapping[Node, Array], wanted: Sequence[Node], found: Sequence[Array]
-) -> int | None:
-    """Which of some results is the first that is not what eager mode makes of the known values.
+) -> list[int]:
+    """Which of some results are not what eager mode makes of the known values, nor what rounding can make of them.
 
     Args:
         nodes: what leads from the known values to those that are wanted, in program order.
     """
     right = evaluated(nodes, known)
-    wrong = [place for place, node in enumerate(wanted) if not is_close(right[node], found[place])]
-    if not wrong:
-        return None
-    samples = [evaluated(nodes, known, noise) for noise in noises()]
-    for place in wrong:
-        node = wanted[place]
-        if not is_noise(right[node], found[place], [sample[node] for sample in samples]):
-            return place
-    return None
+    excess = {place: Excess(right[node], found[place]) for place, node in enumerate(wanted)}
+    for noise in noises():
+        excess = {place: each for place, each in excess.items() if each}
+        if not excess:
+            break
+        needed = set(topological_order([wanted[place] for place in excess], known))
+        sample = evaluated([node for node in nodes if node in needed], known, noise)
+        for place, each in excess.items():
+            each.add(sample[wanted[place]])
+    return [place for place, each in excess.items() if each]
 
 
 # Passes -------------------------------------------------------------------------------------------------------
@@ -145,15 +146,15 @@ def _changed(initial: Graph, before: Graph, after: Graph, arrays: Sequence[Array
     """The first node of a graph that goes wrong; None if its outputs are those of the initial graph."""
     values = evaluated(after.nodes, dict(zip(after.inputs, arrays, strict=True)))
     known = dict(zip(initial.inputs, arrays, strict=True))
-    place = first_wrong(initial.nodes, known, initial.outputs, [values[node] for node in after.outputs])
-    if place is None:
+    places = wrong(initial.nodes, known, initial.outputs, [values[node] for node in after.outputs])
+    if not places:
         return None
     # What there was before is right. The first value on the way to the output that there was not before is wrong.
     old = evaluated(before.nodes, dict(zip(before.inputs, arrays, strict=True)))
     there = {_bits(value) for node, value in old.items() if not is_splat(node)}
-    way = set(topological_order([after.outputs[place]]))
+    way = set(topological_order([after.outputs[places[0]]]))
     news = (node for node in after.nodes if node in way and not is_splat(node) and _bits(values[node]) not in there)
-    return next(news, after.outputs[place])
+    return next(news, after.outputs[places[0]])
 
 
 def _bits(array: Array) -> tuple[Any, ...]:
@@ -220,12 +221,12 @@ def _rounds(kernel: Kernel) -> int:
 
 def _is_right(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> bool:
     """Whether a kernel makes the right thing of right values."""
-    made = {node: np.ascontiguousarray(values[node]) for node in kernel.reads}
+    made = {node: np.asarray(values[node], order="C") for node in kernel.reads}
     run(kernel, made)
     own = set(topological_order(kernel.writes, kernel.reads))
     inside = [node for node in nodes if node in own]
     inputs = {node: values[node] for node in _operands(inside) if node not in own}
-    return first_wrong(inside, inputs, kernel.writes, [made[node] for node in kernel.writes]) is None
+    return not wrong(inside, inputs, kernel.writes, [made[node] for node in kernel.writes])
 
 
 def _operands(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -261,7 +262,7 @@ def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -
     graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
     found = run_alone(schedule(graph), arrays, run)
-    return first_wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found) is None
+    return not wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
 
 
 def cut(nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, list[Node]]:

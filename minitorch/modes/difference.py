@@ -8,7 +8,7 @@ go if every value on the way is moved by up to one unit in the last place (stoch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,21 +84,30 @@ def is_close(expected: Array, found: Array) -> bool:
     return not (ulps(expected, found) > TOLERANCE.get(expected.dtype.name, 0)).any()
 
 
-def is_noise(expected: Array, found: Array, samples: Sequence[Array]) -> bool:
-    """Whether all elements that are further apart are no further than the samples of the same value are."""
-    wrong = ulps(expected, found) > TOLERANCE.get(expected.dtype.name, 0)
-    if not wrong.any():
-        return True
-    with np.errstate(all="ignore"):
-        middle, other = expected[wrong].astype(np.float64), found[wrong].astype(np.float64)
-        spread = np.max([_apart(middle, sample[wrong].astype(np.float64)) for sample in samples], axis=0)
-        return bool((_apart(middle, other) <= TIMES_NOISE * spread).all())
+class Excess:
+    """The elements of a result that are further apart than the tolerance; samples of the noise may account for them."""
+
+    def __init__(self, expected: Array, found: Array) -> None:
+        self._wrong = ulps(expected, found) > TOLERANCE.get(expected.dtype.name, 0)
+        self._expected = expected[self._wrong].astype(np.float64)
+        self._apart = _apart(self._expected, found[self._wrong].astype(np.float64))
+        self._spread = np.zeros_like(self._apart)
+
+    def __bool__(self) -> bool:
+        """Whether there are any that the samples so far do not account for."""
+        return bool((self._apart > TIMES_NOISE * self._spread).any())
+
+    def add(self, sample: Array) -> None:
+        """Take a sample of the same result into account."""
+        moved = sample[self._wrong].astype(np.float64)
+        self._spread = np.maximum(self._spread, _apart(self._expected, moved))
 
 
 def _apart(a: Array, b: Array) -> Array:
     """The absolute difference; infinite where one of two is not finite and the other another one."""
     same = (a == b) | (np.isnan(a) & np.isnan(b))
-    distance = np.abs(a - b)
+    with np.errstate(all="ignore"):
+        distance = np.abs(a - b)
     return np.where(same, 0.0, np.where(np.isfinite(distance), distance, np.inf))
 
 

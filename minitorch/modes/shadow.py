@@ -20,8 +20,8 @@ from ..backends import interpret
 from ..errors import MismatchError
 from ..export import safetensors
 from ..graph import Graph
-from .bisect import Culprit, bisect, evaluated
-from .difference import Difference, difference, is_close, is_noise, noises
+from .bisect import Culprit, bisect, wrong
+from .difference import Difference, difference, is_close
 
 if TYPE_CHECKING:
     from .recording import Program
@@ -85,19 +85,14 @@ class Shadowed:
         expected = self._shadow(arrays)
         found = self.program.compiled(given, overwrite)
         graph = self.program.graph
-        close = list(map(is_close, expected, found))
-        if not all(close):
-            inputs = dict(zip(graph.inputs, arrays, strict=True))
-            samples = [evaluated(graph.nodes, inputs, noise) for noise in noises()]
-            for place, node in enumerate(graph.outputs):
-                close[place] = close[place] or is_noise(
-                    expected[place], found[place], [sample[node] for sample in samples]
-                )
+        beyond: list[int] = []
+        if not all(map(is_close, expected, found)):
+            beyond = wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
         outputs = tuple(
-            difference(self._name(place), node.spec, expected[place], found[place], close[place])
+            difference(self._name(place), node.spec, expected[place], found[place], place not in beyond)
             for place, node in enumerate(graph.outputs)
         )
-        culprit = None if all(close) else bisect(self.program, arrays, found)
+        culprit = bisect(self.program, arrays, found) if beyond else None
         self.report = Report(graph.name, outputs, culprit)
         if culprit is not None:
             self._raise(arrays, self.report)
