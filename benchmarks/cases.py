@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .libraries import Array, Library
+from .libraries import HEADS, Array, Library
 
 Shape = tuple[int, ...]
 
@@ -147,6 +147,66 @@ def layers(rng: np.random.Generator, count: int, rows: int, columns: int, bias: 
     return [normal(rng, *shape) for shape in (*shapes, *shapes)]
 
 
+def dense(rng: np.random.Generator, rows: int, columns: int) -> list[Array]:
+    """The weight and the bias of a layer."""
+    return [normal(rng, rows, columns) / np.float32(math.sqrt(rows)), 0.1 * normal(rng, columns)]
+
+
+def mlp(rng: np.random.Generator, batch: int, features: int, hidden: int, count: int) -> list[Array]:
+    """The parameters of two layers, inputs and classes."""
+    parameters = [*dense(rng, features, hidden), *dense(rng, hidden, count)]
+    return [*parameters, normal(rng, batch, features), rng.integers(0, count, batch)]
+
+
+def block(rng: np.random.Generator, batch: int, length: int, width: int) -> list[Array]:
+    """The parameters of a transformer block, and its input."""
+    parameters: list[Array] = []
+    for layers in (((width, 3 * width), (width, width)), ((width, 4 * width), (4 * width, width))):
+        parameters += [1 + 0.1 * normal(rng, width), 0.1 * normal(rng, width)]
+        for rows, columns in layers:
+            parameters += dense(rng, rows, columns)
+    return [*parameters, normal(rng, batch, length, width)]
+
+
+def block_and_target(rng: np.random.Generator, batch: int, length: int, width: int) -> list[Array]:
+    return [*block(rng, batch, length, width), normal(rng, batch, length, width)]
+
+
+def rnn(rng: np.random.Generator, steps: int, batch: int, width: int) -> list[Array]:
+    """The parameters of a recurrent network, and an input for every step."""
+    recurrent, bias = dense(rng, width, width)
+    return [normal(rng, width, width) / np.float32(math.sqrt(width)), recurrent, bias, normal(rng, steps, batch, width)]
+
+
+def rnn_and_target(rng: np.random.Generator, steps: int, batch: int, width: int) -> list[Array]:
+    return [*rnn(rng, steps, batch, width), normal(rng, batch, width)]
+
+
+def filters(rng: np.random.Generator, count: int, depth: int, size: int) -> list[Array]:
+    """The weight and the bias of a convolution."""
+    weight = normal(rng, count, depth, size, size) / np.float32(math.sqrt(depth * size * size))
+    return [weight, 0.1 * normal(rng, count)]
+
+
+def images(
+    rng: np.random.Generator, batch: int, channels: int, side: int, count: int, depth: int, size: int
+) -> list[Array]:
+    """Images and the parameters of a convolution; each filter looks at `depth` channels."""
+    return [normal(rng, batch, channels, side, side), *filters(rng, count, depth, size)]
+
+
+def images_and_cotangent(rng: np.random.Generator, *shape: int) -> list[Array]:
+    batch, _, side, count, *_ = shape
+    return [*images(rng, *shape), normal(rng, batch, count, side, side)]
+
+
+def cnn(rng: np.random.Generator, batch: int, side: int, first: int, second: int, count: int) -> list[Array]:
+    """The parameters of two convolutions and a layer, grey images and classes."""
+    features = second * (side // 4) ** 2
+    parameters = [*filters(rng, first, 1, 3), *filters(rng, second, first, 3), *dense(rng, features, count)]
+    return [*parameters, normal(rng, batch, 1, side, side), rng.integers(0, count, batch)]
+
+
 def factors(rng: np.random.Generator, batch: int, m: int, k: int, n: int) -> list[Array]:
     """Two matrices that can be multiplied, or as many pairs as `batch` says; 0 for no batch."""
     lead = (batch,) if batch else ()
@@ -259,6 +319,70 @@ def linear_and_gelu(lib: Any, x: Any, weight: Any, bias: Any) -> Any:
     return gelu(lib, x @ weight + bias)
 
 
+def convolution(lib: Any, x: Any, weight: Any, bias: Any) -> Any:
+    """To images of the same size, with bias and relu."""
+    return lib.convolution(x, weight, bias)
+
+
+def convolution_gradient(lib: Any, x: Any, weight: Any, bias: Any, cotangent: Any) -> Any:
+    return lib.vjp(convolution, (x, weight, bias), cotangent)
+
+
+def cnn_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    w1, b1, w2, b2, w3, b3 = parameters
+    x = lib.max_pool(lib.convolution(x, w1, b1))
+    x = lib.max_pool(lib.convolution(x, w2, b2))
+    return lib.cross_entropy(x.reshape(x.shape[0], -1) @ w3 + b3, target)
+
+
+def mlp_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    w1, b1, w2, b2 = parameters
+    return lib.cross_entropy(gelu(lib, x @ w1 + b1) @ w2 + b2, target)
+
+
+def transformer_block(lib: Any, parameters: Any, x: Any) -> Any:
+    """With the norms before the layers, as in GPT-2."""
+    n1, c1, w_qkv, b_qkv, w_out, b_out, n2, c2, w1, b1, w2, b2 = parameters
+    batch, length, width = x.shape
+    qkv = (lib.layer_norm(x, n1, c1) @ w_qkv + b_qkv).reshape(batch, length, 3, HEADS, width // HEADS)
+    q, k, v = (qkv[:, :, number].swapaxes(1, 2) for number in range(3))
+    weights = lib.softmax(q @ k.swapaxes(-1, -2) * (HEADS / width) ** 0.5, -1)
+    x = x + (weights @ v).swapaxes(1, 2).reshape(batch, length, width) @ w_out + b_out
+    return x + gelu(lib, lib.layer_norm(x, n2, c2) @ w1 + b1) @ w2 + b2
+
+
+def block_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    return mean_square(transformer_block(lib, parameters, x), target)
+
+
+def recurrent_network(lib: Any, parameters: Any, x: Any) -> Any:
+    """The last state."""
+    w_in, w, b = parameters
+    state = lib.tanh(x[0] @ w_in + b)
+    for number in range(1, x.shape[0]):
+        state = lib.tanh(x[number] @ w_in + state @ w + b)
+    return state
+
+
+def rnn_loss(lib: Any, parameters: Any, x: Any, target: Any) -> Any:
+    return mean_square(recurrent_network(lib, parameters, x), target)
+
+
+def mean_square(y: Any, target: Any) -> Any:
+    difference = y - target
+    return (difference * difference).mean()
+
+
+def forward(model: Callable[..., Any]) -> Callable[..., Any]:
+    """The program of a model: parameters, then one input."""
+    return lambda lib, *arrays: model(lib, arrays[:-1], arrays[-1])
+
+
+def training(loss: Callable[..., Any], optimizer: str) -> Callable[..., Any]:
+    """The program of a training step: parameters, then inputs and targets."""
+    return lambda lib, *arrays: lib.training_step(loss, optimizer, list(arrays[:-2]), *arrays[-2:])
+
+
 def reduction(name: str, axis: int | None) -> Callable[..., Any]:
     """`lib.sum`, `lib.mean` or `lib.var` over an axis."""
     return lambda lib, x: getattr(lib, name)(x, axis)
@@ -348,7 +472,52 @@ def _contractions() -> list[Case]:
     ]  # fmt: skip
 
 
-GROUPS = ("elementwise", *(name for name, *_ in ROW_WISE), "reductions", "contractions", "attention", "training")
+def _convolutions() -> list[Case]:
+    layers = {
+        "conv 3×3, 32×16×28×28 to 32": (32, 16, 28, 32, 16, 3),
+        "conv 3×3, 8×64×56×56 to 64": (8, 64, 56, 64, 64, 3),
+        "conv 1×1, 8×64×56×56 to 128": (8, 64, 56, 128, 64, 1),
+        "conv 3×3 depthwise, 8×64×56×56": (8, 64, 56, 64, 1, 3),
+    }
+    tiny = {1: (2, 3, 5, 4, 3, 1), 3: (2, 3, 5, 4, 3, 3)}
+    cases = []
+    for name, shape in layers.items():
+        small = tiny[shape[-1]] if shape[4] > 1 else (2, 3, 5, 3, 1, 3)
+        cases += [
+            Case(name, "convolutions", convolution, images, shape, small, streaming=False),
+            Case(f"{name}, gradient", "convolutions", convolution_gradient, images_and_cotangent, shape, small,
+                 streaming=False),
+        ]  # fmt: skip
+    return cases
+
+
+def _training() -> list[Case]:
+    def step(name: str, loss: Callable[..., Any], optimizer: str, inputs: Any, shape: Shape, tiny: Shape) -> Case:
+        program = training(loss, optimizer)
+        return Case(name, "training", program, inputs, shape, tiny, streaming=False, stateful=True, tolerance=1e-3)
+
+    return [
+        *[step(f"MLP training step, batch {batch}", mlp_loss, "adam", mlp, (batch, 784, 256, 10), (3, 5, 4, 3))
+          for batch in (8, 64, 512)],
+        step("CNN training step, 64×28×28", cnn_loss, "adam", cnn, (64, 28, 16, 32, 10), (3, 8, 2, 3, 4)),
+        Case("transformer block 8×128×256", "training", forward(transformer_block), block, (8, 128, 256), (2, 3, 16),
+             streaming=False),
+        step("transformer block training step", block_loss, "sgd", block_and_target, (8, 128, 256), (2, 3, 16)),
+        Case("RNN, 60 steps of 8×32", "training", forward(recurrent_network), rnn, (60, 8, 32), (3, 2, 4),
+             streaming=False),
+        step("RNN training step", rnn_loss, "sgd", rnn_and_target, (60, 8, 32), (3, 2, 4)),
+    ]  # fmt: skip
+
+
+GROUPS = (
+    "elementwise",
+    *(name for name, *_ in ROW_WISE),
+    "reductions",
+    "contractions",
+    "convolutions",
+    "attention",
+    "training",
+)
 
 ALL = (
     *_elementwise(),
@@ -357,6 +526,8 @@ ALL = (
     *_reductions(),
     *_attention(),
     *_contractions(),
+    *_convolutions(),
+    *_training(),
     Case("cross-entropy, gradient 512×1000", "training", cross_entropy_and_gradient, classes, (512, 1000), (4, 5)),
     Case(
         "embedding, layer_norm 16384×256", "training", embedding_and_layer_norm, tokens,

@@ -13,11 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from . import by_hand
+
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
 EPS = 1e-5  # of layer_norm and rms_norm
+HEADS = 8  # of attention
 RATE, BETA1, BETA2, ADAM_EPS = 1e-3, 0.9, 0.999, 1e-8
+# Of training steps: so large that rounding errors do not decide which way a parameter moves whose gradient is about 0.
+TRAINING_EPS = 1e-3
 
 
 class Library:
@@ -125,11 +130,14 @@ class NumPy(Library):
     softmax, log_softmax = staticmethod(_softmax), staticmethod(_log_softmax)
     version = np.__version__
 
+    convolution, max_pool = staticmethod(by_hand.convolution), staticmethod(by_hand.max_pool)
+
     gradients: dict[str, Callable[..., tuple[Array, ...]]] = {  # noqa: RUF012
         "softmax": _softmax_gradient,
         "log_softmax": _log_softmax_gradient,
         "layer_norm": _layer_norm_gradient,
         "rms_norm": _rms_norm_gradient,
+        "convolution": by_hand.convolution_gradient,
         "attention": lambda q, k, v, g: _by_head(partial(_attention_gradient, causal=False), q, k, v, g),
         "causal_attention": lambda q, k, v, g: _by_head(partial(_attention_gradient, causal=True), q, k, v, g),
     }
@@ -157,11 +165,40 @@ class NumPy(Library):
         return function(self, x, *rest), _cross_entropy_gradient(x, *rest)
 
     def adam(self, parameters: list[Array], gradients: list[Array]) -> Callable[[], list[Array]]:
+        update = self._adam(parameters, ADAM_EPS)
+
+        def step() -> list[Array]:
+            update(gradients)
+            return parameters
+
+        return step
+
+    def training_step(
+        self, loss: Function, optimizer: str, parameters: list[Array], x: Array, target: Array
+    ) -> Callable[[], list[Array]]:
+        more = {"heads": HEADS, "eps": EPS} if loss.__name__ == "block_loss" else {}
+        update = self._adam(parameters, TRAINING_EPS) if optimizer == "adam" else self._sgd(parameters)
+
+        def step() -> list[Array]:
+            value, gradients = getattr(by_hand, loss.__name__)(parameters, x, target, **more)
+            update(gradients)
+            return [np.asarray(value), *parameters]
+
+        return step
+
+    def _sgd(self, parameters: list[Array]) -> Callable[[list[Array]], None]:
+        def update(gradients: list[Array]) -> None:
+            for p, g in zip(parameters, gradients, strict=True):
+                p -= RATE * g
+
+        return update
+
+    def _adam(self, parameters: list[Array], eps: float) -> Callable[[list[Array]], None]:
         means = [np.zeros_like(p) for p in parameters]
         squares = [np.zeros_like(p) for p in parameters]
         steps = 0
 
-        def step() -> list[Array]:
+        def update(gradients: list[Array]) -> None:
             nonlocal steps
             steps += 1
             rate, correction = RATE / (1 - BETA1**steps), math.sqrt(1 - BETA2**steps)
@@ -170,10 +207,31 @@ class NumPy(Library):
                 m += (1 - BETA1) * g
                 s *= BETA2
                 s += (1 - BETA2) * (g * g)
-                p -= rate * m / (np.sqrt(s) / correction + ADAM_EPS)
-            return parameters
+                p -= rate * m / (np.sqrt(s) / correction + eps)
 
-        return step
+        return update
+
+
+def _torch_like_step(
+    library: Library, optim: Any, loss: Function, optimizer: str, parameters: list[Any], x: Any, target: Any
+) -> Callable[[], list[Any]]:
+    """A training step as users of PyTorch write it."""
+    for p in parameters:
+        p.requires_grad_()
+    if optimizer == "adam":
+        optimizing = optim.Adam(parameters, RATE, (BETA1, BETA2), TRAINING_EPS)
+    else:
+        optimizing = optim.SGD(parameters, RATE)
+
+    def step(x: Any, target: Any) -> Any:
+        optimizing.zero_grad()
+        value = loss(library, parameters, x, target)
+        value.backward()
+        optimizing.step()
+        return value.detach()
+
+    compiled = library.compile(step)
+    return lambda: [compiled(x, target), *parameters]
 
 
 # --- minitorch --------------------------------------------------------------------------------------------------------
@@ -228,6 +286,18 @@ class Minitorch(Library):
 
         return run
 
+    def training_step(
+        self, loss: Function, optimizer: str, parameters: list[Any], x: Any, target: Any
+    ) -> Callable[[], list[Any]]:
+        return _torch_like_step(self, self.mt.optim, loss, optimizer, parameters, x, target)
+
+    def convolution(self, x: Any, weight: Any, bias: Any) -> Any:
+        size, groups = weight.shape[-1], x.shape[1] // weight.shape[1]
+        return self.mt.nn.functional.conv2d(x, weight, bias, padding=size // 2, groups=groups).relu()
+
+    def max_pool(self, x: Any) -> Any:
+        return self.mt.nn.functional.max_pool2d(x, 2)
+
 
 # --- JAX --------------------------------------------------------------------------------------------------------------
 
@@ -278,20 +348,7 @@ class JAX(Library):
     def adam(self, parameters: list[Any], gradients: list[Any]) -> Callable[[], list[Any]]:
         jnp = self.jnp
 
-        def update(state: Any, gradients: list[Any]) -> Any:
-            steps = state[0] + 1
-            rate, correction = RATE / (1 - BETA1**steps), jnp.sqrt(1 - BETA2**steps)
-            new: Any = (steps, [], [], [])
-            for p, m, s, g in zip(*state[1:], gradients, strict=True):
-                m = BETA1 * m + (1 - BETA1) * g
-                s = BETA2 * s + (1 - BETA2) * (g * g)
-                for values, value in zip(
-                    new[1:], (p - rate * m / (jnp.sqrt(s) / correction + ADAM_EPS), m, s), strict=True
-                ):
-                    values.append(value)
-            return new
-
-        step = self.jax.jit(update, donate_argnums=0)
+        step = self.jax.jit(partial(self._adam, eps=ADAM_EPS), donate_argnums=0)
         zeros = [[jnp.zeros_like(p) for p in parameters] for _ in range(2)]
         state: Any = (jnp.zeros(()), parameters, *zeros)
 
@@ -301,6 +358,50 @@ class JAX(Library):
             return state[1]
 
         return run
+
+    def _adam(self, state: Any, gradients: list[Any], eps: float) -> Any:
+        jnp = self.jnp
+        steps = state[0] + 1
+        rate, correction = RATE / (1 - BETA1**steps), jnp.sqrt(1 - BETA2**steps)
+        new: Any = (steps, [], [], [])
+        for p, m, s, g in zip(*state[1:], gradients, strict=True):
+            m = BETA1 * m + (1 - BETA1) * g
+            s = BETA2 * s + (1 - BETA2) * (g * g)
+            for values, value in zip(new[1:], (p - rate * m / (jnp.sqrt(s) / correction + eps), m, s), strict=True):
+                values.append(value)
+        return new
+
+    def _sgd(self, state: Any, gradients: list[Any]) -> Any:
+        return state[0], [p - RATE * g for p, g in zip(state[1], gradients, strict=True)]
+
+    def training_step(
+        self, loss: Function, optimizer: str, parameters: list[Any], x: Any, target: Any
+    ) -> Callable[[], list[Any]]:
+        jnp = self.jnp
+        update = partial(self._adam, eps=TRAINING_EPS) if optimizer == "adam" else self._sgd
+        zeros = [[jnp.zeros_like(p) for p in parameters] for _ in range(2 if optimizer == "adam" else 0)]
+        state: Any = (jnp.zeros(()), parameters, *zeros)
+
+        @partial(self.jax.jit, donate_argnums=0)
+        def step(state: Any, x: Any, target: Any) -> Any:
+            value, gradients = self.jax.value_and_grad(partial(loss, self))(state[1], x, target)
+            return value, update(state, gradients)
+
+        def run() -> list[Any]:
+            nonlocal state
+            value, state = step(state, x, target)
+            return [value, *state[1]]
+
+        return run
+
+    def convolution(self, x: Any, weight: Any, bias: Any) -> Any:
+        groups = x.shape[1] // weight.shape[1]
+        y = self.jax.lax.conv_general_dilated(x, weight, (1, 1), "SAME", feature_group_count=groups)
+        return self.jax.nn.relu(y + bias[:, None, None])
+
+    def max_pool(self, x: Any) -> Any:
+        window = (1, 1, 2, 2)
+        return self.jax.lax.reduce_window(x, -self.jnp.inf, self.jax.lax.max, window, window, "VALID")
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------
@@ -358,6 +459,18 @@ class Torch(Library):
             return parameters
 
         return run
+
+    def training_step(
+        self, loss: Function, optimizer: str, parameters: list[Any], x: Any, target: Any
+    ) -> Callable[[], list[Any]]:
+        return _torch_like_step(self, self.torch.optim, loss, optimizer, parameters, x, target)
+
+    def convolution(self, x: Any, weight: Any, bias: Any) -> Any:
+        size, groups = weight.shape[-1], x.shape[1] // weight.shape[1]
+        return self.torch.nn.functional.conv2d(x, weight, bias, padding=size // 2, groups=groups).relu()
+
+    def max_pool(self, x: Any) -> Any:
+        return self.torch.nn.functional.max_pool2d(x, 2)
 
 
 # --- numexpr ----------------------------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks import cases, report
+from benchmarks import by_hand, cases, report
 from benchmarks.__main__ import main
-from benchmarks.cases import CASES, GROUPS, distance, flat, in_float64
+from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
-from benchmarks.libraries import NumPy
+from benchmarks.libraries import EPS, HEADS, NumPy
 from benchmarks.run import Entry, Results, reference
 
 HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
@@ -78,6 +78,24 @@ def test_the_reference_gradients_are_finite_differences(case):
             variable[position] = value
             found[position] = (sides[0] - sides[1]) / 2e-6
         np.testing.assert_allclose(gradient, found, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "training step" in case.name], ids=lambda case: case.name)
+def test_the_steps_of_the_reference_go_down_finite_differences(case):
+    inputs = in_float64(case.make_inputs(case.tiny))
+    *parameters, x, target = (array.copy() for array in inputs)
+    loss = {"MLP": mlp_loss, "CNN": cnn_loss, "tra": block_loss, "RNN": rnn_loss}[case.name[:3]]
+    more = {"heads": HEADS, "eps": EPS} if loss is block_loss else {}
+    value, gradients = getattr(by_hand, loss.__name__)(parameters, x, target, **more)
+    np.testing.assert_allclose(value, loss(NumPy(), parameters, x, target))
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        direction = np.cos(np.arange(parameter.size)).reshape(parameter.shape)
+        sides = []
+        for step in (1e-6, -2e-6):
+            parameter += step * direction
+            sides.append(loss(NumPy(), parameters, x, target))
+        parameter += 1e-6 * direction
+        np.testing.assert_allclose((gradient * direction).sum(), (sides[0] - sides[1]) / 2e-6, rtol=1e-6, atol=1e-8)
 
 
 def test_a_distance_sees_shapes_and_what_is_not_a_number():

@@ -236,3 +236,27 @@ def test_exponentials_that_are_multiplied_are_not_taken_online() -> None:
     x[:, 100_000], w[:, 100_000] = 0, 1
     found = mt.jit(lambda x, w: ((x - x.amax(1, keepdim=True)).exp() * w).sum(1))(mt.tensor(x), mt.tensor(w))
     assert found.tolist() == [1.0] * 8
+
+
+@pytest.mark.parametrize("dtype", [mt.float16, mt.float32, mt.float64])
+def test_remainders_are_those_of_eager_mode_and_fuse(dtype: mt.DType) -> None:
+    special = [0.0, -0.0, 1.0, -1.0, 0.7, -0.7, 3.0, np.inf, -np.inf, np.nan, 1e-40, 3e38, -3e38, 5.5, 2.0**24]
+    random = np.random.default_rng(0)
+    scales = 10.0 ** random.integers(-20, 20, (2, 3000))
+    a, b = random.normal(size=(2, 3000)) * scales
+    with np.errstate(all="ignore"):
+        x = mt.tensor(np.concatenate([np.repeat(special, len(special)), a])).to(dtype)
+        y = mt.tensor(np.concatenate([np.tile(special, len(special)), b])).to(dtype)
+    for function in (lambda x, y: x % y, lambda x, y: x // y):
+        compiled = mt.jit(function)
+        found, expected = compiled(x, y).numpy(), function(x, y).numpy()
+        same = (found == expected) & (np.signbit(found) == np.signbit(expected))
+        assert (same | (np.isnan(found) & np.isnan(expected))).all()
+        assert [kernel.kind for kernel in compiled.ledger(x, y).kernels] == ["K1"]
+
+
+def test_waves_of_large_float64_fuse() -> None:
+    x = mt.tensor(np.concatenate([np.linspace(-1e3, 1e3, 99), [1e16, -1e200, np.inf, np.nan, 2.0**46, 2.0**47]]))
+    compiled = mt.jit(lambda x: (x * 2).sin() + x.cos())
+    np.testing.assert_allclose(compiled(x).numpy(), ((x * 2).sin() + x.cos()).numpy(), rtol=1e-12, atol=1e-15)
+    assert [kernel.kind for kernel in compiled.ledger(x).kernels] == ["K1"]

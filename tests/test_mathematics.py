@@ -68,7 +68,7 @@ def build(name: str, dtype: type, lanes: int) -> ir.Module:
     builder.store(EMITTED[name](builder, *operands), builder.gep(output, [index]), align=4)
     following = builder.add(index, count(1))
     index.add_incoming(count(0), start)
-    index.add_incoming(following, loop)
+    index.add_incoming(following, builder.block)
     builder.cbranch(builder.icmp_unsigned("<", following, function.args[-1]), loop, done)
     ir.IRBuilder(done).ret_void()
     return module
@@ -177,6 +177,10 @@ def test_every_function_that_llvm_lacks_is_in_the_table():
 @pytest.mark.parametrize("name", FORMULAS)
 def test_formulas_branch_nowhere_and_call_only_instructions(name, dtype):
     text = str(build(name, dtype, LANES[dtype]))
+    if (name, dtype) in (("sin", np.float64), ("cos", np.float64)):
+        assert text.count("call ") == len(re.findall(r"call .*@\"?llvm\.", text))
+        assert len(re.findall(r"^\s*br ", text, re.MULTILINE)) == 4, "those of the loop, and round the C library"
+        return
     assert set(re.findall(r"call .*@\"?([\w.]+?)\.v\d", text)) <= {
         "llvm.fma",
         "llvm.fabs",
@@ -191,8 +195,6 @@ def test_formulas_branch_nowhere_and_call_only_instructions(name, dtype):
 @pytest.mark.parametrize("name", FORMULAS)
 def test_error_is_within_the_stated_units_in_the_last_place(name, dtype):
     operands = sample(name, dtype, 100_000 if dtype is np.float32 else 20_000)
-    if dtype is np.float64 and name in ("sin", "cos"):
-        operands = (operands[0][~(np.abs(operands[0]) > 2.0**46) | np.isinf(operands[0])],)
     result, expected = compute(name, *operands), exact(name, *operands)
     error = errors(result, expected)
     worst = error.argmax()
@@ -200,12 +202,6 @@ def test_error_is_within_the_stated_units_in_the_last_place(name, dtype):
     assert error[worst] <= limit, (name, *(operand[worst] for operand in operands), result[worst], expected[worst])
     numbers = ~np.isnan(result)
     np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))
-
-
-@pytest.mark.parametrize("name", ["sin", "cos"])
-def test_waves_of_float64_are_nan_where_the_reduction_ends(name):
-    numbers = np.array([2.0**46, np.nextafter(2.0**46, math.inf), -1e18, 1e300])
-    np.testing.assert_array_equal(np.isnan(compute(name, numbers)), [False, True, True, True])
 
 
 @pytest.mark.parametrize("dtype", TYPES)

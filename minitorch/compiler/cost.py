@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ..graph import Cost
 from ..ir import Node
-from .kernel import Kernel
+from .kernel import Kernel, in_units
 from .roots import is_stored_already, output_base
 from .schedule import Schedule
 
@@ -44,19 +44,17 @@ class FusedCost:
         return (self.flops + self.transcendentals) / self.bytes if self.bytes else 0.0
 
     def __str__(self) -> str:
-        rows: list[tuple[str, float, float, str]] = [
-            ("kernels", self.kernels, self.unfused.nodes, ""),
-            ("read", self.bytes_read / 1e6, self.unfused.bytes_read / 1e6, " MB"),
-            ("written", self.bytes_written / 1e6, self.unfused.bytes_written / 1e6, " MB"),
-            ("peak", self.peak_bytes / 1e6, self.unfused.peak_bytes / 1e6, " MB"),
-            ("arithmetic", self.flops / 1e6, self.unfused.flops / 1e6, " MFLOP"),
-            ("exp, log and the like", self.transcendentals / 1e6, self.unfused.transcendentals / 1e6, " million"),
+        unfused = self.unfused
+        rows = [
+            ("kernels", str(self.kernels), str(unfused.nodes)),
+            ("read", in_units(self.bytes_read, "B"), in_units(unfused.bytes_read, "B")),
+            ("written", in_units(self.bytes_written, "B"), in_units(unfused.bytes_written, "B")),
+            ("peak", in_units(self.peak_bytes, "B"), in_units(unfused.peak_bytes, "B")),
+            ("arithmetic", in_units(self.flops), in_units(unfused.flops)),
+            ("exp, log and the like", in_units(self.transcendentals), in_units(unfused.transcendentals)),
         ]
-        lines = [f"{'':<22}{'fused':>14}{'node by node':>16}"]
-        for name, fused, unfused, unit in rows:
-            digits = ".3f" if unit else "d"
-            lines.append(f"{name:<22}{fused:>14,{digits}}{unfused:>16,{digits}}{unit}")
-        return "\n".join(lines)
+        head = f"{'':<22}{'fused':>12}{'node by node':>16}"
+        return "\n".join([head, *(f"{name:<22}{fused:>12}{before:>16}" for name, fused, before in rows)])
 
 
 def fused_cost(schedule: Schedule) -> FusedCost:

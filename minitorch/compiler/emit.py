@@ -31,6 +31,7 @@ from .loops import (
     Nest,
 )
 from .sweeps import recognise as sweeps_of
+from .unroll import together
 from .vector_memory import POINTER, integer
 
 UNROLLED = 8  # operations in a round of a loop that sums up
@@ -198,8 +199,10 @@ class _Emitter(Online):
             if loop.columns:
                 continue
             for number in self._abreast():
-                for statement in loop.statements:
+                for statement, *others in together(loop.statements, self.lane):
                     if isinstance(statement, Accumulate):  # of a single element
                         self.totals[statement.slot, number] = self._value(statement.value)
+                    elif others:
+                        self._store_together([statement, *others])
                     else:
                         self._statement(statement, [])

@@ -11,7 +11,7 @@ from .emit_ahead import Ahead
 from .emit_indices import Body
 from .instructions import before_store, combine, computed_type, constant, rounded
 from .loops import Accumulate, Apply, Keep, Loop, Statement, Store, neutral, walk
-from .vector_memory import integer
+from .vector_memory import integer, store_interleaved
 
 UNROLLED = 8  # operations in a round of a loop that sums up
 
@@ -150,6 +150,15 @@ class Columns(Ahead):
         return self.builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
 
     # Statements -----------------------------------------------------------------------------------------
+
+    def _store_together(self, statements: Sequence[Statement]) -> None:
+        """Stores that fill what is between the lanes of the first."""
+        stores = [statement for statement in statements if isinstance(statement, Store)]
+        dtype = self.buffers[stores[0].buffer].dtype
+        values = [self._vector(before_store(self.builder, self._value(store.value), dtype)) for store in stores]
+        pointer = self.pointers[stores[0].buffer]
+        first = self.builder.gep(pointer, [self._scalar_index(stores[0].index)], source_etype=values[0].type.element)
+        store_interleaved(self.builder, first, values, self._lanes_in_use())
 
     def _statement(self, statement: Statement, totals: list[Any], slots: Sequence[Accumulate] = ()) -> list[Any]:
         value = self._value(statement.value)

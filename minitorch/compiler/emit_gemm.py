@@ -20,19 +20,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .emit_packing import Packing
-from .instructions import (
-    I64,
-    PRIMITIVES,
-    before_store,
-    combine,
-)
-from .loops import Expression
+from llvmlite import ir
+
+from .emit_packing import Packing, Span
+from .instructions import I64, PRIMITIVES, before_store, combine, computed_type, constant
+from .loops import Buffer, Expression, Nest
 from .vector_memory import integer
 
 
 class Product(Packing):
     """Emits one matrix product into a function."""
+
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
+        super().__init__(buffers, nest, function, vector_bytes)
+        cut = self.tiling
+        self.zero = constant(self.dtype, 0, ir.VectorType(computed_type(self.dtype), self.lanes))
+        self.in_blocks = cut.block_k < self.product.depth
+        # Tiles that wait for the next block of k; or the one that is complete.
+        tiles = cut.block_rows * cut.block_lanes if self.in_blocks else cut.rows * cut.width
+        self.tiles = self._row_memory(tiles, self.element)
 
     # Units and blocks -----------------------------------------------------------------------------------
 
@@ -47,18 +53,18 @@ class Product(Packing):
         product, cut = self.product, self.tiling
         lengths = [(variable.extent, 1) for variable in product.batch]
         places = []
-        for length, block in reversed([*lengths, (product.height, cut.block_rows), (self.width, cut.block_lanes)]):
+        for length, block in reversed([*lengths, (product.height, cut.block_rows), (product.width, cut.block_lanes)]):
             count = integer(-(-length // block))
             places.append(self.builder.mul(self.builder.urem(unit, count), integer(block)))
             unit = self.builder.udiv(unit, count)
         self.first_lane, self.first_row, *batch = places
         self.places |= dict(zip(reversed(product.batch), batch, strict=True))
         self.unit_rows = self._rest(product.height, self.first_row, cut.block_rows)
-        self.unit_lanes = self._rest(self.width, self.first_lane, cut.block_lanes)
+        self.unit_lanes = self._rest(product.width, self.first_lane, cut.block_lanes)
         if self.in_blocks:
             size = integer(cut.block_rows * cut.block_lanes)
             self._each(integer(0), size, self.lanes, lambda at: self._put(self.tiles, at, self._stored(self.zero)))
-        self._each(integer(0), integer(product.k.extent), cut.block_k, self._block)
+        self._each(integer(0), integer(product.depth), cut.block_k, self._block)
 
     def _rest(self, length: int, start: Any, block: int) -> Any:
         """How much of a block that begins at `start` there is."""
@@ -69,11 +75,11 @@ class Product(Packing):
     def _block(self, first_k: Any) -> None:
         """One block of k: packing, and all tiles of the unit."""
         cut = self.tiling
-        self.first_k, self.steps = first_k, self._rest(self.product.k.extent, first_k, cut.block_k)
+        self.first_k, self.steps = first_k, self._rest(self.product.depth, first_k, cut.block_k)
         if cut.packs_left:
             self._apart("pack_left", self._pack_left)
         if cut.packs_right:
-            self._apart("pack_right", self._pack_right_along_k if cut.right_along_k else self._pack_right)
+            self._apart("pack_right", self._pack_right)
 
         def tiles_of_lanes(lane: Any) -> None:
             self._each(integer(0), self.unit_rows, cut.rows, lambda row: self._tile(row, lane))
@@ -100,29 +106,29 @@ class Product(Packing):
         if not self.in_blocks:
             self._apart("epilogue", self._epilogue, memory, row, lane)
             return
-        done = builder.icmp_signed("==", builder.add(self.first_k, self.steps), integer(self.product.k.extent))
+        done = builder.icmp_signed("==", builder.add(self.first_k, self.steps), integer(self.product.depth))
         rounds = builder.zext(done, I64)
         self._each(integer(0), rounds, 1, lambda _: self._apart("epilogue", self._epilogue, memory, row, lane))
 
     def _one_k(self, row: Any, lane: Any) -> Callable[[Any, list[Any]], list[Any]]:
         """What is done for one k: all products of some numbers of the left operand and vectors of the right."""
         product, cut = self.product, self.tiling
-        row_step, k_step = self.left_steps
+        (row_step, k_step), (lane_step, width) = self.left_steps, self.right_steps
         left = self._at(self.left, self._times(row, row_step)) if cut.packs_left else None
-        right = self._at(self.right, self._times(lane, self.depth)) if cut.packs_right else None
+        right = self._at(self.right, self._times(lane, lane_step)) if cut.packs_right else None
 
         def vectors(k: Any) -> Iterator[Any]:
-            start = self._times(k, cut.width)
+            start = self._times(k, width)
+            own = Span(product.right.across, None, None, cut.block_lanes, cut.width)
             for number in range(cut.vectors):
                 offset = integer(number * self.lanes)
                 if right is not None:
                     yield self._loaded(self._get(right, self.builder.add(start, offset)))
                     continue
-                self.lane = product.lane
-                self._place(product.lane, self.first_lane, self.builder.add(lane, offset))
-                if not self._ends_with_vectors(product.lane):
-                    self.mask = self._present(product.lane, self.places[product.lane])
-                yield self._fresh(product.right)
+                (self.lane,) = own.variables
+                place = self.places[self.lane] = self.builder.add(self.first_lane, self.builder.add(lane, offset))
+                self.mask = None if own.fills_vectors else self._present(self.lane, place)
+                yield self._fresh(product.right.value)
                 self.lane = self.mask = None
 
         def numbers(k: Any) -> Iterator[Any]:
@@ -132,12 +138,14 @@ class Product(Packing):
                     place = self._at(left, self.builder.add(start, integer(number * row_step)))
                     yield self._loaded(self.builder.load(place, typ=self.element))
                     continue
-                start = self.builder.sub(row, self.shift)
-                self._place(product.row, self.first_row, self.builder.add(start, integer(number)))
-                yield self._fresh(product.left)
+                place = self.builder.add(self.builder.sub(row, self.shift), integer(number))
+                self._place(product.left.across, self.builder.add(self.first_row, place))
+                yield self._fresh(product.left.value)
 
         def body(k: Any, sums: list[Any]) -> list[Any]:
-            self._place(product.k, self.first_k, k)
+            for operand, packed in ((product.left, left), (product.right, right)):
+                if packed is None:
+                    self._place(operand.ks, self.builder.add(self.first_k, k))
             across = list(vectors(k))
             result: list[Any] = []
             for number in numbers(k):
@@ -157,37 +165,47 @@ class Product(Packing):
         return value
 
     def _epilogue(self, memory: Any, row: Any, lane: Any) -> None:
-        """What becomes of a tile's sums, a vector at a time; the last vector may be a part."""
-        builder, lanes, variable = self.builder, self.lanes, self.product.lane
-        full = self.width // lanes * lanes
-        start = builder.add(self.first_lane, lane)
-        end = builder.add(start, integer(self.tiling.width))
+        """What becomes of a tile's sums, a vector at a time; the last vector of a run may be a part."""
+        builder, product, lanes = self.builder, self.product, self.lanes
+        along = product.store_lanes[-1]
         rows = self._smaller(integer(self.tiling.rows), builder.sub(self.unit_rows, row))
+        width = self._smaller(integer(self.tiling.width), builder.sub(self.unit_lanes, lane))
 
-        def column(place: Any) -> None:
-            self.lane, self.places[variable] = variable, place
-            inner = () if self.product.row is None else (self.product.row,)
-            for store in self.product.epilogue:
-                self._prepare(store.value, *inner)
+        def column(start: Any, offset: Any, before: Any) -> None:
+            self.lane, self.places[along] = along, builder.add(start, offset)
+            for store in product.epilogue:
+                self._prepare(store.value, *product.store_rows)
 
             def vector(number: Any) -> None:
-                self._place(self.product.row, self.first_row, builder.add(row, number))
+                self._place(product.store_rows, builder.add(self.first_row, builder.add(row, number)))
                 at = self._times(builder.add(number, self.shift), self.tiling.width)
-                at = builder.add(at, builder.sub(place, start))
-                self.totals = {(self.product.total.slot, 0): self._loaded(self._get(memory, at))}
-                for store in self.product.epilogue:
+                at = builder.add(at, builder.add(before, offset))
+                self.totals = {(product.total.slot, 0): self._loaded(self._get(memory, at))}
+                for store in product.epilogue:
                     stored = before_store(builder, self._value(store.value), self.buffers[store.buffer].dtype)
                     self._write(self.pointers[store.buffer], store.index, stored)
 
             self._each(integer(0), rows, 1, vector)
             self.lane = None
 
-        self._each(start, self._smaller(end, integer(full)), lanes, column)
-        if full != self.width:
+        def run(start: Any, count: Any, before: Any) -> None:
+            rest = builder.urem(count, integer(lanes))
+            full = builder.sub(count, rest)
+            self._each(integer(0), full, lanes, lambda offset: column(start, offset, before))
+            is_known = len(product.store_lanes) == 1
+            if is_known and along.extent % lanes == 0:
+                return
 
-            def rest(_: Any) -> None:
-                self.mask = self._first_lanes(self.width - full)
-                column(integer(full))
+            def part(_: Any) -> None:
+                self.mask = self._first_lanes(along.extent % lanes) if is_known else self._lanes_before(rest)
+                column(start, full, before)
                 self.mask = None
 
-            self._each(integer(0), builder.zext(builder.icmp_signed(">", end, integer(full)), I64), 1, rest)
+            self._each(integer(0), builder.zext(builder.icmp_signed(">", rest, integer(0)), I64), 1, part)
+
+        self._runs(Span(product.store_lanes, builder.add(self.first_lane, lane), width, 1), run)
+
+    def _lanes_before(self, count: Any) -> Any:
+        """The mask of so many lanes, a number that is known when it runs."""
+        end = self._vector(count)
+        return self.builder.icmp_signed("<", ir.Constant(end.type, list(range(self.lanes))), end)

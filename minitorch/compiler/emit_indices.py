@@ -6,6 +6,7 @@ An index is a scalar plus a step per lane, or a number for each lane if it does 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -20,6 +21,7 @@ from .instructions import (
 )
 from .layout import Layout
 from .loops import (
+    ALWAYS,
     Accumulate,
     Apply,
     Buffer,
@@ -66,6 +68,7 @@ class Indices:
         self.mask: Any = None
         self.totals: dict[tuple[int, int], Any] = {}  # by slot and vector
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
+        self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
         self.variables: dict[Expression, frozenset[Variable]] = {}
         self.sums = {
             statement.slot
@@ -165,13 +168,37 @@ class Indices:
         return self.across_rows and any(isinstance(part, (Total, Scratch)) for part in walk(atom.value))
 
     def _condition(self, inside: Inside) -> Any:
+        """Whether the conditions hold: one bit, or one per lane."""
+        return self._once(("condition", inside), lambda: self._holds(inside))
+
+    def _mask_where(self, inside: Inside) -> Any:
+        """The lanes of the mask in which conditions hold; None for all."""
+        if inside == ALWAYS:
+            return self.mask
+        condition = self._condition(inside)
+        if self.mask is None:
+            return self._vector(condition)
+        return self._once(("mask", inside, self.mask), lambda: self.builder.and_(self.mask, self._vector(condition)))
+
+    def _once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """What has been computed for these vectors and values of the loops already, or is now."""
+        key = key, self.current
+        known = next((scope[key] for scope in self.known if key in scope), None)
+        if known is None:
+            known = self.known[-1][key] = compute()
+        return known
+
+    def _within(self, low: int, index: Index, high: int) -> Any:
+        varies = self.lane is not None and self._step(index) != 0
+        place = self._vector_index(index) if varies else self._scalar_index(index)
+        above = self.builder.icmp_signed(">=", place, splat(place.type, low))
+        below = self.builder.icmp_signed("<", place, splat(place.type, high))
+        return self.builder.and_(above, below)
+
+    def _holds(self, inside: Inside) -> Any:
         result = None
-        for low, index, high in inside.bounds:
-            varies = self.lane is not None and self._step(index) != 0
-            place = self._vector_index(index) if varies else self._scalar_index(index)
-            above = self.builder.icmp_signed(">=", place, splat(place.type, low))
-            below = self.builder.icmp_signed("<", place, splat(place.type, high))
-            both = self.builder.and_(above, below)
+        for bound in inside.bounds:
+            both = self._once(("bound", bound), partial(self._within, *bound))
             if result is not None and isinstance(result.type, ir.VectorType) != isinstance(both.type, ir.VectorType):
                 result, both = self._vector(result), self._vector(both)
             result = both if result is None else self.builder.and_(result, both)

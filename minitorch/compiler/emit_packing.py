@@ -1,24 +1,57 @@
-"""Matrix products as LLVM IR, the first half: packing blocks of the operands into memory near the core.
+"""Packing of a matrix product's operands: copied into the order in which tiles read them, whatever they are made of.
 
-An operand is an expression of the loop IR, and packing it is evaluating it along the variable that it is dense along, a
-vector at a time. What `gemm` calls a tile reads the result in order.
+An operand is packed along *runs*: elements that follow each other both in memory and in the packed block. A matrix is
+one run per row. The windows of a convolution are one run for each row of the image, shifted for every place in the
+filter: whole vectors, with lanes left out where the filter hangs over the edge. A vector at the end of a run may write
+over the beginning of the next, which is packed after it.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
 from .emit_values import Values
-from .gemm import recognise, tiling
+from .gemm import extent, recognise, tiling
 from .index import Index, Quotient, Remainder, Variable
-from .instructions import after_load, before_store, computed_type, constant, stored_type
-from .loops import Buffer, Expression, Nest, Total
+from .instructions import after_load, before_store, stored_type
+from .loops import ALWAYS, Buffer, Choose, Expression, Load, Nest, Total, walk
 from .tiles import BLOCK, transposed
 from .vector_memory import POINTER, byte_size, integer
+
+
+@dataclass
+class Span:
+    """A part of an operand's rows, lanes or k.
+
+    Attributes:
+        variables: that run through it, the outermost first.
+        start, count: where they begin together, and how many there are.
+        block: parts begin at multiples of this.
+        step: vectors, or groups of them, begin at multiples of this.
+    """
+
+    variables: Sequence[Variable]
+    start: Any
+    count: Any
+    block: int
+    step: int = 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all variables but the outermost take all their values."""
+        inner = extent(self.variables[1:])
+        return self.block % inner == 0 or self.block >= extent(self.variables)
+
+    @property
+    def fills_vectors(self) -> bool:
+        """Whether no vector reaches beyond the last value of the innermost variable."""
+        begins = self.block % self.step == 0 or self.block >= extent(self.variables)
+        return begins and self.variables[-1].extent % self.step == 0
+
 
 # What all parts of a kernel know: where the unit and the block of k are, and the packed blocks.
 SHARED = ("first_row", "first_lane", "unit_rows", "unit_lanes", "first_k", "steps", "shift", "left", "right", "staged")
@@ -32,7 +65,7 @@ class Packing(Values):
         unit_rows, unit_lanes: how many of them it has.
         first_k, steps: where the block of k begins, and how many there are in it.
         shift: by how many rows the tile begins before its place.
-        left, right, staged, tiles: memory on the stack.
+        left, right, staged: memory on the stack.
     """
 
     first_row: Any
@@ -53,35 +86,36 @@ class Packing(Values):
         self.dtype = product.total.value.dtype
         self.element = stored_type(self.dtype)
         self.vector = ir.VectorType(self.element, self.lanes)
-        self.zero = constant(self.dtype, 0, ir.VectorType(computed_type(self.dtype), self.lanes))
-        self.width = product.lane.extent
-        self.in_blocks = self.tiling.block_k < product.k.extent
-        self.depth = self._whole_vectors(self.tiling.block_k)  # of the packed blocks
+        operands = product.left, product.right
+        self.everything |= {*product.store_rows, *product.store_lanes}
+        self.everything |= {each for operand in operands for each in (*operand.across, *operand.ks)}
         self.totals_in: dict[Expression, bool] = {}  # whether an expression is computed from the sum
         self._allocate()
+
+    def _allocate(self) -> None:
+        """Memory on the stack for the packed blocks.
+
+        Rows of packed memory lie a vector further apart than needed: at a power of two, they would compete for the same
+        places in the cache. Where the lanes are runs, the right block is one piece; else each tile is one.
+        """
+        cut, right = self.tiling, self.product.right
+        self.depth = self._whole_vectors(cut.block_k)
+        row = (self.depth if cut.left_along_k else self._whole_vectors(cut.block_rows)) + self.lanes
+        self.left_steps = (row, 1) if cut.left_along_k else (1, row)
+        if cut.packs_left:
+            self.left = self._row_memory((cut.block_rows if cut.left_along_k else cut.block_k) * row, self.element)
+        in_tiles = cut.right_along_k or len(right.across) == 1
+        self.right_steps = (self.depth, cut.width) if in_tiles else (1, cut.block_lanes + self.lanes)
+        if cut.packs_right:
+            size = cut.block_lanes * self.depth if in_tiles else cut.block_k * self.right_steps[1]
+            self.right = self._row_memory(size, self.element)
+        if cut.packs_right and cut.right_along_k:
+            self.staged = self._row_memory(self.lanes * (self.depth + self.lanes), self.element)
 
     def _whole_vectors(self, length: int) -> int:
         return -(-length // self.lanes) * self.lanes
 
-    def _allocate(self) -> None:
-        """Memory on the stack: the packed blocks, and the tiles that wait for the next block of k.
-
-        Rows of packed memory lie a vector further apart than needed: at a power of two, they would compete for the same
-        places in the cache.
-        """
-        cut = self.tiling
-        row = (self.depth if cut.left_along_k else self._whole_vectors(cut.block_rows)) + self.lanes
-        self.left_steps = (row, 1) if cut.left_along_k else (1, row)  # from row to row, from k to k
-        if cut.packs_left:
-            self.left = self._row_memory((cut.block_rows if cut.left_along_k else cut.block_k) * row, self.element)
-        if cut.packs_right:
-            self.right = self._row_memory(cut.block_lanes * self.depth, self.element)
-        if cut.packs_right and cut.right_along_k:
-            self.staged = self._row_memory(self.lanes * (self.depth + self.lanes), self.element)
-        tiles = cut.block_rows * cut.block_lanes if self.in_blocks else cut.rows * cut.width
-        self.tiles = self._row_memory(tiles, self.element)
-
-    # Loops and functions --------------------------------------------------------------------------------
+    # Loops ----------------------------------------------------------------------------------------------
 
     def _each(self, start: Any, stop: Any, step: int, body: Callable[[Any], None]) -> None:
         """``for i in range(start, stop, step)``."""
@@ -91,6 +125,93 @@ class Packing(Values):
             return []
 
         self._loop(start, stop, step, [], turn)
+
+    def _place(self, variables: Sequence[Variable], position: Any) -> None:
+        """Give some variables their values where they have come so far together."""
+        for number, each in enumerate(reversed(variables), 1):
+            if number == len(variables):
+                self.places[each] = position
+            else:
+                self.places[each] = self.builder.urem(position, integer(each.extent))
+                position = self.builder.udiv(position, integer(each.extent))
+
+    def _runs(self, span: Span, body: Callable[[Any, Any, Any], None]) -> None:
+        """Go through the runs of the last variable: ``body(its first value, how many, how many were before)``."""
+        if len(span.variables) < 2:
+            body(span.start, span.count, integer(0))
+            return
+        *outer, inner = span.variables
+        length, end = integer(inner.extent), self.builder.add(span.start, span.count)
+
+        def run(number: Any) -> None:
+            self._place(outer, number)
+            whole = self.builder.mul(number, length)
+            first = self.builder.select(self.builder.icmp_signed(">", whole, span.start), whole, span.start)
+            stop = self._smaller(self.builder.add(whole, length), end)
+            body(self.builder.sub(first, whole), self.builder.sub(stop, first), self.builder.sub(first, span.start))
+
+        above = self.builder.add(end, integer(inner.extent - 1))
+        self._each(self.builder.udiv(span.start, length), self.builder.udiv(above, length), 1, run)
+
+    def _over(self, span: Span, value: Expression, body: Callable[[Any], None], *later: Variable) -> None:
+        """Go through values of some variables: ``body(how many were before)``; `later` ones have their loop in there.
+
+        There is a loop for each if all but the outermost take all their values. Inside are those that do not decide
+        whether an element is there, and what does not change with the innermost is computed before its loop.
+        """
+        variables = span.variables
+        if not span.is_whole or not variables:
+
+            def turn(number: Any) -> None:
+                self._place(variables, self.builder.add(span.start, number))
+                body(number)
+
+            self._each(integer(0), span.count, 1, turn)
+            return
+        inner = integer(extent(variables[1:]))
+        begin, rounds = self.builder.udiv(span.start, inner), self.builder.udiv(span.count, inner)
+        bounds = [part.inside for part in walk(value) if isinstance(part, (Load, Choose))]
+        order = sorted(variables, key=lambda each: not any(inside.depends_on(each) for inside in bounds))
+
+        def nested(depth: int, before: Any) -> None:
+            if depth == len(order):
+                body(before)
+                return
+            own = order[depth]
+            is_first, step = own == variables[0], extent(variables[variables.index(own) + 1 :])
+            if depth == len(order) - 1:
+                self._prepare(value, own, *later)
+
+            def turn(number: Any) -> None:
+                self.places[own] = self.builder.add(begin, number) if is_first else number
+                nested(depth + 1, self.builder.add(before, self._times(number, step)))
+
+            self._each(integer(0), rounds if is_first else integer(own.extent), 1, turn)
+
+        nested(0, integer(0))
+
+    def _prepare(self, expression: Expression, *inner: Variable) -> None:
+        """Compute what does not change with the variables of the loop that follows, nor from sum to sum."""
+        pending, seen = [expression], set[Expression]()
+        while pending:
+            at = pending.pop()
+            if at in seen:
+                continue
+            seen.add(at)
+            inside = getattr(at, "inside", ALWAYS)
+            if not self._reads_total(at) and not self._depends(at) & set(inner):
+                self._value(at)
+                continue
+            if inside != ALWAYS and not any(inside.depends_on(each) for each in inner):
+                self._mask_where(inside)
+            pending += at.parts()
+
+    def _reads_total(self, expression: Expression) -> bool:
+        known = self.totals_in.get(expression)
+        if known is None:
+            known = isinstance(expression, Total) or any(self._reads_total(part) for part in expression.parts())
+            self.totals_in[expression] = known
+        return known
 
     def _apart(self, name: str, body: Callable[..., None], *values: Any) -> None:
         """Emit a part of the kernel as a function of its own, and a call of it.
@@ -117,131 +238,118 @@ class Packing(Values):
         self.builder.ret_void()
         self.__dict__ |= outside
 
-    # Packing --------------------------------------------------------------------------------------------
+    # Operands -------------------------------------------------------------------------------------------
 
     def _pack_left(self) -> None:
         """left[row, k]. Tiles read single numbers of it, so its dense dimension stays the dense one."""
-        product, cut = self.product, self.tiling
-        rows = self._whole(self.unit_rows, cut.rows)
-        step = max(self.left_steps)
-        if cut.left_along_k:
-
-            def along_k(row: Any) -> None:
-                self._place(product.row, self.first_row, row, product.height)
-                self._pack_run(product.k, self.first_k, self.steps, product.left, self.left, self._times(row, step))
-
-            self._each(integer(0), rows, 1, along_k)
-            return
-
-        def along_rows(k: Any) -> None:
-            assert product.row is not None
-            self._place(product.k, self.first_k, k)
-            self._pack_run(product.row, self.first_row, rows, product.left, self.left, self._times(k, step))
-
-        self._each(integer(0), self.steps, 1, along_rows)
+        cut, operand = self.tiling, self.product.left
+        rows = Span(operand.across, self.first_row, self.unit_rows, cut.block_rows)
+        ks = Span(operand.ks, self.first_k, self.steps, cut.block_k)
+        runs, others = (ks, rows) if self.tiling.left_along_k else (rows, ks)
+        runs.step = self.lanes
+        self._pack(self.product.left.value, runs, others, self.left, max(self.left_steps))
 
     def _pack_right(self) -> None:
         """right[k, lane], tile by tile: a tile reads all its lanes of one k, then of the next."""
-        product, width = self.product, self.tiling.width
+        cut, operand = self.tiling, self.product.right
+        value, width = operand.value, cut.width
+        lanes = Span(operand.across, self.first_lane, self.unit_lanes, cut.block_lanes)
+        ks = Span(operand.ks, self.first_k, self.steps, cut.block_k)
+        if self.tiling.right_along_k:
+            self._each(integer(0), lanes.count, self.lanes, lambda lane: self._pack_turned(lanes, lane, ks))
+            return
+        if len(lanes.variables) > 1:
+            lanes.step = self.lanes
+            self._pack(value, lanes, ks, self.right, self.right_steps[1])
+            return
 
-        def pack(k: Any) -> None:
-            self._place(product.k, self.first_k, k)
-
+        def one_k(k: Any) -> None:
             def tile(lane: Any) -> None:
                 to = self.builder.add(self._times(lane, self.depth), self._times(k, width))
-                start = self.builder.add(self.first_lane, lane)
-                self._pack_run(product.lane, start, integer(width), product.right, self.right, to)
+                start = self.builder.add(lanes.start, lane)
+                self._pack_run(value, Span(lanes.variables, start, integer(width), lanes.block, width), self.right, to)
 
-            self._each(integer(0), self.unit_lanes, width, tile)
+            self._each(integer(0), lanes.count, width, tile)
 
-        self._each(integer(0), self.steps, 1, pack)
+        self._over(ks, value, one_k, *lanes.variables)
 
-    def _pack_right_along_k(self) -> None:
-        """The same where right is dense along k: squares of it are read along k and turned in registers."""
-        product, width, row = self.product, self.tiling.width, self.depth + self.lanes
+    def _pack_turned(self, lanes: Span, lane: Any, ks: Span) -> None:
+        """A vector's lanes of the right operand, dense along k: packed along k, then turned in registers."""
+        builder, width, row = self.builder, self.tiling.width, self.depth + self.lanes
+        count = self._smaller(integer(self.lanes), builder.sub(lanes.count, lane))
+        own = Span(lanes.variables, builder.add(lanes.start, lane), count, 1)
+        ks.step = self.lanes
+        self._pack(self.product.right.value, ks, own, self.staged, row)
+        tile, within = builder.udiv(lane, integer(width)), builder.urem(lane, integer(width))
+        start = builder.add(self._times(tile, width * self.depth), within)
 
-        def pack(lane: Any) -> None:
-            def stage(number: Any) -> None:
-                self._place(product.lane, self.first_lane, self.builder.add(lane, number), self.width)
-                self._pack_run(
-                    product.k, self.first_k, self.steps, product.right, self.staged, self._times(number, row)
+        def turn(k: Any) -> None:
+            vectors = [self._get(self.staged, builder.add(k, integer(n * row))) for n in range(self.lanes)]
+            for number, vector in enumerate(transposed(builder, vectors, max(1, BLOCK // byte_size(self.element)))):
+                at = self._times(builder.add(k, integer(number)), width)
+                self._put(self.right, builder.add(start, at), vector)
+
+        self._each(integer(0), ks.count, self.lanes, turn)
+
+    def _pack(self, value: Expression, runs: Span, others: Span, memory: Any, step: int) -> None:
+        """Pack along runs, for each value of the other variables into another row of memory."""
+        if len(runs.variables) < 2:
+            self._over(
+                others,
+                value,
+                lambda other: self._pack_run(value, runs, memory, self._times(other, step)),
+                *runs.variables,
+            )
+            return
+        inner = runs.variables[-1]
+
+        def run(start: Any, count: Any, before: Any) -> None:
+            def vector(offset: Any) -> None:
+                place = self.builder.add(start, offset)
+                self.lane, self.places[inner] = inner, place
+                self.mask = None if runs.fills_vectors else self._present(inner, place)
+                at = self.builder.add(before, offset)
+                self._over(
+                    others,
+                    value,
+                    lambda other: self._copy(value, memory, self.builder.add(self._times(other, step), at)),
                 )
+                self.lane = self.mask = None
 
-            self._each(integer(0), integer(self.lanes), 1, stage)
-            tile = self.builder.udiv(lane, integer(width))
-            within = self.builder.urem(lane, integer(width))
-            start = self.builder.add(self._times(tile, width * self.depth), within)
+            self._each(integer(0), count, self.lanes, vector)
 
-            def turn(k: Any) -> None:
-                vectors = [self._get(self.staged, self.builder.add(k, integer(n * row))) for n in range(self.lanes)]
-                for number, vector in enumerate(transposed(self.builder, vectors, BLOCK // byte_size(self.element))):
-                    at = self._times(self.builder.add(k, integer(number)), width)
-                    self._put(self.right, self.builder.add(start, at), vector)
+        self._runs(runs, run)
 
-            self._each(integer(0), self.steps, self.lanes, turn)
-
-        self._each(integer(0), self._whole(self.unit_lanes, width), self.lanes, pack)
-
-    def _pack_run(self, along: Variable, start: Any, count: Any, value: Expression, memory: Any, to: Any) -> None:
-        """A run of elements along a variable, in whole vectors; zeros where there are none."""
+    def _pack_run(self, value: Expression, run: Span, memory: Any, to: Any) -> None:
+        """A run along a single variable, in whole vectors; zeros where there is nothing."""
+        (along,) = run.variables
         self._prepare(value, along)
-        self.lane = along
 
-        def pack(offset: Any) -> None:
-            self.places[along] = self.builder.add(start, offset)
-            self._put(memory, self.builder.add(to, offset), self._stored(self._vector(self._value(value))))
+        def vector(offset: Any) -> None:
+            self.lane, self.places[along] = along, self.builder.add(run.start, offset)
+            self._copy(value, memory, self.builder.add(to, offset))
+            self.lane = None
 
-        def pack_present(offset: Any) -> None:
-            self.mask = self._present(along, self.builder.add(start, offset))
-            pack(offset)
+        def part(offset: Any) -> None:
+            self.mask = self._present(along, self.builder.add(run.start, offset))
+            vector(offset)
             self.mask = None
 
-        if self._ends_with_vectors(along):
-            self._each(integer(0), count, self.lanes, pack)
-        else:
-            left = self._smaller(self.builder.sub(integer(along.extent), start), count)
+        full = run.count
+        if not run.fills_vectors:
+            left = self._smaller(self.builder.sub(integer(along.extent), run.start), run.count)
             full = self.builder.sub(left, self.builder.srem(left, integer(self.lanes)))
-            self._each(integer(0), full, self.lanes, pack)
-            self._each(full, count, self.lanes, pack_present)
-        self.lane = None
+        self._each(integer(0), full, self.lanes, vector)
+        if not run.fills_vectors:
+            self._each(full, run.count, self.lanes, part)
 
-    def _ends_with_vectors(self, along: Variable) -> bool:
-        """Whether no vector along a variable reaches beyond its end."""
-        cut, product = self.tiling, self.product
-        if along == product.row:
-            return along.extent % math.lcm(self.lanes, cut.rows, cut.block_rows) == 0
-        return along.extent % (cut.width if along == product.lane else self.lanes) == 0
+    def _copy(self, value: Expression, memory: Any, to: Any) -> None:
+        self._put(memory, to, self._stored(self._vector(self._value(value))))
 
     def _present(self, along: Variable, place: Any) -> Any:
         """Which lanes are inside, of a vector that begins at a place."""
         left = self._vector(self.builder.sub(integer(along.extent), place))
         return self.builder.icmp_signed("<", ir.Constant(left.type, list(range(self.lanes))), left)
-
-    def _place(self, variable: Variable | None, start: Any, offset: Any, end: int | None = None) -> None:
-        """Give a variable its value; beyond the end, where nothing is made of it, that of the last element."""
-        if variable is not None:
-            place = self.builder.add(start, offset)
-            self.places[variable] = place if end is None else self._smaller(place, integer(end - 1))
-
-    def _prepare(self, expression: Expression, *inner: Variable) -> None:
-        """Compute what does not change with the variables of the loop that follows, nor from sum to sum."""
-        pending, seen = [expression], set[Expression]()
-        while pending:
-            at = pending.pop()
-            if at in seen:
-                continue
-            seen.add(at)
-            if self._reads_total(at) or self._depends(at) & set(inner):
-                pending += at.parts()
-            else:
-                self._value(at)
-
-    def _reads_total(self, expression: Expression) -> bool:
-        known = self.totals_in.get(expression)
-        if known is None:
-            known = isinstance(expression, Total) or any(self._reads_total(part) for part in expression.parts())
-            self.totals_in[expression] = known
-        return known
 
     def _step(self, index: Index) -> int | None:
         """As everywhere; but vectors begin at multiples of their length, so quotients may be the same for all lanes."""
@@ -258,9 +366,11 @@ class Packing(Values):
         return step
 
     def _begins_at_multiples(self, along: Variable) -> bool:
-        cut = self.tiling
-        block = {self.product.row: cut.block_rows, self.product.k: cut.block_k}.get(along, cut.block_lanes)
-        return block % self.lanes == 0 or block >= along.extent
+        cut, (left, right) = self.tiling, (self.product.left, self.product.right)
+        blocks = {left.across: cut.block_rows, right.across: cut.block_lanes, self.product.store_lanes: cut.block_lanes}
+        blocks |= {left.ks: cut.block_k, right.ks: cut.block_k}
+        block = blocks.get((along,))  # runs begin anywhere
+        return block is not None and (block % self.lanes == 0 or block >= along.extent)
 
     def _stays_within(self, index: Index, divisor: int) -> bool:
         """Whether the lanes of an index count up by one and reach no multiple of the divisor."""
@@ -273,12 +383,7 @@ class Packing(Values):
     # Memory ---------------------------------------------------------------------------------------------
 
     def _times(self, value: Any, factor: int) -> Any:
-        return self.builder.mul(value, integer(factor))
-
-    def _whole(self, count: Any, step: int) -> Any:
-        """A number rounded up to a multiple."""
-        above = self.builder.add(count, integer(step - 1))
-        return self.builder.sub(above, self.builder.urem(above, integer(step)))
+        return self.builder.mul(value, integer(factor)) if factor != 1 else value
 
     def _at(self, memory: Any, place: Any) -> Any:
         return self.builder.gep(memory, [place], source_etype=self.element)

@@ -7,13 +7,14 @@ it. Equal expressions are computed once: `known` remembers the value of each, a 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from llvmlite import ir
 
 from ..dtypes import float32, float64, int64
 from .emit_indices import Indices
-from .index import Index
+from .index import Index, Quotient, Variable
 from .instructions import (
     PRIMITIVES,
     after_load,
@@ -47,6 +48,7 @@ from .vector_memory import (
     gather,
     integer,
     load,
+    load_repeated,
     load_strided,
     prefetch,
     scatter,
@@ -126,6 +128,11 @@ class Values(Indices):
                 return after_load(builder, self._load(expression), dtype)
             case Scratch():
                 return after_load(builder, self._read_scratch(expression), dtype)
+            case Choose() if _is_zero(expression.elsewhere) and _reads_only(expression.here, expression.inside):
+                value = self._value(expression.here)
+                if isinstance(value.type, ir.VectorType):  # zero in the lanes that the mask leaves out
+                    return value
+                return self._select(self._condition(expression.inside), value, self._value(expression.elsewhere))
             case Choose():
                 return self._select(
                     self._condition(expression.inside), self._value(expression.here), self._value(expression.elsewhere)
@@ -196,19 +203,40 @@ class Values(Indices):
                 place = self.builder.select(condition, place, integer(0))
             return self.builder.load(self.builder.gep(pointer, [place], source_etype=kind), typ=kind)
         vector = ir.VectorType(kind, self.lanes)
+        near = step if step is not None and (step < 0 or step > 1) and abs(step) <= MOST_STEP else 0
         known = self.mask is None or isinstance(self.mask, ir.Constant)
-        if known and condition is None and step is not None and (step < 0 or step > 1) and abs(step) <= MOST_STEP:
+        if known and condition is None and near:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
-            return load_strided(self.builder, place, vector, step, self._lanes_in_use())
-        mask = self.mask
-        if condition is not None:
-            condition = self._vector(condition)
-            mask = condition if mask is None else self.builder.and_(mask, condition)
+            return load_strided(self.builder, place, vector, near, self._lanes_in_use())
+        times = self._repetitions(index) if known and condition is None and step is None else 0
+        if times:
+            place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
+            return load_repeated(self.builder, place, vector, times, self._lanes_in_use())
+        mask = self._mask_where(inside)
+        if near:
+            place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
+            return load_strided(self.builder, place, vector, near, self.lanes, mask)
         if step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
             self._ask_ahead(place, index, kind)
             return load(self.builder, place, vector, mask)
         return gather(self.builder, self._pointers(pointer, index, kind), vector, mask)
+
+    def _repetitions(self, index: Index) -> int:
+        """In how many lanes the same element is read, if it is the next element after that; 0 if it is not so."""
+        varying = [atom for atom, _ in index.terms if self._step(Index(((atom, 1),))) != 0]
+        if len(varying) != 1 or self.lane is None or not self._begins_at_multiples(self.lane):
+            return 0
+        (atom,) = varying
+        if not isinstance(atom, Quotient) or index.coefficient(atom) != 1 or self.lanes % atom.divisor:
+            return 0
+        others = [(each, factor) for each, factor in atom.index.terms if each != self.lane]
+        whole = all(isinstance(each, Variable) and factor % atom.divisor == 0 for each, factor in others)
+        return atom.divisor if atom.index.coefficient(self.lane) == 1 and whole and not atom.index.constant else 0
+
+    def _begins_at_multiples(self, along: Variable) -> bool:
+        """Whether every vector along a variable begins at a multiple of its length."""
+        return True
 
     def _ask_ahead(self, place: Any, index: Index, kind: Any) -> None:
         """With the lanes across rows, a column is in another page of memory than the one before: ask for it early."""
@@ -255,3 +283,13 @@ class Values(Indices):
 
     def _store_vector(self, place: Any, value: Any, mask: Any) -> None:
         store(self.builder, place, value, mask)
+
+
+def _is_zero(expression: Expression) -> bool:
+    """Whether an expression is the number whose bits are 0."""
+    return isinstance(expression, Number) and not expression.value and math.copysign(1, expression.value) > 0
+
+
+def _reads_only(expression: Expression, inside: Inside) -> bool:
+    """Whether an expression is an element that is read under the conditions, and perhaps others."""
+    return isinstance(expression, Load) and set(inside.bounds) <= set(expression.inside.bounds)

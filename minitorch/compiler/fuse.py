@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..ir import Node
+from .contractions import space_of
 from .index import NOWHERE, Index, Variable, linear, variable
 from .loops import ALWAYS, Expression, Inside, Load
 from .lower import At, Lowering, Reader
@@ -106,7 +107,7 @@ def member_of(node: Node, transient: Collection[Node] = ()) -> Member:
     if node.primitive.kind == "reduction":
         space = node.inputs[0].shape
         return Member(node, space, tuple(dim for dim in range(len(space)) if dim not in node.params["dims"]))
-    space = (*node.shape, node.inputs[0].shape[-1]) if node.primitive.kind == "contraction" else node.shape
+    space = space_of(node) if node.primitive.kind == "contraction" else node.shape
     return Member(node, space, tuple(range(len(node.shape))))
 
 

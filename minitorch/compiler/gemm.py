@@ -1,8 +1,8 @@
 """Matrix products in the loop IR: which nests are one, and into which tiles and blocks it is cut.
 
 A matrix product needs no statement of its own. A nest that sums a product over one column, ``total += a * b``, *is*
-one if ``a`` depends on one row variable (the *row*) and ``b`` on another (the *lane*), and not the other way round;
-both may depend on the column, *k*, and on all other variables (the batch). This file finds such nests and decides how
+one if ``a`` depends on some row variables (the *rows*) and ``b`` on others (the *lanes*), and not the other way round;
+both may depend on the columns, *k*, and on all other variables (the batch). This file finds such nests and decides how
 they are computed; `emit_packing` and `emit_gemm` write the code.
 
 The plan is that of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008), in the words of
@@ -21,26 +21,44 @@ number that has come near the core should be used many times before it leaves:
 A *unit* of the parallel range is one block of rows by one block of lanes, with all of k. It packs for itself, so units
 can run in any order; the blocks are chosen such that little is packed twice. Every sum takes its terms in the order of
 k, whatever the blocks are, so results do not depend on the number of threads.
+
+Rows, lanes and k may each be several variables: a convolution sums over channels and the places in a filter, for all
+places in all images. Where memory goes on evenly from the last value of one to the next of another they are joined.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from .index import Variable
 from .instructions import computed_in
-from .loops import ALWAYS, Accumulate, Apply, Choose, Expression, Load, Nest, Store, Sum, walk
+from .joining import joined
+from .loops import (
+    ALWAYS,
+    Accumulate,
+    Apply,
+    Choose,
+    Expression,
+    Load,
+    Nest,
+    Store,
+    Sum,
+    walk,
+)
 from .machine import Host, host
+from .vector_memory import MOST_STEP
 
 MOST_VECTORS = 8  # of a tile's width
-MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
+MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 MOST_BLOCKS = 1 << 20  # bytes on the stack
+SOME_LANES = 16  # of a vector on no machine in particular
+TURNED = 4  # what it costs to pack a vector that has to be turned, beside one that is copied
+SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
 # memory, in long runs along a few of its rows.
@@ -50,27 +68,58 @@ UNITS_PER_CORE = 4
 
 
 @dataclass(frozen=True)
+class Operand:
+    """A factor of a product.
+
+    Attributes:
+        value: the factor.
+        across: the variables of its rows or lanes, the outermost first; joined where memory allows it.
+        ks: those of k.
+    """
+
+    value: Expression
+    across: tuple[Variable, ...]
+    ks: tuple[Variable, ...]
+
+    @property
+    def is_one_piece(self) -> bool:
+        """Whether it lies in memory as it is, as a matrix: then it costs next to nothing to read an element again."""
+        value = self.value
+        if not isinstance(value, Load) or value.inside != ALWAYS or len(self.across) > 1 or len(self.ks) > 1:
+            return False
+        return all(isinstance(atom, Variable) for atom, _ in value.index.terms)
+
+    @property
+    def is_dense_across(self) -> bool:
+        """Whether neighbours across are neighbours in memory."""
+        return bool(self.across) and is_dense(self.value, self.across[-1])
+
+
+@dataclass(frozen=True)
 class Contraction:
     """A nest that is a matrix product.
 
     Attributes:
         batch: the other row variables.
-        row: what the left factor and not the right one depends on; None if there is one row.
-        lane: what the right factor and not the left one depends on: the lanes of vectors run along it.
-        k: the column, which is summed over.
+        rows: what the left factor and not the right one depends on; perhaps nothing: one row.
+        lanes: what the right factor and not the left one depends on: the lanes of vectors run along the last of them.
+        ks: the columns, which are summed over.
         left, right: the factors.
         total: what is summed.
         epilogue: what is done with the sum.
+        store_rows, store_lanes: rows and lanes for the epilogue, joined where its memory allows it.
     """
 
     batch: tuple[Variable, ...]
-    row: Variable | None
-    lane: Variable
-    k: Variable
-    left: Expression
-    right: Expression
+    rows: tuple[Variable, ...]
+    lanes: tuple[Variable, ...]
+    ks: tuple[Variable, ...]
+    left: Operand
+    right: Operand
     total: Accumulate
     epilogue: tuple[Store, ...]
+    store_rows: tuple[Variable, ...]
+    store_lanes: tuple[Variable, ...]
 
     @property
     def itemsize(self) -> int:
@@ -80,7 +129,22 @@ class Contraction:
     @property
     def height(self) -> int:
         """The number of rows."""
-        return self.row.extent if self.row is not None else 1
+        return extent(self.rows)
+
+    @property
+    def width(self) -> int:
+        """The number of lanes."""
+        return extent(self.lanes)
+
+    @property
+    def depth(self) -> int:
+        """The number of products in a sum."""
+        return extent(self.ks)
+
+
+def extent(variables: Sequence[Variable]) -> int:
+    """How many values some variables take together."""
+    return math.prod(variable.extent for variable in variables)
 
 
 @lru_cache(256)
@@ -89,7 +153,7 @@ def recognise(nest: Nest) -> Contraction | None:
     if nest.scratch or len(nest.loops) != 2 or not all(row.extent for row in nest.rows):
         return None
     sums, rest = nest.loops
-    if len(sums.columns) != 1 or not sums.columns[0].extent or rest.columns or len(sums.statements) != 1:
+    if not sums.columns or not extent(sums.columns) or rest.columns or len(sums.statements) != 1:
         return None
     (total,) = sums.statements
     stores = tuple(statement for statement in rest.statements if isinstance(statement, Store))
@@ -100,18 +164,31 @@ def recognise(nest: Nest) -> Contraction | None:
         return None
     if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
         return None
-    (column,), found = sums.columns, []
-    for left, right in (product.arguments, product.arguments[::-1]):
-        of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)
-        rows: set[Variable | None] = {*(of_left - of_right)} or {None}
-        for lane in of_right - of_left:
-            for row in rows:
-                batch = tuple(other for other in nest.rows if other not in (row, lane))
-                found.append(Contraction(batch, row, lane, column, left, right, total, stores))
-    best = max(found, key=_preference, default=None)
-    if best is None or (best.row is None and not _is_dense(best.right, best.lane)):
+    orders = (product.arguments, product.arguments[::-1])
+    found = [_contraction(nest, left, right, total, stores) for left, right in orders]
+    best = max((each for each in found if each is not None), key=_preference, default=None)
+    if best is None or (not best.rows and not (best.right.is_dense_across and len(best.right.across) == 1)):
         return None  # numbers times a vector, or rows of a matrix times a vector: loops do these as well
     return best
+
+
+def _contraction(
+    nest: Nest, left: Expression, right: Expression, total: Accumulate, stores: tuple[Store, ...]
+) -> Contraction | None:
+    """The product with these factors; None if it has no lanes."""
+    of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)
+    rows = [each for each in nest.rows if each in of_left - of_right]
+    lanes = [each for each in nest.rows if each in of_right - of_left]
+    ks = nest.loops[0].columns
+    if not lanes:
+        return None
+    lanes.sort(key=lambda lane: (sum(store.index.coefficient(lane) == 1 for store in stores), is_dense(right, lane)))
+    rows.sort(key=lambda row: is_dense(left, row))
+    store_rows, (stores, _) = joined(rows, (stores, ()))
+    store_lanes, (stores, _) = joined(lanes, (stores, ()))
+    batch = tuple(row for row in nest.rows if row not in (*rows, *lanes))
+    factors = _operand(left, rows, ks), _operand(right, lanes, ks)
+    return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_rows, store_lanes)
 
 
 def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
@@ -119,30 +196,58 @@ def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Varia
     found: set[Variable] = set()
     for part in walk(expression):
         if isinstance(part, Choose):
-            found.update(variable for variable in among if part.inside.depends_on(variable))
+            found.update(each for each in among if part.inside.depends_on(each))
         elif not part.parts():
-            found.update(variable for variable in among if part.depends_on(variable))
+            found.update(each for each in among if part.depends_on(each))
     return found
 
 
-def _preference(found: Contraction) -> tuple[Any, ...]:
-    """With rows before without; lanes along which results are dense, then those that operands are dense along."""
-    stores = sum(store.index.coefficient(found.lane) == 1 for store in found.epilogue)
-    dense = _is_dense(found.right, found.lane)
-    return found.row is not None, stores, dense, found.lane.extent, found.height, found.lane.name, str(found.row)
+def _operand(value: Expression, across: Sequence[Variable], ks: Sequence[Variable]) -> Operand:
+    across, (_, (value,)) = joined(across, ((), (value,)))
+    ks, (_, (value,)) = joined(ks, ((), (value,)))
+    return Operand(value, tuple(across), tuple(ks))
 
 
-def _is_dense(expression: Expression, along: Variable) -> bool:
+def _preference(found: Contraction) -> tuple[bool, float, int]:
+    """With rows before without; then what costs least to pack and to store."""
+    lanes, cost = SOME_LANES, 0.0
+    if not found.left.is_one_piece:
+        cost += found.height * found.depth / _packing(found.left, lanes, 1)[1]
+    if not (found.right.is_one_piece and found.right.is_dense_across):
+        cost += found.width * found.depth / _packing(found.right, lanes, TURNED)[1]
+    for store in found.epilogue:
+        dense = store.index.coefficient(found.store_lanes[-1]) == 1
+        cost += found.height * found.width / (min(lanes, found.store_lanes[-1].extent) if dense else 1)
+    return bool(found.rows), -cost, found.width
+
+
+def _packing(operand: Operand, lanes: int, turned: int) -> tuple[bool, float]:
+    """Whether an operand is packed along k, rather than along its rows or lanes; and how many numbers at a time.
+
+    If vectors along k have to be turned, each is as much work as some others.
+    """
+    along_k = _at_a_time(operand.value, operand.ks, lanes) / turned
+    if not operand.across:
+        return True, max(1, along_k)
+    across = _at_a_time(operand.value, operand.across, lanes)
+    if not across and not along_k:  # gathered, as many as there are
+        return turned == 1 and operand.ks[-1].extent > operand.across[-1].extent, 1
+    return along_k > across, max(along_k, across)
+
+
+def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> float:
+    """How many neighbours along the last variable a few instructions load from memory; 0 if they lie far apart."""
+    last = variables[-1]
+    steps = [abs(part.index.coefficient(last)) for part in walk(value) if isinstance(part, Load)]
+    steps = [step for step in steps if step]
+    usual = max(set(steps), key=steps.count, default=0)
+    return min(lanes, last.extent) / usual if 0 < usual <= MOST_STEP else 0
+
+
+def is_dense(expression: Expression, along: Variable) -> bool:
     """Whether neighbours along a variable are neighbours in memory, in more cases than not."""
     steps = [abs(part.index.coefficient(along)) for part in walk(expression) if isinstance(part, Load)]
     return 2 * sum(step == 1 for step in steps) > sum(step != 0 for step in steps)
-
-
-def _is_cheap(expression: Expression) -> bool:
-    """Whether it costs next to nothing to read an element again: it lies in memory as it is."""
-    if not isinstance(expression, Load) or expression.inside != ALWAYS:
-        return False
-    return all(isinstance(atom, Variable) for atom, _ in expression.index.terms)
 
 
 @dataclass(frozen=True)
@@ -179,25 +284,25 @@ class Tiling:
 @lru_cache(256)
 def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     """How a matrix product is cut on this machine, with vectors of so many bytes."""
-    machine, depth, width = host(), product.k.extent, product.lane.extent
+    machine, depth, width = host(), product.depth, product.width
     lanes = _lanes(product, vector_bytes)
     rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers)
     row_tiles = -(-product.height // rows)
-    left_along_k = product.row is None or not _is_dense(product.left, product.row)
-    right_along_k = not _is_dense(product.right, product.lane) and _is_dense(product.right, product.k)
-    packs_left = not _is_cheap(product.left)
+    left, right = product.left, product.right
+    (left_along_k, _), (right_along_k, _) = _packing(left, lanes, 1), _packing(right, lanes, TURNED)
+    packs_left = not left.is_one_piece
     size, cache = depth * width * product.itemsize, machine.caches[1]
-    in_place = _is_cheap(product.right) and _is_dense(product.right, product.lane)
+    in_place = right.is_one_piece and right.is_dense_across
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
-    block_k = _block_k(product, lanes * vectors, packs_left, streams, machine)
+    block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
-    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, block_k, packed, wanted)
+    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
-        blocks * math.prod(variable.extent for variable in product.batch),
+        blocks * extent(product.batch),
     )  # fmt: skip
 
 
@@ -206,7 +311,7 @@ def _lanes(product: Contraction, vector_bytes: int) -> int:
     parts = [part for value in _values(product) for part in walk(value)]
     widest = max([4, *(part.dtype.itemsize for part in parts if part.dtype.is_floating_point), product.itemsize])
     lanes = vector_bytes // widest
-    while lanes >= 2 * product.lane.extent and lanes > 1:
+    while lanes >= 2 * product.width and lanes > 1:
         lanes //= 2
     return lanes
 
@@ -244,45 +349,55 @@ def tile(height: int, vectors: int, registers: int) -> tuple[int, int]:
     return min(shapes, key=steps)
 
 
-def _block_k(product: Contraction, width: int, packs_left: bool, streams: bool, machine: Host) -> int:
+def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, machine: Host) -> int:
     """Steps of k in one block.
 
     All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
-    packed, that should stay in the first cache, and a packed block of the left one in the second. If the right one is
-    read once (`streams`), a few rows of it at a time.
+    packed and there are many tiles of it (`is_tall`), that should stay in the first cache, and a packed block of the
+    left one in the second. If the right one is read once (`streams`), a few rows of it at a time.
     """
-    depth, size = product.k.extent, product.itemsize
+    depth, size = product.depth, product.itemsize
     if streams:
         return min(depth, STREAMED)
-    room = machine.caches[0] if packs_left else machine.caches[1] // 4
+    room = machine.caches[0] if is_tall else machine.caches[1] // 4
     most = max(64, room // (width * size))
     parts = max(1, round(depth / most))
-    return min(depth, -(-depth // parts // 16) * 16)
+    step = extent(product.right.ks[1:])  # whole values of the outermost variable
+    step = step if 1 < step <= most else 16
+    return min(depth, -(-depth // parts // step) * step)
 
 
 def _blocks(
-    product: Contraction, rows: int, width: int, block_k: int, packed: tuple[bool, bool], wanted: int
+    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int
 ) -> tuple[int, int, int]:
     """Rows and lanes of a block, and the number of blocks.
 
     Of all grids whose blocks fit into the second cache and that give all cores work, the one that packs least.
     """
-    row_tiles, lane_tiles = -(-product.height // rows), -(-product.lane.extent // width)
-    batch = math.prod(variable.extent for variable in product.batch)
-    work = 2 * batch * product.height * product.lane.extent * product.k.extent
+    row_tiles, lane_tiles = -(-product.height // rows), -(-product.width // width)
+    batch = extent(product.batch)
+    work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
     room = min(MOST_BLOCKS, host().caches[1]) // product.itemsize
+    run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     grids = []
     for down in _cuts(row_tiles):
         for across in _cuts(lane_tiles):
             height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
-            waiting = height * length if block_k < product.k.extent else 0
+            waiting = height * length if block_k < product.depth else 0
             if packed[0] * height * block_k + packed[1] * length * block_k + waiting > room:
                 continue
-            packs = (packed[0] * height + packed[1] * length) * down * across
+            packs = (packed[0] * height + packed[1] * _copied(length, run, lanes)) * down * across
             grids.append((max(0, wanted - down * across * batch), packs, down * across, height, length))
     _, _, count, height, length = min(grids)
     return height, length, count
+
+
+def _copied(length: int, run: int, lanes: int) -> int:
+    """What is copied for so many lanes of a block, in whole vectors for each run; a block may begin within one."""
+    if run >= length:
+        return length
+    return (length // run + (length % run > 0) * 2) * -(-run // lanes) * lanes
 
 
 def _cuts(tiles: int) -> list[int]:

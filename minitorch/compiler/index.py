@@ -301,9 +301,11 @@ def linear(indices: Iterable[Index], shape: Shape) -> Index:
 def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:
     """The indices of the element at a position of a dense array: the inverse of `linear`."""
     result = []
+    is_outermost = True  # of those that are not of length 1: it needs no remainder
     for length, stride in zip(shape, strides(shape), strict=True):
         index = position // stride if stride else position
-        result.append(index % length if length > 1 else NOWHERE)
+        result.append(NOWHERE if length <= 1 else index if is_outermost else index % length)
+        is_outermost &= length <= 1
     return tuple(result)
 
 

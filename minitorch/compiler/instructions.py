@@ -16,6 +16,7 @@ from ..dtypes import DType
 from ..ir import Node
 from .machine import host
 from .mathematics import FUNCTIONS, functions_for
+from .mathematics import remainder as division
 from .mathematics.values import call_intrinsic, splat
 
 BIT = ir.IntType(1)
@@ -140,7 +141,9 @@ def _shift(left: bool) -> Callable[..., Any]:
 
 
 def _floor_divide(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
-    """Of integers, rounded down; 0 where the divisor is, and no trap where the quotient does not fit."""
+    """Rounded down; of integers 0 where the divisor is, and no trap where the quotient does not fit."""
+    if dtype.is_floating_point:
+        return division.floor_divide(builder, a, b)
     zero, one = splat(a.type, 0), splat(a.type, 1)
     missing = builder.icmp_unsigned("==", b, zero)
     if not dtype.is_signed:
@@ -158,6 +161,8 @@ def _floor_divide(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
 
 
 def _remainder(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
+    if dtype.is_floating_point:
+        return division.remainder(builder, a, b)
     quotient = _floor_divide(builder, dtype, a, b)
     rest = builder.sub(a, builder.mul(quotient, b))
     return builder.select(builder.icmp_unsigned("==", b, splat(b.type, 0)), splat(a.type, 0), rest)
@@ -209,9 +214,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     },
 }
 
-INTEGERS_ONLY = ("floor_divide", "remainder")
 FLOATS_ONLY = ("pow",)
-NOT_IN_FLOAT64 = ("sin", "cos")  # for the sake of numbers beyond 2**46, whose remainder by pi takes more than a double
 
 
 def has_instructions(node: Node) -> bool:
@@ -222,10 +225,6 @@ def has_instructions(node: Node) -> bool:
     dtype = node.inputs[0].dtype
     if name == "bitcast":
         return dtypes.bool_ not in (dtype, node.dtype) and not {dtype, node.dtype} & set(_WIDE)
-    if name in INTEGERS_ONLY and dtype.is_floating_point:
-        return False
-    if name in NOT_IN_FLOAT64 and dtype is dtypes.float64:
-        return False
     if name in FLOATS_ONLY and not dtype.is_floating_point:
         return False
     return name in PRIMITIVES

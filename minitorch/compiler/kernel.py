@@ -15,6 +15,21 @@ from .source import source
 from .split import PARTIAL
 
 
+def in_units(number: float, unit: str = "") -> str:
+    """A number with a prefix, to three digits or so.
+
+    Example:
+        >>> in_units(999, "B"), in_units(12_345, "B"), in_units(4.2e9)
+        ('999 B', '12.3 kB', '4.2 G')
+    """
+    for prefix in ("", "k", "M", "G"):
+        if abs(number) < 999.5 or prefix == "G":
+            break
+        number /= 1000
+    digits = f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
+    return f"{digits} {prefix}{unit}".rstrip()
+
+
 @dataclass
 class Kernel:
     """One unit of work.
@@ -105,6 +120,6 @@ class Kernel:
         where = ", ".join(dict.fromkeys(str(node.source) for node in self.nodes if node.source))
         where = where if len(where) <= 60 else f"{where[:57]}..."
         return (
-            f"{self.name:<34} {self.kind:<5}{len(self.nodes):>6}{self.bytes_read / 1e6:>10.3f}"
-            f"{self.bytes_written / 1e6:>9.3f}{self.flops / 1e6:>9.3f}  {where}"
+            f"{self.name:<36} {self.kind:<5}{len(self.nodes):>6}{in_units(self.bytes_read, 'B'):>10}"
+            f"{in_units(self.bytes_written, 'B'):>10}{in_units(self.flops):>9}  {where}"
         ).rstrip()

@@ -76,7 +76,12 @@ class Layout:
         columns = [loop.columns[-1] for loop in nest.loops if loop.columns]
         self.row = row = nest.rows[-1] if nest.rows else None
         self.across_rows = not columns or (
-            row is not None and (self._rows_are_dense(nest, columns[0], row) or self._rows_are_short(nest, row))
+            row is not None
+            and (
+                self._rows_are_dense(nest, columns[0], row)
+                or self._rows_are_short(nest, row)
+                or self._columns_are_scraps(columns, row)
+            )
         )
         if self.in_order and not self.across_rows:
             self.lanes = 1
@@ -202,6 +207,10 @@ class Layout:
                 if tile.index.depends_on(tile.along) and not near and not self._needs_tile(tile):
                     return False
         return True
+
+    def _columns_are_scraps(self, columns: list[Variable], row: Variable) -> bool:
+        """Whether vectors along columns would stay half empty, and vectors across rows would not."""
+        return 2 * max(column.extent for column in columns) <= self.lanes <= row.extent
 
     def scratch_bytes(self, nest: Nest) -> int:
         """What the scratch rows of one unit take."""

@@ -36,17 +36,17 @@ class Inside:
             return self
         return Inside((*self.bounds, condition))
 
-    @property
-    def never(self) -> bool:
-        """Whether some condition can be seen not to hold anywhere."""
-        return any(index.bounds[1] < low or index.bounds[0] >= high for low, index, high in self.bounds)
-
     def substitute(self, places: Places) -> Inside:
         """The conditions with other expressions in place of variables."""
         result = Inside()
         for low, index, high in self.bounds:
             result = result.and_(low, index.substitute(places), high)
         return result
+
+    @property
+    def never_holds(self) -> bool:
+        """Whether one of the conditions holds nowhere."""
+        return any(index.bounds[1] < low or index.bounds[0] >= high for low, index, high in self.bounds)
 
     def depends_on(self, variable: Variable) -> bool:
         """Whether a condition mentions the variable."""
@@ -176,9 +176,9 @@ class Choose(Expression):
 
 def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expression:
     """A choice, or what is always chosen."""
-    if inside == ALWAYS:
-        return here
-    return elsewhere if inside.never else Choose(here.dtype, inside, here, elsewhere)
+    if inside == ALWAYS or inside.never_holds:
+        return here if inside == ALWAYS else elsewhere
+    return Choose(here.dtype, inside, here, elsewhere)
 
 
 @dataclass(frozen=True)

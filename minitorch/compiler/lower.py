@@ -16,6 +16,7 @@ from ..dtypes import DType, bool_, int64
 from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
+from .contractions import labels_of, space_of
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 from .instructions import computed_in
 from .loops import ALWAYS, Apply, Expression, Inside, Number, Position, Sum, chosen, looked_up, walk
@@ -67,9 +68,11 @@ class Lowering:
         return self._product(node, at)
 
     def _product(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
-        *batch, row, column, k = at
-        a = self.element(node.inputs[0], (*batch, row, k), inside)
-        b = self.element(node.inputs[1], (*batch, k, column), inside)
+        lengths = space_of(node)
+        a, b = (
+            self.element(operand, tuple(_part(labels, at, lengths) for labels in dims), inside)
+            for operand, dims in zip(node.inputs, labels_of(node), strict=True)
+        )
         dtype = computed_in(node.dtype)
         return Apply(dtype, "mul", (converted(a, dtype), converted(b, dtype)))
 
@@ -87,6 +90,11 @@ class Lowering:
                 node.dtype, node.primitive.name, tuple(self.element(operand, at, inside) for operand in node.inputs)
             )
         return _RULES[node.primitive.name](self, node, at, inside)
+
+
+def _part(labels: tuple[int, ...], at: At, lengths: tuple[int, ...]) -> Index:
+    """The index in a dimension of an operand that some dimensions of a contraction's space are joined in."""
+    return linear([at[label] for label in labels], tuple(lengths[label] for label in labels))
 
 
 def _constant(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:

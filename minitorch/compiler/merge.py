@@ -14,6 +14,7 @@ from ..ir import Node
 from .kernel import Kernel
 from .loops import LoopKernel
 
+LONGEST_NAME = 36
 SMALL = 1 << 15  # operations and rounds of the loops of a kernel that is not worth a call
 
 
@@ -64,7 +65,9 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
             first = result[place]
             kind = max(first, kernel, key=lambda each: each.loops.rounds if each.loops else 0).kind
             assert first.loops is not None
-            result[place] = _together((first, kernel), first.name, kind, (0, first.loops.phases[-1] + 1))
+            name = first.name if first.name.endswith("...") else f"{first.name} then {kernel.name.partition('_')[2]}"
+            name = name if len(name) <= LONGEST_NAME else f"{first.name[: LONGEST_NAME - 9]} then ..."
+            result[place] = _together((first, kernel), name, kind, (0, first.loops.phases[-1] + 1))
         else:
             result.append(kernel)
         made |= dict.fromkeys(kernel.writes, place)

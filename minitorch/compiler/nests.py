@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..dtypes import DType
 from ..ir import Node
 from .fuse import Group, Member, reads_of
+from .gemm import recognise
 from .index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from .instructions import computed_in
 from .layout import Layout
@@ -38,6 +39,7 @@ from .lower import At, Lowering, Reader, converted
 from .machine import host
 from .roots import HEAVY, is_stored_already
 from .split import split
+from .unroll import written_out
 
 MOST_SCRATCH = 1 << 20  # bytes of a scratch row: it should stay in a cache that no other core uses
 
@@ -290,6 +292,8 @@ def build_kernel(name: str, group: Group, roots: dict[Node, str], stored: set[No
     if nest.scratch and Layout(nest, host().vector_bytes).scratch_bytes(nest) > MOST_SCRATCH:
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
         nest = builder.build()
+    if recognise(nest) is None:
+        nest = written_out(nest)
     nodes = list(builder.buffers)
     cut = None if group.tiles else split(nest, len(nodes), host().vector_bytes)
     nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))

@@ -7,11 +7,13 @@ that the ledger can print.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 
 from ..graph import Graph
 from ..ir import INPUT, Node
 from ..primitives import Literal
+from .contractions import labels_of, space_of
 from .instructions import has_instructions
 from .lower import POINTWISE, can_lower
 
@@ -125,9 +127,9 @@ def _is_heavy(node: Node) -> bool:
 def _packed(node: Node) -> Iterator[tuple[Node, int]]:
     """The operands of a contraction, and for how many rows or columns of the result each element is used."""
     if node.primitive.kind == "contraction":
-        a, b = node.inputs
-        yield a, b.shape[-1]
-        yield b, a.shape[-2]
+        for operand, dims in zip(node.inputs, labels_of(node), strict=True):
+            own = {label for labels in dims for label in labels}
+            yield operand, math.prod(length for label, length in enumerate(space_of(node)) if label not in own)
 
 
 def _repeats(node: Node) -> bool:

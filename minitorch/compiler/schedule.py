@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from ..graph import Graph, topological_order
 from ..ir import INPUT, Node
+from .contractions import all_dimensions
 from .decompose import decompose
 from .fuse import Group, fuse
-from .kernel import Kernel
+from .kernel import Kernel, in_units
 from .merge import merge_siblings, merge_small
 from .nests import build_kernel
 from .reshapes import reshapes_last
@@ -63,9 +64,11 @@ class Schedule:
         saved = sum(edge.bytes for edge in self.edges if edge.fused)
         kept = [edge for edge in self.edges if not edge.fused]
         count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"
-        lines = [f"{count:<34} {'kind':<5}{'nodes':>6}{'MB read':>10}{'written':>9}{'MFLOP':>9}  asked for at"]
+        lines = [f"{count:<36} {'kind':<5}{'nodes':>6}{'read':>10}{'written':>10}{'FLOPs':>9}  asked for at"]
         lines += map(str, self.kernels)
-        lines.append(f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {saved / 1e6:.3f} MB not moved")
+        lines.append(
+            f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {in_units(saved, 'B')} not moved"
+        )
         alike: dict[tuple[str, str, str], list[int]] = {}
         for edge in kept:
             key = edge.producer.primitive.name, edge.consumer.primitive.name, edge.reason
@@ -73,16 +76,16 @@ class Schedule:
         again = list(dict.fromkeys(at.producer.primitive.name for at in self.edges if at.reason == AGAIN))
         lines += [f"{', '.join(again)}: {AGAIN}"] if again else []
         if kept:
-            lines.append(f"not fused, {sum(edge.bytes for edge in kept) / 1e6:.3f} MB moved for it:")
+            lines.append(f"not fused, {in_units(sum(edge.bytes for edge in kept), 'B')} moved for it:")
         for (producer, consumer, reason), sizes in alike.items():
             times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
-            lines.append(f"  {f'{producer} -> {consumer}{times}':<32}{sum(sizes) / 1e6:>9.3f} MB  {reason}")
+            lines.append(f"  {f'{producer} -> {consumer}{times}':<34}{in_units(sum(sizes), 'B'):>10}  {reason}")
         return "\n".join(lines)
 
 
 def schedule(graph: Graph) -> Schedule:
     """Partition a graph into kernels."""
-    graph = reshapes_last(decompose(graph))
+    graph = reshapes_last(all_dimensions(decompose(graph)))
     transient, refused = find_transient(graph), set[Node]()
     while True:
         roots = find_roots(graph, transient)

@@ -21,6 +21,7 @@ from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit
 LEAST_PRODUCT = 1 << 20  # multiplications that are
+PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
 LONGEST = 1 << 12  # elements that one accumulator takes up
 
 
@@ -56,7 +57,7 @@ def split(nest: Nest, buffers: int, vector_bytes: int) -> Split | None:
     if not chunk:
         return None
     splitter = _Splitter(nest, sums, chunk, buffers)
-    specs = [Spec((splitter.count, splitter.height), _wide(each)) for each in sums]
+    specs = [Spec((splitter.count, splitter.height), wide(each)) for each in sums]
     return Split(splitter.parts(), splitter.whole(), tuple(Node(PARTIAL, (), {}, spec) for spec in specs))
 
 
@@ -70,18 +71,24 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     if layout.in_order:
         return 0
     units = nest_units(nest, vector_bytes)
-    if recognise(nest):  # sums of products go in blocks anyway
-        count = min(PARALLEL // units, height * length // LEAST_PRODUCT, length // LONGEST)
+    product = recognise(nest)
+    if product is not None:
+        # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
+        units = 1 if length >= LONG_SUMS * max(product.height, product.width) else units
+        count = min(PARTS // units, height * length // LEAST_PRODUCT, length // LEAST_SUM)
     else:
         each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
         count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
-    chunk = -(-columns[0].extent // max(count, 1))
+    first = columns[0].extent
+    chunk = -(-first // max(count, 1))
+    if product is not None:  # all of one length, if there is such a length
+        chunk = next((length for length in range(chunk, 2 * chunk) if first % length == 0), chunk)
     if len(columns) == 1 and not layout.across_rows:
         chunk = -(-chunk // layout.lanes) * layout.lanes
-    return chunk if chunk < columns[0].extent else 0
+    return chunk if chunk < first else 0
 
 
-def _wide(statement: Accumulate) -> DType:
+def wide(statement: Accumulate) -> DType:
     """The type of partial results: that of the accumulator in a register, which 16-bit floats are too coarse for."""
     dtype = statement.value.dtype
     return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
@@ -113,9 +120,9 @@ class _Splitter:
         columns = ((Variable(self.first.name, length),) if length > 1 else ()) + tuple(self.inner)
         sums, stores = [], []
         for each, place in zip(self.sums, self.places, strict=True):
-            wide = _wide(each)
-            sums.append(Accumulate(each.slot, each.reduction, _cast(rewritten(each.value, change, known), wide)))
-            stores.append(Store(place, number * self.height + self.row, Total(wide, each.slot)))
+            sums_in = wide(each)
+            sums.append(Accumulate(each.slot, each.reduction, _cast(rewritten(each.value, change, known), sums_in)))
+            stores.append(Store(place, number * self.height + self.row, Total(sums_in, each.slot)))
         rows = (Variable("p", count), *self.nest.rows) if count > 1 else self.nest.rows
         return Nest(rows, (Loop(columns, tuple(sums)), Loop((), tuple(stores))))
 
@@ -123,11 +130,11 @@ class _Splitter:
         """The sums of the partial results, and the loops that come after."""
         index = variable("p", self.count) * self.height + self.row
         sums = [
-            Accumulate(each.slot, each.reduction, Load(_wide(each), place, index))
+            Accumulate(each.slot, each.reduction, Load(wide(each), place, index))
             for each, place in zip(self.sums, self.places, strict=True)
         ]
         narrow = {
-            Total(each.value.dtype, each.slot): _cast(Total(_wide(each), each.slot), each.value.dtype)
+            Total(each.value.dtype, each.slot): _cast(Total(wide(each), each.slot), each.value.dtype)
             for each in self.sums
         }
         known: dict[Expression, Expression] = {}

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 
+from .. import primitives as P
 from ..graph import Graph
 from ..ir import Node
 from .lower import POINTWISE
@@ -39,7 +40,7 @@ def find_transient(graph: Graph, refused: Collection[Node] = ()) -> set[Node]:
     users, outputs = graph.users(), set(map(output_base, graph.outputs))
     found: set[Node] = set()
     for node in graph.nodes:
-        if node.primitive.kind == "contraction" and node not in refused and _is_large(node):
+        if node.primitive is P.dot and node not in refused and _is_large(node):
             found |= set(_cone(node, users, outputs) or ())
     return found
 
@@ -69,7 +70,7 @@ def _cone(contraction: Node, users: Users, outputs: set[Node]) -> list[Node] | N
                 if user.spec.size != contraction.spec.size:
                     return None
                 cone.append(user)
-            elif kind in ("reduction", "contraction"):
+            elif kind == "reduction" or user.primitive is P.dot:
                 ends.append(user)
             else:
                 return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -50,6 +51,30 @@ def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
         _call(builder, "masked.store", ir.VoidType(), value.type, [value, place, _alignment(value.type), mask])
 
 
+def load_repeated(builder: Any, first: Any, kind: Any, times: int, count: int) -> Any:
+    """Neighbouring elements, each in so many lanes one after another, in the first `count` lanes."""
+    needed = -(-count // times)
+    found = load(builder, first, kind, None if needed == kind.count else first_lanes(kind.count, needed))
+    return shuffled(builder, found, found, [lane // times for lane in range(kind.count)])
+
+
+def store_interleaved(builder: Any, first: Any, values: list[Any], count: int) -> None:
+    """The first `count` lanes of some vectors: lane 0 of each, then lane 1 of each, and so on, without gaps."""
+    lanes, number = values[0].type.count, len(values)
+    for start in range(0, count * number, lanes):
+        result = values[0]
+        for own, value in enumerate(values):
+            order = [lanes + at // number if at % number == own else lane for lane, at in _counted(start, lanes)]
+            result = shuffled(builder, result, value, order)
+        place = builder.gep(first, [integer(start)], source_etype=result.type.element)
+        there = min(lanes, count * number - start)
+        store(builder, place, result, None if there == lanes else first_lanes(lanes, there))
+
+
+def _counted(start: int, count: int) -> Iterator[tuple[int, int]]:
+    return enumerate(range(start, start + count))
+
+
 def gather(builder: Any, places: Any, kind: Any, mask: Any = None) -> Any:
     """The element at each lane's address; zero in lanes that the mask leaves out."""
     mask = first_lanes(kind.count, kind.count) if mask is None else mask
@@ -72,8 +97,10 @@ def prefetch(builder: Any, place: Any) -> None:
     builder.call(function, [place, *(ir.Constant(I32, number) for number in (0, 3, 1))])
 
 
-def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> Any:
+def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int, mask: Any = None) -> Any:
     """The elements a constant step apart, in the first `count` lanes: all between them is read, and sorted out.
+
+    Under a mask, which is not known beforehand, nothing between them is read.
 
     Args:
         builder: where instructions go.
@@ -81,8 +108,10 @@ def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> 
         kind: the vector.
         step: from lane to lane, not 0; backwards if negative.
         count: how many lanes to fill.
+        mask: which of them, perhaps.
     """
     lanes = kind.count
+    nothing = first_lanes(lanes, 0)
     reach = (count - 1) * abs(step)  # from the lowest element to the highest
     lowest = builder.gep(first, [integer(-reach)], source_etype=kind.element) if step < 0 else first
     places = [lane * step + (reach if step < 0 else 0) for lane in range(count)]
@@ -90,7 +119,11 @@ def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int) -> 
     for start in range(0, reach + 1, lanes):
         there = min(lanes, reach + 1 - start)
         place = builder.gep(lowest, [integer(start)], source_etype=kind.element)
-        covering = load(builder, place, kind, None if there == lanes else first_lanes(lanes, there))
+        present = None if there == lanes else first_lanes(lanes, there)
+        if mask is not None:
+            lane_at = {place: lane for lane, place in enumerate(places)}
+            present = shuffled(builder, mask, nothing, [lane_at.get(start + at, lanes) for at in range(lanes)])
+        covering = load(builder, place, kind, present)
         result = covering if result is None else result
         order = []
         for lane in range(lanes):

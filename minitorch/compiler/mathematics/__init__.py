@@ -3,8 +3,8 @@
 `FUNCTIONS` maps the name of a primitive to a function that emits it. Those that LLVM has an instruction for call it;
 the others are polynomials in branch-free arithmetic, so that they run in every lane of a vector register. They are
 within 3 units in the last place of the exact result (`ERRORS` has the figure of each), over all numbers, with the
-NaN, infinities, signed zeros and gradual underflow of C and NumPy. The one exception: sin and cos of float64 beyond
-2**46 are NaN (see `trigonometry`).
+NaN, infinities, signed zeros and gradual underflow of C and NumPy. For sin and cos of float64 beyond 2**46, whose
+remainder by pi takes more than a double (see `trigonometry`), the C library is called.
 
 float16 and bfloat16 are computed in float32 by whoever emits the loop; nothing here knows loops or kernels.
 """
@@ -15,12 +15,14 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from llvmlite import ir
+
 from .division import quotient, scaled_reciprocal
 from .error_function import erf
 from .exponential import exp, expm1, log, log1p, power, tanh
 from .host import BY_FEATURE
-from .trigonometry import atan2, cos, sin
-from .values import Value, call_intrinsic
+from .trigonometry import LIMIT, atan2, cos, sin
+from .values import Value, call_intrinsic, splat
 
 Emit = Callable[..., Any]  # (builder, *operands) -> value, all of llvmlite, operands and value of one type
 
@@ -28,6 +30,32 @@ Emit = Callable[..., Any]  # (builder, *operands) -> value, all of llvmlite, ope
 def _formula(function: Callable[..., Value]) -> Emit:
     def emit(builder: Any, *operands: Any) -> Any:
         return function(*(Value(builder, operand) for operand in operands)).ir
+
+    return emit
+
+
+def _with_library(name: str, function: Callable[..., Value]) -> Emit:
+    """A formula for double that is not for all numbers; where one of the others is among the lanes, the C library."""
+    formula = _formula(function)
+
+    def emit(builder: Any, x: Any) -> Any:
+        near = formula(builder, x)
+        if "double" not in str(x.type):
+            return near
+        size = call_intrinsic(builder, "fabs", x)
+        far = builder.fcmp_ordered(">", size, splat(x.type, LIMIT))
+        is_any = far
+        if isinstance(x.type, ir.VectorType):
+            bits = builder.bitcast(far, ir.IntType(x.type.count))
+            is_any = builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+        before = builder.block
+        with builder.if_then(is_any, likely=False):
+            chosen = builder.select(far, call_intrinsic(builder, name, x), near)
+            inside = builder.block
+        result = builder.phi(x.type)
+        result.add_incoming(near, before)
+        result.add_incoming(chosen, inside)
+        return result
 
     return emit
 
@@ -70,6 +98,8 @@ ERRORS: dict[str, float] = {
 
 FUNCTIONS: dict[str, Emit] = {
     **{name: _formula(function) for name, function in FORMULAS.items()},
+    "sin": _with_library("sin", sin),
+    "cos": _with_library("cos", cos),
     **{name: _instruction(intrinsic) for name, intrinsic in INSTRUCTIONS.items()},
 }
 

@@ -26,7 +26,7 @@ _WINDOWS = (
     (2.0**113, -5.811337864506167e-28, 2.620403181749314e-44),
 )
 _HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
-_LIMIT = 2.0**46
+LIMIT = 2.0**46
 _MAGIC = 1.5 * 2.0**52  # a sum with it rounds to an integer, which then lies in its lowest bits
 
 _SINE = {
@@ -93,7 +93,7 @@ def _reduce_float64(x: Value) -> tuple[Value, Value]:
     r = x
     for part in _HALF_PI:
         r = fma(turns, -part, r)
-    return where(abs(x) <= _LIMIT, r, math.nan), shifted.bits()
+    return where(abs(x) <= LIMIT, r, math.nan), shifted.bits()
 
 
 # x -> r, n: the angle from the nearest quarter turn, and an integer with the number of quarter turns in its lowest bits

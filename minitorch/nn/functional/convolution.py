@@ -3,7 +3,7 @@
 A convolution is one matrix product: every filter is a row, every window of the (padded) input a column. Its two
 gradients are convolutions again, with the roles exchanged, so that derivatives of any order are:
 
-- by the input: the cotangent, with `stride - 1` zeros between its elements, under the filters turned around;
+- by the input: the cotangent under the filters turned around, and taken apart where there is a stride;
 - by the weight: the input under the cotangent, with stride and dilation exchanged.
 """
 
@@ -16,6 +16,7 @@ from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import DTypeError, ShapeError
 from ...functional.linalg import matmul
+from ...functional.parts import part
 from ...ir import Shape
 from ...tensor import Tensor
 from .pooling import Ints, Pairs, padded, per_dim, windows, with_batch
@@ -118,20 +119,42 @@ def _columns(
 def _input_gradient(
     g: Tensor, x: Tensor, weight: Tensor, stride: Sequence[int], padding: Pairs, dilation: Sequence[int], groups: int
 ) -> Tensor:
+    """A convolution of the cotangent.
+
+    With a stride, most products would be with the zeros between its elements. Instead every *phase*, the elements of
+    the input that are equally far from where a filter begins, has filters of its own: each has every `stride`-th place
+    of the original (Shi et al., arXiv:1609.05158). They are channels first, and then interleaved.
+    """
     filters, depth, *size = weight.shape
     n = len(size)
+    phases = [by if apart == 1 else 1 for by, apart in zip(stride, dilation, strict=True)]
+    places = [-(-length // count) for length, count in zip(size, phases, strict=True)]
+    between = [by // count - 1 for by, count in zip(stride, phases, strict=True)]
     # Filters and channels exchanged within each group, and every filter turned around.
-    turned = P.reshape(weight, shape=(groups, filters // groups, depth, *size))
-    turned = P.permute(turned, dims=(0, 2, 1, *range(3, 3 + n)))
-    turned = P.reshape(turned, shape=(groups * depth, filters // groups, *size))
+    whole = [(0, place * count - length) for place, count, length in zip(places, phases, size, strict=True)]
+    pairs = [length for pair in zip(places, phases, strict=True) for length in pair]
+    turned = P.reshape(padded(weight, whole), shape=(groups, filters // groups, depth, *pairs))
+    turned = P.permute(turned, dims=(0, 2, *range(4, 4 + 2 * n, 2), 1, *range(3, 3 + 2 * n, 2)))
+    turned = P.reshape(turned, shape=(groups * depth * math.prod(phases), filters // groups, *places))
     turned = P.flip(turned, dims=tuple(range(2, 2 + n)))
-    ends = []
+    g = padded(g, [(0, 0)] * n, between=between)
+    ends, lengths, starts = [], [], []
     for axis, (before, _) in enumerate(padding):
-        reach = (size[axis] - 1) * dilation[axis]
-        spread = (g.shape[2 + axis] - 1) * stride[axis] + 1
-        ends.append((reach - before, x.shape[2 + axis] - spread + before))
-    g = padded(g, [(0, 0)] * n, between=[by - 1 for by in stride])
+        reach, length, count = (places[axis] - 1) * dilation[axis], x.shape[2 + axis], phases[axis]
+        first, last = before // count, (length - 1 + before) // count  # of the filter's steps
+        lengths.append(last - first + 1)
+        ends.append((reach - first, lengths[-1] - g.shape[2 + axis] + first))
+        starts.append(before - first * count)
     result: Tensor = Convolution.apply(g, turned, (1,) * n, ends, dilation, groups)
+    if math.prod(phases) == 1:
+        return result
+    result = P.reshape(result, shape=(x.shape[0], groups * depth, *phases, *lengths))
+    order = [dim for axis in range(n) for dim in (2 + n + axis, 2 + axis)]
+    result = P.permute(result, dims=(0, 1, *order))
+    spread = [length * count for length, count in zip(lengths, phases, strict=True)]
+    result = P.reshape(result, shape=(x.shape[0], groups * depth, *spread))
+    for axis, start in enumerate(starts):
+        result = part(result, 2 + axis, start, start + x.shape[2 + axis])
     return result
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 from ... import primitives as P
 from ...autograd import Context, Function
+from ...dtypes import int32
 from ...errors import ShapeError
 from ...functional.parts import part
+from ...interpreters import number
 from ...primitives.elementwise import scalar
 from ...primitives.reductions import lowest
 from ...tensor import Tensor
@@ -100,11 +102,14 @@ class FirstLargest(Function):
         """The cotangent, at the first place where the maximum was found."""
         x, y = ctx.saved_tensors
         (g,) = cotangents
-        flat = (*y.shape, x.numel() // max(1, y.numel()))
+        count = math.prod(x.shape[y.ndim :])
+        flat = (*y.shape, count)
         hits = P.equal(P.reshape(x, shape=flat), P.reshape(y, shape=(*y.shape, 1)))
-        # The running count of hits is 1 from the first hit to before the second.
-        first = P.equal(P.cumsum(P.cast(hits, dtype=x.dtype), dim=y.ndim), scalar(1, x))
-        chosen = P.bitwise_and(hits, first)
+        # Every place of a window has a number, the first the highest: of the hits, that with the highest is the first.
+        numbers = P.sub(number(count, int32), P.iota(size=count, dtype=int32))
+        found = P.where(hits, numbers, number(0, int32))
+        highest = P.reduce_max(found, dims=(y.ndim,))
+        chosen = P.bitwise_and(hits, P.equal(found, P.reshape(highest, shape=(*y.shape, 1))))
         gradient = P.where(chosen, P.reshape(g, shape=(*y.shape, 1)), scalar(0, g))
         return P.reshape(gradient, shape=x.shape), None
 

@@ -1,0 +1,59 @@
+"""Several loop variables as one, where memory goes on evenly from the last value of one to the next of another.
+
+Rows of a matrix that lie one after another are one row. Loops over fewer variables have longer runs, which fill vectors
+and are packed and stored with less ado.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
+from .loops import ALWAYS, Expression, Load, Position, Store, moved, rewritten, walk
+
+Joinable = tuple[tuple[Store, ...], tuple[Expression, ...]]
+
+
+def joined(variables: Sequence[Variable], code: Joinable) -> tuple[tuple[Variable, ...], Joinable]:
+    """Neighbouring variables as one, wherever no index tells them apart, and stores and expressions in terms of those.
+
+    An index does not if it grows as much from the last value of the inner one to the next value of the outer one as it
+    does between values of the inner one.
+    """
+    found = list(variables)
+    for place in range(len(found) - 2, -1, -1):
+        outer, inner = found[place : place + 2]
+        if all(_steps_on(index, outer, inner) for index in _indices(code)):
+            both = Variable(outer.name + inner.name, outer.extent * inner.extent)
+            found[place : place + 2] = [both]
+            code = _renamed(code, {outer: NOWHERE, inner: variable(both.name, both.extent)})
+    return tuple(found), code
+
+
+def _indices(code: Joinable) -> Iterator[Index]:
+    stores, expressions = code
+    yield from (store.index for store in stores)
+    for expression in (*(store.value for store in stores), *expressions):
+        for part in walk(expression):
+            if isinstance(part, (Load, Position)):
+                yield part.index
+            yield from (index for _, index, _ in getattr(part, "inside", ALWAYS).bounds)
+
+
+def _steps_on(index: Index, outer: Variable, inner: Variable) -> bool:
+    divided = [atom.index for atom, _ in index.terms if isinstance(atom, (Quotient, Remainder))]
+    if any(part.depends_on(outer) or part.depends_on(inner) for part in divided):
+        return False
+    return index.coefficient(outer) == index.coefficient(inner) * inner.extent
+
+
+def _renamed(code: Joinable, places: Mapping[Variable, Index]) -> Joinable:
+    stores, expressions = code
+    change, known = moved(places), {}  # type: ignore[var-annotated]
+    return (
+        tuple(
+            Store(store.buffer, store.index.substitute(places), rewritten(store.value, change, known))
+            for store in stores
+        ),
+        tuple(rewritten(expression, change, known) for expression in expressions),
+    )

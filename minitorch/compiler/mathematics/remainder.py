@@ -1,0 +1,43 @@
+"""Remainder and quotient of floats, rounded down, as NumPy and Python have them.
+
+LLVM's `frem` is C's `fmod`, whose remainder has the sign of the dividend; here it has that of the divisor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .values import call_intrinsic, splat
+
+
+def _parts(builder: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
+    """C's remainder, the same with the sign of the divisor, and whether these differ."""
+    zero = splat(a.type, 0.0)
+    rest = builder.frem(a, b)
+    opposite = builder.xor(builder.fcmp_ordered("<", rest, zero), builder.fcmp_ordered("<", b, zero))
+    other_sign = builder.and_(opposite, builder.fcmp_unordered("!=", rest, zero))
+    return rest, builder.select(other_sign, builder.fadd(rest, b), rest), other_sign
+
+
+def remainder(builder: Any, a: Any, b: Any) -> Any:
+    """``a - b * floor(a / b)``, exactly; a remainder of 0 has the sign of b, and that of a division by 0 is NaN."""
+    zero = splat(a.type, 0.0)
+    rest, found, _ = _parts(builder, a, b)
+    signed = call_intrinsic(builder, "copysign", zero, b)
+    is_zero = builder.and_(builder.fcmp_ordered("==", rest, zero), builder.fcmp_ordered("!=", b, zero))
+    return builder.select(is_zero, signed, found)
+
+
+def floor_divide(builder: Any, a: Any, b: Any) -> Any:
+    """The whole number below ``a / b``; of a division by 0, what dividing gives."""
+    zero, half, one = (splat(a.type, value) for value in (0.0, 0.5, 1.0))
+    rest, _, other_sign = _parts(builder, a, b)
+    near = builder.fdiv(builder.fsub(a, rest), b)  # a whole number but for rounding
+    near = builder.select(other_sign, builder.fsub(near, one), near)
+    below = call_intrinsic(builder, "floor", near)
+    too_low = builder.fcmp_ordered(">", builder.fsub(near, below), half)
+    below = builder.select(too_low, builder.fadd(below, one), below)
+    divided = builder.fdiv(a, b)
+    is_zero = builder.fcmp_ordered("==", near, zero)
+    below = builder.select(is_zero, call_intrinsic(builder, "copysign", zero, divided), below)
+    return builder.select(builder.fcmp_ordered("==", b, zero), divided, below)
