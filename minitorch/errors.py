@@ -33,6 +33,7 @@ CODES: dict[str, str] = {
     "MT405": "gradient of a tensor that was not recorded",
     "MT406": "a checkpointed function did something else when it ran again",
     "MT501": "a NaN or an infinity",
+    "MT502": "a compiled program that does not give the numbers of eager mode",
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",
 }
@@ -118,6 +119,10 @@ class AutogradError(MinitorchError, RuntimeError):
 
 class NonFiniteError(MinitorchError, FloatingPointError):
     """`minitorch.debug.check_nan` found a NaN or an infinity."""
+
+
+class MismatchError(MinitorchError, ArithmeticError):
+    """Compiled code does not give the numbers of eager mode."""
 
 
 class GraphError(MinitorchError, ValueError):

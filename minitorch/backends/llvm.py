@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.alone import by_machine, run_watched
 from ..compiler.driver import driver, handles
 from ..compiler.memory import pool
 from ..compiler.placement import place
@@ -23,7 +24,7 @@ from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import schedule
 from ..compiler.steps import Kernels, Layout, Memory, Program, Value
 from ..graph import Graph
-from ..interpreters import current_observer
+from ..interpreters import Observer, current_observer
 from ..ir import Node
 from .interpret import Interpreted
 
@@ -97,9 +98,9 @@ class Compiled:
             arrays: the inputs.
             overwrite: whether outputs may be written into inputs; not if these share memory with other inputs.
         """
-        if current_observer() is not None:  # somebody wants to see every value: run node by node
-            self._interpreted = self._interpreted or Interpreted(self.graph)
-            return self._interpreted(arrays)
+        observer = current_observer()
+        if observer is not None:
+            return self._watched(arrays, observer)
         if self.placement.overwritten and not overwrite:
             self._cautious = self._cautious or Compiled(self.graph)
             return self._cautious(arrays)
@@ -123,6 +124,13 @@ class Compiled:
         if self._places is not None:
             return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
+
+    def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:
+        """Run while somebody watches: node by node, or only the kernels whose results are suspect."""
+        if hasattr(observer, "suspects"):
+            return run_watched(self.schedule, arrays, by_machine, observer)
+        self._interpreted = self._interpreted or Interpreted(self.graph)
+        return self._interpreted(arrays)
 
     def _step_by_step(self, call: bytes, memory: Memory) -> int:
         """Run the steps; not 0, and nothing is run, if an array is not as native code needs it."""

@@ -126,7 +126,7 @@ class Kernels:
 
     def out_of_range(self, number: int) -> IndexError:
         """The error for one of the kernels, counted from 1."""
-        return _out_of_range(self.kernels[number - 1])
+        return out_of_range(self.kernels[number - 1])
 
 
 class Shared:
@@ -141,7 +141,7 @@ class Shared:
         context = (ctypes.c_int64 * 4)(self.record, ctypes.addressof(places), 0, 0)
         threads.run(driver().part, ctypes.addressof(context), self.extent, cost=self.cost, grain=GRAIN)
         if context[2]:
-            raise _out_of_range(self.kernel)
+            raise out_of_range(self.kernel)
 
 
 class Call:
@@ -166,7 +166,8 @@ class Call:
         places[self.place] = address(result)
 
 
-def _out_of_range(kernel: Kernel) -> IndexError:
+def out_of_range(kernel: Kernel) -> IndexError:
+    """The error for a kernel that was asked for an index that is not there."""
     gathers = [node for node in kernel.nodes if node.primitive.name == "gather"]
     where = ", ".join(dict.fromkeys(str(node.source) for node in gathers))
     shapes = ", ".join(dict.fromkeys(str(node.inputs[0].spec) for node in gathers))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..interpreters import Captured, Staging, is_grad_enabled, memory_owner, set
 from ..ir import Node, Primitive
 from ..passes import Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
+from .shadow import Shadowed
 
 Array = np.ndarray[Any, Any]
 
@@ -30,11 +32,14 @@ class Program:
     Args:
         updates: outputs that replace an input, by position, each with the position of the input.
         donated: positions of inputs that are needed no more after a call.
+        check: run it in shadow mode (see `minitorch.modes.shadow`); the folder for a reproducer can be given.
 
     Attributes:
         graph: as recorded.
         updates, donated: as given.
         pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
+        compiled: what the backend made of it.
+        execute: what runs it: `compiled`, or that with its shadow.
         compile_time: seconds that passes and backend took.
     """
 
@@ -45,13 +50,17 @@ class Program:
         passes: Sequence[Pass] | None = None,
         updates: Mapping[int, int] | None = None,
         donated: Collection[int] = (),
+        check: bool | str | Path = False,
     ) -> None:
         start = time.perf_counter()
         self.graph = graph
         self.backend = backend
         self.updates, self.donated = updates or {}, donated
         self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
-        self.execute = backends.get(backend)(self.pipeline.graph, self.updates, donated)
+        self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated)
+        self.execute: backends.Executable = self.compiled
+        if check:
+            self.execute = Shadowed(self, None if check is True else check)
         self.compile_time = time.perf_counter() - start
 
 
