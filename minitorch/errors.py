@@ -31,7 +31,9 @@ CODES: dict[str, str] = {
     "MT403": "backward through a graph that was freed",
     "MT404": "backward from a tensor that is not one number",
     "MT405": "gradient of a tensor that was not recorded",
+    "MT406": "a checkpointed function did something else when it ran again",
     "MT501": "a NaN or an infinity",
+    "MT502": "a compiled program that does not give the numbers of eager mode",
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",
 }
@@ -117,6 +119,10 @@ class AutogradError(MinitorchError, RuntimeError):
 
 class NonFiniteError(MinitorchError, FloatingPointError):
     """`minitorch.debug.check_nan` found a NaN or an infinity."""
+
+
+class MismatchError(MinitorchError, ArithmeticError):
+    """Compiled code does not give the numbers of eager mode."""
 
 
 class GraphError(MinitorchError, ValueError):

@@ -225,6 +225,11 @@ def warn_user(text: str) -> None:
     warnings.warn(text, TracingWarning, stacklevel=depth)
 
 
+def is_ours(file: str) -> bool:
+    """Whether a source file belongs to this package."""
+    return file.startswith(_PACKAGE)
+
+
 def user_frame() -> FrameType | None:
     """The frame of the nearest caller outside of this package."""
     frame: FrameType | None = sys._getframe(1)
@@ -232,7 +237,7 @@ def user_frame() -> FrameType | None:
         file = frame.f_code.co_filename
         ours = _is_ours.get(file)
         if ours is None:
-            ours = _is_ours[file] = file.startswith(_PACKAGE)
+            ours = _is_ours[file] = is_ours(file)
         if not ours:
             return frame
         frame = frame.f_back

@@ -238,6 +238,11 @@ class View:
 _serial = itertools.count()
 
 
+def next_serial() -> int:
+    """A number that is larger than those of all entries so far, and smaller than those of all later ones."""
+    return next(_serial)
+
+
 class TapeEntry:
     """One recorded operation: what was applied to what, and the values that its gradient reads.
 
@@ -254,9 +259,13 @@ class TapeEntry:
         output_version: likewise for the output, if it is saved.
         hooks: functions called with the gradient of the output, if any were registered.
         retain: called with it after them, to keep it.
+        recompute: gives the entry the values that it has not kept, if any (see `minitorch.autograd.recompute`).
     """
 
-    __slots__ = ("hooks", "inputs", "output", "output_version", "params", "primitive", "retain", "serial", "versions")
+    __slots__ = (
+        "hooks", "inputs", "output", "output_version", "params", "primitive", "recompute", "retain", "serial",
+        "versions",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -270,6 +279,7 @@ class TapeEntry:
         self.serial = next(_serial)
         self.hooks: list[Callable[[Tensor], Tensor | None]] | None = None
         self.retain: Callable[[Tensor], None] | None = None
+        self.recompute: Callable[[], None] | None = None
         self.inputs: tuple[Tensor, ...] | None = tuple(
             tensor if index in primitive.saves else ghost(tensor) for index, tensor in enumerate(inputs)
         )

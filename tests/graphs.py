@@ -265,6 +265,7 @@ MOVEMENTS: dict[Primitive, Callable[[Draw, Node], Node | None]] = {
     P.flip: make_flip,
     P.concatenate: make_concatenate,
     P.unfold: make_unfold,
+    P.barrier: lambda draw, x: apply(P.barrier, x),
 }
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import llvmlite
@@ -254,7 +254,8 @@ def test_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     compiled: list[str] = []
     compile_all = cache.machine.compile_all
 
-    def spy(texts: list[str], level: int = 0) -> list[bytes]:
+    def spy(texts: Iterable[str], level: int = 0) -> list[bytes]:
+        texts = list(texts)
         compiled.extend(texts)
         return compile_all(texts, level)
 

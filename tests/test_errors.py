@@ -27,6 +27,7 @@ BUILTINS = {
     "FetchError": ValueError,
     "AutogradError": RuntimeError,
     "NonFiniteError": FloatingPointError,
+    "MismatchError": ArithmeticError,
     "GraphError": ValueError,
     "ParseError": ValueError,
 }

@@ -10,6 +10,7 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
+from minitorch.compiler.kernel import in_units
 from minitorch.compiler.schedule import Schedule, schedule
 
 
@@ -214,9 +215,36 @@ def test_cost_sets_the_kernels_beside_the_nodes() -> None:
     assert cost.flops == cost.unfused.flops == 4 * ROWS * COLUMNS  # maximum, difference, sum, quotient
     assert cost.transcendentals == cost.unfused.transcendentals == ROWS * COLUMNS
     assert cost.unfused.bytes > 4 * cost.bytes
-    assert cost.peak_bytes == 2 * size
+    assert cost.peak_bytes == cost.peak_in_arena == 2 * size
     assert cost.intensity == (5 * ROWS * COLUMNS) / (2 * size)
     assert "kernels" in str(cost)
+
+
+def test_the_ledger_says_what_the_arena_saves() -> None:
+    """Three sums over columns of products of what went before: each needs the one before it, and none any other."""
+
+    def chain(x: mt.Tensor) -> mt.Tensor:
+        for _ in range(3):
+            x = x.exp().cumsum(0).softmax(1) * 0.5
+        return x.sum()
+
+    function = mt.jit(chain)
+    cost = function.cost(X)
+    assert cost.arena_bytes < cost.intermediate_bytes
+    sizes = f"{in_units(cost.intermediate_bytes, 'B')} in an arena of {in_units(cost.arena_bytes, 'B')}"
+    assert f"intermediates: {sizes}" in str(function.ledger(X))
+    assert "their arena" in str(cost) and "peak with the arena" in str(cost)
+
+
+def test_memory_that_is_written_over_counts_once() -> None:
+    """The new value of a parameter is in the parameter's own memory."""
+    w = mt.zeros(64, 64)
+
+    def step(x: mt.Tensor) -> None:
+        w.add_(x)
+
+    cost = mt.jit(step).cost(mt.ones(64, 64))
+    assert (cost.peak_bytes, cost.peak_in_arena) == (3 * w.nbytes, 2 * w.nbytes)
 
 
 def test_peak_memory_counts_what_is_alive_between_kernels() -> None:
@@ -238,3 +266,17 @@ def test_stages_go_from_the_trace_to_assembly() -> None:
     assert "for j0 in range(40):" in stages.loops
     assert "define void" in stages.llvm
     assert "ret" in stages.assembly
+
+
+def test_equal_kernels_of_which_each_part_is_used_twice_are_compared_in_no_time() -> None:
+    """Forty times a square: compared part by part, that would be two to the power of forty comparisons."""
+
+    def squared(x: mt.Tensor) -> mt.Tensor:
+        for _ in range(40):
+            x = x * x - x * 0.5
+        return x
+
+    x = mt.rand(3, 50, 20)
+    results = mt.jit(lambda x: [squared(part) for part in x])(x)
+    for found, part in zip(results, x, strict=True):
+        np.testing.assert_allclose(found.numpy(), squared(part).numpy(), rtol=1e-4, atol=1e-6)

@@ -47,15 +47,16 @@ def _check_versions(entry: TapeEntry) -> None:
     assert entry.inputs is not None
     for index, (tensor, version) in enumerate(zip(entry.inputs, entry.versions, strict=True)):
         if index in entry.primitive.saves and tensor._root._version != version:
-            raise _overwritten(entry, f"input {index}", tensor)
+            raise overwritten(entry.primitive.name, f"input {index}", tensor)
     if entry.output._root._version != entry.output_version:
-        raise _overwritten(entry, "the output", entry.output)
+        raise overwritten(entry.primitive.name, "the output", entry.output)
 
 
-def _overwritten(entry: TapeEntry, what: str, tensor: Tensor) -> AutogradError:
+def overwritten(name: str, what: str, tensor: Tensor) -> AutogradError:
+    """The error for a value that a gradient has to be computed with, and that is gone."""
     return AutogradError(
         "MT402",
-        f"{what} of the recorded {entry.primitive.name}, {tensor.spec}, was overwritten by an in-place operation",
+        f"{what} of the recorded {name}, {tensor.spec}, was overwritten by an in-place operation",
         why="the gradient has to be computed with the value that the operation saw",
         fix="write to a copy (x.clone()), or do the in-place write after backward",
     )
@@ -264,6 +265,8 @@ def propagate(
                 result[key] = (entry.output, cotangent)
             if useful is not None and (entry.serial not in useful or (stop_at_wanted and key in result)):
                 continue
+            if entry.recompute is not None:
+                entry.recompute()
             _check_versions(entry)
             assert entry.inputs is not None
             asked = [

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.alone import by_machine, run_watched
 from ..compiler.driver import driver, handles
 from ..compiler.fusions import ALL_ON
 from ..compiler.memory import pool
@@ -25,7 +26,7 @@ from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import schedule
 from ..compiler.steps import Call, Kernels, Layout, Memory, Program, Value
 from ..graph import Graph
-from ..interpreters import Recorder, current_observer
+from ..interpreters import Observer, Recorder, current_observer
 from ..ir import Node
 from .interpret import Interpreted
 
@@ -107,13 +108,12 @@ class Compiled:
             arrays: the inputs.
             overwrite: whether outputs may be written into inputs; not if these share memory with other inputs.
         """
-        if (observer := current_observer()) is not None:
-            if isinstance(observer, Recorder):
-                with observer.span("call", self.graph.name):
-                    return self._timed(arrays, overwrite, observer)
-            # Somebody wants to see every value: run node by node.
-            self._interpreted = self._interpreted or Interpreted(self.graph)
-            return self._interpreted(arrays)
+        observer = current_observer()
+        if isinstance(observer, Recorder):
+            with observer.span("call", self.graph.name):
+                return self._timed(arrays, overwrite, observer)
+        if observer is not None:
+            return self._watched(arrays, observer)
         if self.placement.overwritten and not overwrite:
             self._cautious = self._cautious or Compiled(self.graph, without=self._without)
             return self._cautious(arrays)
@@ -137,6 +137,13 @@ class Compiled:
         if self._places is not None:
             return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
+
+    def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:
+        """Run while somebody watches: node by node, or only the kernels whose results are suspect."""
+        if hasattr(observer, "suspects"):
+            return run_watched(self.schedule, arrays, by_machine, observer)
+        self._interpreted = self._interpreted or Interpreted(self.graph)
+        return self._interpreted(arrays)
 
     def _timed(self, arrays: Sequence[Array], overwrite: bool, recorder: Recorder) -> list[Array]:
         """The same call, each kernel by itself, noting when it ran and what memory the call takes."""

@@ -6,20 +6,18 @@ to follow in a debugger, and what the machine code is compared with.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
-from ..compiler import evaluate
+from ..compiler.alone import Known, by_python, run_alone, run_watched
 from ..compiler.fusions import ALL_ON
 from ..compiler.kernel import Kernel
-from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import Schedule, schedule
 from ..graph import Graph
-from ..interpreters import Recorder, current_observer, current_recorder, run_silently
-from ..ir import Node
+from ..interpreters import Recorder, current_observer
 from .interpret import Interpreted
 
 Array = np.ndarray[Any, Any]
@@ -33,53 +31,28 @@ class Evaluated:
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
         """Run the kernels; node by node, if somebody wants to see every value. What comes back is always new."""
-        graph = self.schedule.graph
-        recorder = current_recorder()
-        if recorder is None and current_observer() is not None:
-            return Interpreted(graph)(arrays)
-        if recorder is not None:
-            with recorder.span("call", graph.name):
-                return self._run(arrays, recorder)
-        return self._run(arrays)
-
-    def _run(self, arrays: Sequence[Array], recorder: Recorder | None = None) -> list[Array]:
-        graph = self.schedule.graph
-        known: dict[Node, Array] = dict(zip(graph.inputs, map(np.ascontiguousarray, arrays), strict=True))
-        known |= {
-            node: np.ascontiguousarray(node.params["value"].array)
-            for node in graph.nodes
-            if is_stored_already(node) and node not in known
-        }
-        for kernel in self.schedule.kernels:
-            begin = perf_counter_ns()
-            _run(kernel, known)
-            if recorder is not None:
-                recorder.add(begin, "kernel", kernel)
-                for node in kernel.made:
-                    recorder.made(known[node])
-        return [np.array(known[output_base(node)]).reshape(node.shape) for node in graph.outputs]
+        observer = current_observer()
+        if observer is None:
+            return run_alone(self.schedule, arrays, by_python)
+        if isinstance(observer, Recorder):
+            with observer.span("call", self.schedule.graph.name):
+                return run_alone(self.schedule, arrays, _timed(observer))
+        if hasattr(observer, "suspects"):
+            return run_watched(self.schedule, arrays, by_python, observer)
+        return Interpreted(self.schedule.graph)(arrays)
 
 
-def _run(kernel: Kernel, known: dict[Node, Array]) -> None:
-    if kernel.loops is None:
-        (node,) = kernel.nodes
-        operands = [_viewed(operand, known) for operand in node.inputs]
-        known[node] = np.ascontiguousarray(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)))
-        return
-    known |= {node: np.empty(node.shape, node.dtype.numpy) for node in kernel.made}
-    evaluate.run(kernel.loops, [known[node].reshape(-1) for node in kernel.buffers])
+def _timed(recorder: Recorder) -> Callable[[Kernel, Known], None]:
+    """Run a kernel, and note when it ran and what memory it made."""
 
+    def run(kernel: Kernel, known: Known) -> None:
+        begin = perf_counter_ns()
+        by_python(kernel, known)
+        recorder.add(begin, "kernel", kernel)
+        for node in kernel.made:
+            recorder.made(known[node])
 
-def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
-    """A value in memory, or views of one."""
-    chain = []
-    while node.primitive.is_view:
-        chain.append(node)
-        node = node.inputs[0]
-    array = known[node]
-    for view in reversed(chain):
-        array = np.asarray(view.primitive.evaluate(array, **view.params))
-    return array
+    return run
 
 
 def compile(

@@ -18,7 +18,7 @@ import threading
 import time
 import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -231,29 +231,48 @@ def disk() -> DiskCache:
     return _disk(default_folder())
 
 
-def objects(texts: Sequence[str], level: int = 0) -> list[bytes]:
+def objects(texts: Iterable[str], level: int = 0) -> list[bytes]:
     """Object code for each text: from the disk, or compiled, in parallel and each text once, and put there."""
-    keys = [key(text, level) for text in texts]
-    known = {key: disk().get(key) for key in dict.fromkeys(keys)}
-    missing = {key: text for key, text in zip(keys, texts, strict=True) if known[key] is None}
-    made = dict(zip(missing, machine.compile_all(list(missing.values()), level), strict=True))
-    for digest, code in made.items():
+    keys: list[bytes] = []
+    known: dict[bytes, bytes | None] = {}
+
+    def missing() -> Iterator[str]:
+        for text in texts:
+            keys.append(digest := key(text, level))
+            if digest not in known:
+                known[digest] = disk().get(digest)
+                if known[digest] is None:
+                    yield text
+
+    made = machine.compile_all(missing(), level)
+    for digest, code in zip([digest for digest, code in known.items() if code is None], made, strict=True):
+        known[digest] = code
         disk().put(digest, code)
-    return [made.get(digest) or known[digest] or b"" for digest in keys]
+    return [known[digest] or b"" for digest in keys]
 
 
 _loaded: WeakValueDictionary[tuple[bytes, tuple[str, ...]], machine.Library] = WeakValueDictionary()
 
 
-def libraries(texts: Sequence[str], *names: str, level: int = 0) -> list[machine.Library]:
+def libraries(texts: Iterable[str], *names: str, level: int = 0) -> list[machine.Library]:
     """The functions `names` of each text, compiled only if neither this process nor the disk has them.
 
-    Equal texts share one library, for as long as somebody uses it.
+    Equal texts share one library, for as long as somebody uses it. Texts that are still being made are compiled one by
+    one as they come.
     """
-    keys = [(key(text, level), names) for text in texts]
-    found = {key: _loaded.get(key) for key in keys}
-    missing = {key: text for key, text in zip(keys, texts, strict=True) if found[key] is None}
-    for digest, code in zip(missing, objects(list(missing.values()), level), strict=True):
+    keys: list[tuple[bytes, tuple[str, ...]]] = []
+    found: dict[tuple[bytes, tuple[str, ...]], machine.Library | None] = {}
+
+    def missing() -> Iterator[str]:
+        for text in texts:
+            keys.append(digest := (key(text, level), names))
+            if digest not in found:
+                found[digest] = _loaded.get(digest)
+                if found[digest] is None:
+                    yield text
+
+    codes = objects(missing(), level)
+    for digest, code in zip([digest for digest, library in found.items() if library is None], codes, strict=True):
         found[digest] = _loaded.setdefault(digest, machine.load(code, *names))
     return [library for digest in keys if (library := found[digest]) is not None]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ..graph import Cost
 from ..ir import Node
 from .kernel import Kernel, in_units
+from .placement import place
 from .roots import is_stored_already, output_base
 from .schedule import Schedule
 
@@ -22,6 +24,10 @@ class FusedCost:
         transcendentals: elements of exp, log, sqrt and the like.
         peak_bytes: the most memory alive at once, kernel by kernel: inputs and array constants always, a value until
             the last kernel that reads it, outputs until the end. Memory that is used in place counts twice.
+        arena_bytes: what intermediate values take, where those that are not needed at the same time share memory.
+        intermediate_bytes: what they would take if each had memory of its own.
+        peak_in_arena: inputs, array constants, and the most that a call takes: the arena and outputs, but for those
+            that are written over an input.
         unfused: the same counts of the graph, node by node.
     """
 
@@ -31,6 +37,9 @@ class FusedCost:
     flops: int
     transcendentals: int
     peak_bytes: int
+    arena_bytes: int
+    intermediate_bytes: int
+    peak_in_arena: int
     unfused: Cost
 
     @property
@@ -50,35 +59,44 @@ class FusedCost:
             ("read", in_units(self.bytes_read, "B"), in_units(unfused.bytes_read, "B")),
             ("written", in_units(self.bytes_written, "B"), in_units(unfused.bytes_written, "B")),
             ("peak", in_units(self.peak_bytes, "B"), in_units(unfused.peak_bytes, "B")),
+            ("peak with the arena", in_units(self.peak_in_arena, "B"), ""),
+            ("intermediates", in_units(self.intermediate_bytes, "B"), ""),
+            ("their arena", in_units(self.arena_bytes, "B"), ""),
             ("arithmetic", in_units(self.flops), in_units(unfused.flops)),
             ("exp, log and the like", in_units(self.transcendentals), in_units(unfused.transcendentals)),
         ]
         head = f"{'':<22}{'fused':>12}{'node by node':>16}"
-        return "\n".join([head, *(f"{name:<22}{fused:>12}{before:>16}" for name, fused, before in rows)])
+        return "\n".join([head, *(f"{name:<22}{fused:>12}{before:>16}".rstrip() for name, fused, before in rows)])
 
 
-def fused_cost(schedule: Schedule) -> FusedCost:
-    """The cost of a schedule."""
-    kernels = schedule.kernels
+def fused_cost(
+    schedule: Schedule, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
+) -> FusedCost:
+    """The cost of a schedule; outputs that replace an input, and inputs that are given away, as for `place`."""
+    kernels, placement = schedule.kernels, place(schedule, updates, donated)
+    nodes = (*schedule.graph.inputs, *schedule.graph.nodes)
+    there = sum(node.spec.nbytes for node in nodes if is_stored_already(node))
     return FusedCost(
         len(kernels),
         sum(kernel.bytes_read for kernel in kernels),
         sum(kernel.bytes_written for kernel in kernels),
         sum(kernel.flops for kernel in kernels),
         sum(kernel.transcendentals for kernel in kernels),
-        _peak(schedule),
+        _peak(schedule, there),
+        placement.arena_bytes,
+        placement.intermediate_bytes,
+        there + placement.peak_bytes,
         schedule.graph.cost(),
     )
 
 
-def _peak(schedule: Schedule) -> int:
+def _peak(schedule: Schedule, there: int) -> int:
     end = len(schedule.kernels)
     last: dict[Node, int] = {}
     for number, kernel in enumerate(schedule.kernels):
         last |= dict.fromkeys(_in_memory(kernel), number)
     last |= dict.fromkeys(map(output_base, schedule.graph.outputs), end)
-    nodes = (*schedule.graph.inputs, *schedule.graph.nodes)
-    alive = peak = sum(node.spec.nbytes for node in nodes if is_stored_already(node))
+    alive = peak = there
     for number, kernel in enumerate(schedule.kernels):
         alive += sum(node.spec.nbytes for node in kernel.made)
         peak = max(peak, alive)

@@ -10,7 +10,7 @@ The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -30,6 +30,7 @@ from .loops import (
     LoopKernel,
     Nest,
 )
+from .origins import at_origin
 from .sweeps import recognise as sweeps_of
 from .unroll import together
 from .vector_memory import POINTER, integer
@@ -42,18 +43,25 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
     module = ir.Module(name=kernel.name)
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     functions: dict[tuple[Nest, tuple[Buffer, ...]], Any] = {}
-    for nest, buffers, _ in kernel.parts:
+    moved = [at_origin(nest) for nest in kernel.nests]
+    for (nest, _), (_, buffers, _) in zip(moved, kernel.parts, strict=True):
         if (nest, buffers) not in functions and nest_units(nest, vector_bytes):
             function = ir.Function(module, kind, f"nest{len(functions)}")
             function.linkage = "internal"
             functions[nest, buffers] = function
             emitter = Sweeper if sweeps_of(nest) else Product if recognise(nest) else _Emitter
             emitter(buffers, nest, function, vector_bytes).emit()
-    _emit_entry(module, kernel, functions, vector_bytes)
+    _emit_entry(module, kernel, moved, functions, vector_bytes)
     return str(module)
 
 
-def _emit_entry(module: Any, kernel: LoopKernel, functions: dict[Any, Any], vector_bytes: int) -> None:
+def _emit_entry(
+    module: Any,
+    kernel: LoopKernel,
+    moved: Sequence[tuple[Nest, Mapping[int, int]]],
+    functions: dict[Any, Any],
+    vector_bytes: int,
+) -> None:
     """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
 
     Behind the buffers are two more addresses: of a word that is set if an index is out of range, and of one in which
@@ -68,7 +76,9 @@ def _emit_entry(module: Any, kernel: LoopKernel, functions: dict[Any, Any], vect
     )
     first = 0
     in_tail = False
-    for (nest, buffers, start), phase in zip(kernel.parts, kernel.phases, strict=True):
+    longest = max(len(buffers) for _, buffers, _ in kernel.parts)
+    memory = builder.alloca(POINTER, integer(longest), name="moved")
+    for (nest, begins), (_, buffers, start), phase in zip(moved, kernel.parts, kernel.phases, strict=True):
         count = nest_units(nest, vector_bytes)
         if phase and not in_tail:
             in_tail = True
@@ -82,9 +92,21 @@ def _emit_entry(module: Any, kernel: LoopKernel, functions: dict[Any, Any], vect
             high = builder.sub(end, integer(first))
             high = builder.select(builder.icmp_signed("<", high, integer(count)), high, integer(count))
         own = builder.gep(table, [integer(start)], source_etype=POINTER)
+        if begins:
+            own = _moved(builder, own, memory, [begins.get(n, 0) * b.dtype.itemsize for n, b in enumerate(buffers)])
         builder.call(functions[nest, buffers], [own, trouble, low, high])
         first += count
     builder.ret_void()
+
+
+def _moved(builder: Any, table: Any, memory: Any, offsets: Sequence[int]) -> Any:
+    """Another table of buffers, each so many bytes further on."""
+    for number, offset in enumerate(offsets):
+        pointer = builder.load(builder.gep(table, [integer(number)], source_etype=POINTER), typ=POINTER)
+        if offset:
+            pointer = builder.gep(pointer, [integer(offset)], source_etype=ir.IntType(8))
+        builder.store(pointer, builder.gep(memory, [integer(number)], source_etype=POINTER))
+    return memory
 
 
 def _only_the_last(builder: Any, counter: Any, done: Any, units: int) -> None:

@@ -41,6 +41,7 @@ class _Row:
         self.scratch = scratch
         self.places: dict[Variable, int] = {}
         self.totals: dict[int, Any] = {}
+        self.known: dict[int, Any] = {}  # what parts of the statement at hand have come to, by id
 
     def index(self, index: Index) -> int:
         total = index.constant
@@ -77,14 +78,20 @@ class _Row:
                 return self.scratch[expression.slot][self.index(expression.index)]
             case Sum():
                 total = np.zeros((), expression.dtype.numpy)[()]
+                around = self.known
                 for place in range(expression.variable.extent):
-                    self.places[expression.variable] = place
+                    self.places[expression.variable], self.known = place, {}
                     total = total + self.value(expression.value)
+                self.known = around
                 return total
+            case Apply() if id(expression) in self.known:
+                return self.known[id(expression)]
             case Apply():
                 arguments = [np.asarray(self.value(part)) for part in expression.arguments]
                 params = {"dtype": expression.dtype} if expression.primitive in ("cast", "bitcast") else {}
-                return np.asarray(PRIMITIVES[expression.primitive].evaluate(*arguments, **params))[()]
+                found = np.asarray(PRIMITIVES[expression.primitive].evaluate(*arguments, **params))[()]
+                self.known[id(expression)] = found
+                return found
         raise TypeError(f"{type(expression).__name__} is not an expression")
 
 
@@ -112,6 +119,7 @@ def _run_nest(nest: Nest, buffers: Sequence[Array]) -> None:
             for column in itertools.product(*(range(variable.extent) for variable in loop.columns)):
                 row.places |= dict(zip(loop.columns, column, strict=True))
                 for statement in loop.statements:
+                    row.known = {}
                     value = row.value(statement.value)
                     match statement:
                         case Accumulate():

@@ -55,6 +55,7 @@ MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
 MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
+WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
 MOST_BLOCKS = 1 << 20  # bytes on the stack
 SOME_LANES = 16  # of a vector on no machine in particular
 TURNED = 4  # what it costs to pack a vector that has to be turned, beside one that is copied
@@ -250,6 +251,17 @@ def is_dense(expression: Expression, along: Variable) -> bool:
     return 2 * sum(step == 1 for step in steps) > sum(step != 0 for step in steps)
 
 
+def _collides(left: Operand, machine: Host) -> bool:
+    """Whether the second cache cannot hold one line of the left operand for every k, though they are few.
+
+    At a distance of many lines, a power of two above all, they compete for the same places.
+    """
+    assert isinstance(left.value, Load)
+    step = abs(left.value.index.coefficient(left.ks[-1])) * left.value.dtype.itemsize if left.ks else 0
+    span = machine.caches[1] // WAYS
+    return step >= LINE and extent(left.ks) > WAYS * (span // math.gcd(step, span))
+
+
 @dataclass(frozen=True)
 class Tiling:
     """How a matrix product is cut.
@@ -290,7 +302,7 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     row_tiles = -(-product.height // rows)
     left, right = product.left, product.right
     (left_along_k, _), (right_along_k, _) = _packing(left, lanes, 1), _packing(right, lanes, TURNED)
-    packs_left = not left.is_one_piece
+    packs_left = not left.is_one_piece or (not left_along_k and _collides(left, machine))
     size, cache = depth * width * product.itemsize, machine.caches[1]
     in_place = right.is_one_piece and right.is_dense_across
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)

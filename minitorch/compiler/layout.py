@@ -218,13 +218,17 @@ class Layout:
         return sum(length * dtype.itemsize for length, dtype in nest.scratch) * width
 
     def _rows_are_dense(self, nest: Nest, column: Variable, row: Variable) -> bool:
-        """Whether memory is read along the rows rather than along the columns."""
+        """Whether memory is read along the rows rather than along the columns.
+
+        What does not change with both of them is little, and read in no time either way.
+        """
         if row.extent < self.lanes:
             return False
         along_columns = along_rows = 0
         for loop, statement in nest.statements:
             if loop.columns:
-                for load in _loads(statement.value):
+                both = [load for load in _loads(statement.value) if load.depends_on(row) and load.depends_on(column)]
+                for load in both:
                     along_columns += load.index.coefficient(column) == 1
                     along_rows += load.index.coefficient(row) == 1
         return along_rows > along_columns

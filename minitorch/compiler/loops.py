@@ -68,10 +68,33 @@ class Expression:
     def __post_init__(self) -> None:
         # At once, while the hashes of the parts are at hand: later it would recurse through the whole expression.
         fields = tuple(getattr(self, name) for name, field in self.__dataclass_fields__.items() if field.compare)
+        object.__setattr__(self, "_fields", fields)
         object.__setattr__(self, "_hash", hash((type(self).__name__, fields)))
 
     def __hash__(self) -> int:
         known: int = self.__dict__["_hash"]
+        return known
+
+    def __eq__(self, other: object) -> bool:
+        # Not part by part as it comes: parts that occur often would be compared as often, and their parts, and so on.
+        if not isinstance(other, Expression) or hash(self) != hash(other):
+            return False
+        pending: list[tuple[Expression, Expression]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()
+        while pending:
+            a, b = pending.pop()
+            if type(a) is not type(b) or a._itself() != b._itself():
+                return False
+            for pair in zip(a.parts(), b.parts(), strict=True):
+                key = id(pair[0]), id(pair[1])
+                if pair[0] is not pair[1] and key not in seen:
+                    seen.add(key)
+                    pending.append(pair)
+        return True
+
+    def _itself(self) -> tuple[Any, ...]:
+        """All that tells it from others, but for its parts."""
+        known: tuple[Any, ...] = self.__dict__["_fields"]
         return known
 
     def parts(self) -> tuple[Expression, ...]:
@@ -94,7 +117,7 @@ class Number(Expression):
     value: Any = field(compare=False)
     text: str
 
-    __hash__ = Expression.__hash__
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
 
 @dataclass(frozen=True)
@@ -105,7 +128,7 @@ class Load(Expression):
     index: Index
     inside: Inside = ALWAYS
 
-    __hash__ = Expression.__hash__
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def substitute(self, places: Places) -> Expression:
         """The element at another place."""
@@ -122,7 +145,7 @@ class Position(Expression):
 
     index: Index
 
-    __hash__ = Expression.__hash__
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def substitute(self, places: Places) -> Expression:
         """The index at another place."""
@@ -140,7 +163,10 @@ class Apply(Expression):
     primitive: str
     arguments: tuple[Expression, ...]
 
-    __hash__ = Expression.__hash__
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def _itself(self) -> tuple[Any, ...]:
+        return self.dtype, self.primitive, len(self.arguments)
 
     def parts(self) -> tuple[Expression, ...]:
         """The arguments."""
@@ -159,7 +185,10 @@ class Choose(Expression):
     here: Expression
     elsewhere: Expression
 
-    __hash__ = Expression.__hash__
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def _itself(self) -> tuple[Any, ...]:
+        return self.dtype, self.inside
 
     def parts(self) -> tuple[Expression, ...]:
         """Both."""
@@ -209,7 +238,7 @@ class Total(Expression):
 
     slot: int
 
-    __hash__ = Expression.__hash__
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
 
 @dataclass(frozen=True)
@@ -219,7 +248,7 @@ class Scratch(Expression):
     slot: int
     index: Index
 
-    __hash__ = Expression.__hash__
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
     def substitute(self, places: Places) -> Expression:
         """The element at another place."""

@@ -112,6 +112,10 @@ def _reshape(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressi
     return lowering.element(x, reshaped(at, node.shape, x.shape), inside)
 
 
+def _barrier(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    return lowering.element(node.inputs[0], at, inside)
+
+
 def _permute(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     place = dict(zip(node.params["dims"], at, strict=True))
     return lowering.element(node.inputs[0], tuple(place[dim] for dim in range(len(at))), inside)
@@ -237,6 +241,7 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "dot": Lowering.sum,
     "iota": _iota,
     "reshape": _reshape,
+    "barrier": _barrier,
     "permute": _permute,
     "expand": _expand,
     "slice": _slice,

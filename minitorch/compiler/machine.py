@@ -14,7 +14,7 @@ import re
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -210,12 +210,14 @@ def compile_ir(text: str, level: int = 0) -> bytes:
             library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-def compile_all(texts: Sequence[str], level: int = 0) -> list[bytes]:
-    """`compile_ir` of each text, on as many threads as there are cores."""
-    if len(texts) < 2 or host().cores < 2:
-        return [compile_ir(text, level) for text in texts]
-    with ThreadPoolExecutor(min(host().cores, len(texts)), "minitorch-compile") as executor:
-        return list(executor.map(compile_ir, texts, itertools.repeat(level)))
+def compile_all(texts: Iterable[str], level: int = 0) -> list[bytes]:
+    """`compile_ir` of each text, on as many threads as there are cores, while the next texts are being made."""
+    coming = iter(texts)
+    first = list(itertools.islice(coming, 2))
+    if len(first) < 2 or host().cores < 2:
+        return [compile_ir(text, level) for text in (*first, *coming)]
+    with ThreadPoolExecutor(host().cores, "minitorch-compile") as executor:
+        return list(executor.map(compile_ir, itertools.chain(first, coming), itertools.repeat(level)))
 
 
 def optimised(text: str, level: int = 0) -> str:

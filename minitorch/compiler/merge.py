@@ -32,14 +32,36 @@ def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
     for number in range(len(kernels) - 1, -1, -1):
         below = [depth[user] + 1 for node in kernels[number].writes for user in users.get(node, ())]
         depth[number] = max(below, default=0)
-    levels: dict[int, list[Kernel]] = {}
+    levels: dict[int, list[int]] = {}
     for number, kernel in enumerate(kernels):
-        levels.setdefault(depth[number], []).append(kernel)
-    result = []
-    for level in sorted(levels, reverse=True):
-        pointwise = [kernel for kernel in levels[level] if kernel.kind == "K1"]
-        result += [kernel for kernel in levels[level] if kernel.kind != "K1"]
-        result += [_side_by_side(pointwise)] if len(pointwise) > 1 else pointwise
+        if kernel.kind == "K1":
+            levels.setdefault(depth[number], []).append(number)
+    level_of = {number: tuple(level) for level in levels.values() for number in level}
+    return _in_order(kernels, [level_of.get(number, (number,)) for number in range(len(kernels))])
+
+
+def _in_order(kernels: Sequence[Kernel], levels: Sequence[tuple[int, ...]]) -> list[Kernel]:
+    """The kernels, those of one level put together, as near to their order as possible: so nothing waits in memory.
+
+    A level comes when its last kernel would have come, or before the first that reads one of it.
+    """
+    made = {node: number for number, kernel in enumerate(kernels) for node in kernel.writes}
+    done: set[tuple[int, ...]] = set()
+    result: list[Kernel] = []
+    for number, level in enumerate(levels):
+        pending = [level] if number == level[-1] else []
+        while pending:
+            at = pending[-1]
+            reads = {made[node] for each in at for node in kernels[each].reads if node in made}
+            missing = [levels[each] for each in sorted(reads) if levels[each] not in done]
+            if at not in done and missing:
+                pending += missing
+                continue
+            pending.pop()
+            if at not in done:
+                done.add(at)
+                own = [kernels[each] for each in at]
+                result.append(_side_by_side(own) if len(own) > 1 else own[0])
     return result
 
 

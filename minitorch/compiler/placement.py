@@ -37,6 +37,11 @@ class Placement:
     peak_bytes: int
     lower_bound: int
 
+    @property
+    def intermediate_bytes(self) -> int:
+        """What the values in the arena would take if each had a place of its own."""
+        return sum(node.spec.nbytes for node in self.offsets)
+
 
 def place(schedule: Schedule, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Placement:
     """Find a place for every value.

@@ -8,7 +8,7 @@ that the ledger can print.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ..graph import Graph
 from ..ir import INPUT, Node
@@ -32,6 +32,7 @@ CALL = "it is made by a library call"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
+PARTS = "it is put together from parts, and multiplied or summed up more than once"
 LONG = "the expression grew too long"
 SWITCHED_OFF = "computing it where it is read is switched off"
 
@@ -93,10 +94,11 @@ def find_roots(graph: Graph, transient: Collection[Node] = (), store_all: bool =
             epilogue.add(node)
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
+    parts: dict[Node, int] = {}  # what is put together in the expression
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
     for node in graph.nodes:
         if node in transient:
-            heavy[node], depth[node] = None, 0
+            heavy[node], depth[node], parts[node] = None, 0, 0
             continue
         inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
         own = int(node.primitive.kind in POINTWISE)
@@ -111,17 +113,30 @@ def find_roots(graph: Graph, transient: Collection[Node] = (), store_all: bool =
         if again is not None and _repeats(node) and again not in roots:
             roots[again] = REPEATED
             heavy[node] = None
+        parts[node] = sum(parts[operand] for operand in inside) + (node.primitive.name in ("pad", "concatenate"))
         reason = wanted.get(node)
         if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
             reason = SHARED
+        if reason is None and own and parts[node] > 1 and _takes_up(node, users) > 1:
+            reason = PARTS
         if reason is None and own and store_all:
             reason = SWITCHED_OFF
         if reason is None and depth[node] > MOST_OPERATIONS:
             reason = LONG
         if reason is not None:
             roots[node] = reason
-            heavy[node], depth[node] = None, 0
+            heavy[node], depth[node], parts[node] = None, 0, 0
     return {node: roots[node] for node in graph.nodes if node in roots}
+
+
+def _takes_up(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
+    """How many reductions and contractions take up a value, or a view of it, as it is."""
+    count, pending = 0, [node]
+    while pending:
+        for user in users[pending.pop()]:
+            count += user.primitive.kind in ("reduction", "contraction")
+            pending += [user] * user.primitive.is_view
+    return count
 
 
 def _is_heavy(node: Node) -> bool:

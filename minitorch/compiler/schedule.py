@@ -7,11 +7,12 @@ NumPy (whatever has no loops yet). Bytes are those that a kernel must move at le
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass, field
 
 from ..graph import Graph, topological_order
 from ..ir import INPUT, Node
+from .again import cheaper_again
 from .contractions import all_dimensions
 from .decompose import decompose
 from .fuse import Group, fuse
@@ -22,10 +23,12 @@ from .nests import build_kernel
 from .reshapes import reshapes_last
 from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
 from .sweeps import recognise
-from .transient import AGAIN, find_transient
+from .transient import AGAIN as TILE_BY_TILE
+from .transient import find_transient
 
 FUSED = "fused"
 OTHER_ROWS = "the kernels run over different rows"
+AGAIN = "to compute it again costs less than to store it and read it back"
 LATER = "in the same kernel, after all of its rows are done"
 
 
@@ -36,7 +39,7 @@ class Edge:
     Attributes:
         producer, consumer: the nodes.
         fused: whether the value goes from one to the other without memory.
-        reason: why not, or ``"fused"``.
+        reason: why not, or ``"fused"``, or that the value is computed again rather than stored.
         bytes: what is saved by fusing, or moved for want of it: a write and a read of the value.
     """
 
@@ -62,6 +65,9 @@ class Schedule:
     edges: tuple[Edge, ...] = field(default=())
 
     def __str__(self) -> str:
+        from .placement import place  # which builds on this file
+
+        placement = place(self)
         saved = sum(edge.bytes for edge in self.edges if edge.fused)
         kept = [edge for edge in self.edges if not edge.fused]
         count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"
@@ -70,12 +76,17 @@ class Schedule:
         lines.append(
             f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {in_units(saved, 'B')} not moved"
         )
+        lines.append(
+            f"intermediates: {in_units(placement.intermediate_bytes, 'B')} "
+            f"in an arena of {in_units(placement.arena_bytes, 'B')}"
+        )
         alike: dict[tuple[str, str, str], list[int]] = {}
         for edge in kept:
             key = edge.producer.primitive.name, edge.consumer.primitive.name, edge.reason
             alike.setdefault(key, []).append(edge.bytes)
-        again = list(dict.fromkeys(at.producer.primitive.name for at in self.edges if at.reason == AGAIN))
-        lines += [f"{', '.join(again)}: {AGAIN}"] if again else []
+        for reason in (TILE_BY_TILE, AGAIN):
+            again = list(dict.fromkeys(at.producer.primitive.name for at in self.edges if at.reason == reason))
+            lines += [f"{', '.join(again)}: {reason}"] if again else []
         if kept:
             lines.append(f"not fused, {in_units(sum(edge.bytes for edge in kept), 'B')} moved for it:")
         for (producer, consumer, reason), sizes in alike.items():
@@ -92,6 +103,10 @@ def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
         roots = find_roots(graph, transient, store_all=RECOMPUTING in without)
         calls = {node: is_call(node) for node in roots}
         order = fuse(roots, calls, transient, without)
+        again = set() if RECOMPUTING in without else cheaper_again(order, roots, _stored(graph, order))
+        if again:
+            roots = {node: reason for node, reason in roots.items() if node not in again}
+            order = fuse(roots, calls, transient, without)
         kernels = _kernels(graph, order, roots, SPLITTING not in without)
         lost = {inner for kernel, item in zip(kernels, order, strict=True) for inner in _without_tiles(kernel, item)}
         if not lost:
@@ -101,7 +116,7 @@ def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
-    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls, transient))
+    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, again))
 
 
 def _transient(graph: Graph, without: Set[str]) -> set[Node]:
@@ -177,7 +192,12 @@ def _call_kernel(number: int, node: Node) -> Kernel:
 
 
 def _ledger(
-    graph: Graph, kernels: Sequence[Kernel], roots: dict[Node, str], calls: dict[Node, bool], transient: set[Node]
+    graph: Graph,
+    kernels: Sequence[Kernel],
+    roots: dict[Node, str],
+    calls: dict[Node, bool],
+    transient: Container[Node],
+    again: Container[Node],
 ) -> tuple[Edge, ...]:
     """Every use of a computed value: fused, or why it was not."""
     home: dict[Node, set[tuple[int, int]]] = {}  # by kernel and phase
@@ -195,7 +215,8 @@ def _ledger(
             free = (operand.primitive.is_view and operand not in home) or (node in shown and node not in home)
             is_fused = bool(here & there or free)
             if is_fused:
-                reason = AGAIN if operand in transient and len(there) > 1 else FUSED
+                reason = AGAIN if operand in again else FUSED
+                reason = TILE_BY_TILE if operand in transient and len(there) > 1 else reason
             elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
                 reason = LATER
             elif calls.get(operand):

@@ -133,7 +133,7 @@ class Kernels:
 
     def out_of_range(self, number: int) -> IndexError:
         """The error for one of the kernels, counted from 1."""
-        return _out_of_range(self.kernels[number - 1])
+        return out_of_range(self.kernels[number - 1])
 
 
 class Shared:
@@ -148,7 +148,7 @@ class Shared:
         context = (ctypes.c_int64 * 4)(self.record, ctypes.addressof(places), 0, 0)
         threads.run(driver().part, ctypes.addressof(context), self.extent, cost=self.cost, grain=GRAIN)
         if context[2]:
-            raise _out_of_range(self.kernel)
+            raise out_of_range(self.kernel)
 
 
 class Call:
@@ -174,7 +174,8 @@ class Call:
         places[self.place] = address(result)
 
 
-def _out_of_range(kernel: Kernel) -> IndexError:
+def out_of_range(kernel: Kernel) -> IndexError:
+    """The error for a kernel that was asked for an index that is not there."""
     gathers = [node for node in kernel.nodes if node.primitive.name == "gather"]
     where = ", ".join(dict.fromkeys(str(node.source) for node in gathers))
     shapes = ", ".join(dict.fromkeys(str(node.inputs[0].spec) for node in gathers))
@@ -195,7 +196,7 @@ class Program:
     def __init__(self, schedule: Schedule, layout: Layout, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
-        self._libraries = cache.libraries([kernel.llvm for kernel in loops], "kernel")  # alive as long as the program
+        self._libraries = cache.libraries((kernel.llvm for kernel in loops), "kernel")  # alive as long as the program
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
         }

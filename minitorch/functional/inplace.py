@@ -122,6 +122,7 @@ _WRITE_BACK: dict[P.Primitive, Callable[..., Tensor]] = {
     P.reshape: lambda base, value, shape: P.reshape(value, shape=base.shape),
     P.permute: lambda base, value, dims: P.permute(value, dims=inverse_permutation(dims)),
     P.slice_: _into_slice,
+    P.barrier: lambda base, value: P.barrier(value),
     P.expand: _not_written,
     P.unfold: _not_written,
 }

@@ -63,6 +63,7 @@ class Generator:
 
     def __init__(self, seed: int | None = None) -> None:
         self._state = tensor([0, 0])
+        self._draws = 0
         self._lock = threading.Lock()
         self.manual_seed(secrets.randbits(63) if seed is None else seed)
 
@@ -90,9 +91,14 @@ class Generator:
             assign(self._state, new_state, "set_state")
         return self
 
+    def draws(self) -> int:
+        """A number that grows with every draw, in any mode."""
+        return self._draws
+
     def bits(self, shape: Shape) -> Tensor:
         """32 random bits per element, as uint32: one draw."""
         with self._lock:
+            self._draws += 1
             bits = P.random_bits(self._state, shape=shape)
             zero_one = P.iota(size=2, dtype=dtypes.int64)
             assign(self._state, P.add(self._state, zero_one), "a draw")

@@ -8,12 +8,12 @@ Which interpreter is current, and whether the tape records, belongs to the threa
 do not disturb each other.
 """
 
-from .binding import bind, concrete, number, staging_or_error, twin
+from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes
 from .eager import Eager, Observed, Observer
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .recorder import Layout, Operation, Recorder, Timed
-from .staging import Captured, Staging
+from .staging import Callback, Captured, Staging
 from .state import (
     Interpreter,
     current,
@@ -29,6 +29,7 @@ from .state import (
 from .views import memory_owner
 
 __all__ = [
+    "Callback",
     "Captured",
     "Eager",
     "Interpreter",
@@ -42,6 +43,7 @@ __all__ = [
     "Trace",
     "bind",
     "broadcast_shapes",
+    "callback",
     "concrete",
     "current",
     "current_observer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from ..ir import Primitive
 from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
 from .broadcasting import expand_operands
 from .provenance import leaked
-from .staging import Staging
+from .staging import Callback, Staging
 from .state import current_staging, thread
 from .views import layout_of, reshapes_in_place, shares_memory
 
@@ -84,6 +84,18 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
     if isinstance(value, np.ndarray):
         return value
     raise leaked(tensor)
+
+
+def callback(function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
+    """Call a function with the values of some tensors: now, or, in a recording, whenever what is recorded runs.
+
+    Callbacks are called in program order.
+    """
+    staging = current_staging()
+    if staging is None:
+        function([concrete(tensor, "a callback") for tensor in tensors])
+    else:
+        staging.callbacks.append(Callback(function, tuple([staging.node_of(tensor) for tensor in tensors])))
 
 
 def staging_or_error(what: str) -> Staging:

@@ -15,6 +15,8 @@ from ..tensor import Tensor
 from .provenance import leaked
 
 # Called with each value as it is computed: the primitive, its operands, the value, and the line that asked for it.
+# One with a method ``suspects(array) -> bool`` need not see the values inside a compiled kernel unless it suspects a
+# result of the kernel.
 Observer = Callable[[Primitive, Sequence["np.ndarray[Any, Any]"], "np.ndarray[Any, Any]", Source | None], None]
 
 

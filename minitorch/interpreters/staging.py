@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,19 @@ class Captured:
         self.node = node
 
 
+@dataclass(frozen=True, eq=False)
+class Callback:
+    """Something to be done with values when a recorded program runs.
+
+    Attributes:
+        function: takes one array per node.
+        nodes: the values.
+    """
+
+    function: Callable[[list[np.ndarray[Any, Any]]], None]
+    nodes: tuple[Node, ...]
+
+
 class Staging:
     """Writes each operation down as a node, and computes nothing.
 
@@ -66,6 +80,7 @@ class Staging:
         self.names = dict(names or {})
         self.taken_names: set[str] = set()
         self.made: list[weakref.ref[Tensor]] = []
+        self.callbacks: list[Callback] = []
 
     # Inputs ---------------------------------------------------------------------------------------------
 

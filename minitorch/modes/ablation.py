@@ -99,7 +99,7 @@ def _variants(program: Program, passes: Sequence[Pass]) -> Iterator[tuple[str, S
         yield f"pass: {name}", [each for each in passes if each.name != name], everything
     if passes:
         yield "all passes", [], everything
-    if hasattr(program.execute, "schedule"):
+    if hasattr(program.compiled, "schedule"):
         from ..compiler.fusions import FUSIONS  # loads LLVM
 
         for name in FUSIONS:

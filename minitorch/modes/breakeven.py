@@ -61,7 +61,7 @@ def measure(program: Program, spent: float) -> BreakEven | None:
     try:
         with interpreting(None):
             eager = _shortest(lambda: run_eagerly(program.graph, arrays))
-        return BreakEven(spent, eager, _shortest(lambda: program.execute(arrays)))
+        return BreakEven(spent, eager, _shortest(lambda: program.compiled(arrays)))
     except IndexError:
         return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from ..autograd import tape
 from ..errors import AutogradError
 from ..graph import Graph
-from ..interpreters import Staging, concrete, current_staging, is_grad_enabled
+from ..interpreters import Callback, Staging, concrete, current_staging, is_grad_enabled
 from ..ir import INPUT, Node, Spec
 from ..passes import Pass
 from ..primitives import constant, reshape
 from ..tensor import Tensor
+from .callbacks import Callbacks
 from .effects import Effects
 from .recording import Program, replay
 
@@ -34,6 +36,7 @@ class Backward:
         cotangents: its inputs for the cotangents.
         gradients: its outputs; None where there is no way from the results.
         nodes: what it computes, in program order.
+        callbacks: what hooks want to be done with its values.
     """
 
     outputs: list[int]
@@ -43,6 +46,7 @@ class Backward:
     cotangents: list[Node]
     gradients: list[Node | None]
     nodes: list[Node]
+    callbacks: list[Callback]
 
 
 def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tensor]) -> Backward | None:
@@ -56,7 +60,7 @@ def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tenso
         return None
     inputs = [*tracers, *(item.tensor for item in staging.captured.values())]
     wanted = [place for place, tensor in enumerate(inputs) if tensor._requires_grad]
-    before = len(staging.nodes)
+    before, called_before = len(staging.nodes), len(staging.callbacks)
     sources = [inputs[place] for place in wanted]
     cotangents = [staging.input(outputs[position].spec, f"cotangent.{position}") for position in starts]
     keys = [tape.key_of(tensor) for tensor in sources]
@@ -75,9 +79,10 @@ def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tenso
             return None
         raise
     gradients = [staging.node_of(found[key][1]) if key in found else None for key in keys]
-    nodes = staging.nodes[before:]
+    nodes, callbacks = staging.nodes[before:], staging.callbacks[called_before:]
     own = {id(node) for node in (*nodes, *cotangents)}
     used = [operand for node in nodes for operand in node.inputs] + [node for node in gradients if node is not None]
+    used += [node for each in callbacks for node in each.nodes]
     outside = {id(node): node for node in used if id(node) not in own}.values()
     return Backward(
         outputs=starts,
@@ -87,6 +92,7 @@ def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tenso
         cotangents=cotangents,
         gradients=gradients,
         nodes=nodes,
+        callbacks=callbacks,
     )
 
 
@@ -101,11 +107,16 @@ class Differentiable:
         effects: Effects,
         backend: str,
         passes: Sequence[Pass] | None,
+        check: bool | str | Path = False,
     ) -> None:
         self.recorded = recorded
         self.forward = forward
         self.untaped = untaped
-        self.program = Program(_detached(recorded, forward.name), backend, passes)
+        graph, callbacks = _detached(recorded, forward.name)
+        self.program = Program(graph, backend, passes, check=check)
+        self.callbacks: Callbacks | None = None
+        if callbacks:
+            self.callbacks = Callbacks(graph.inputs, callbacks, graph.name, lambda each: Program(each, backend, passes))
         places = {id(node): place for place, node in enumerate(forward.inputs)}
         self._read = [places[id(node)] for node in recorded.read]
         self._effects = effects
@@ -177,8 +188,17 @@ class _Call:
         program = self.of.program
         if current_staging() is None:
             arrays = [concrete(cotangent, "a cotangent") for cotangent in cotangents]
-            return [Tensor(value) for value in program.execute([*self.saved, *arrays])]
-        return replay(program.graph, [*map(Tensor, self.saved), *cotangents])
+            values = [*self.saved, *arrays]
+            if self.of.callbacks is not None:
+                self.of.callbacks(values)
+            return [Tensor(value) for value in program.execute(values)]
+        return self._recorded([*map(Tensor, self.saved), *cotangents])
+
+    def _recorded(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The way back, operation by operation."""
+        if self.of.callbacks is not None:
+            self.of.callbacks.recorded(tensors)
+        return replay(self.of.program.graph, tensors)
 
     def _replayed(self, cotangents: list[Tensor]) -> list[Tensor]:
         """The gradients as operations on the tape, so that they can be differentiated again.
@@ -196,11 +216,11 @@ class _Call:
         ]
         values = replay(self.of.forward, aliases, self.of.untaped)
         computed = values[len(values) - len(self.of.recorded.computed) :]
-        return replay(self.of.program.graph, [*[aliases[place] for place in self.of._read], *computed, *cotangents])
+        return self._recorded([*[aliases[place] for place in self.of._read], *computed, *cotangents])
 
 
-def _detached(recorded: Backward, name: str) -> Graph:
-    """The way back as a graph of its own: what it reads of the forward graph becomes an input."""
+def _detached(recorded: Backward, name: str) -> tuple[Graph, list[Callback]]:
+    """The way back as a graph of its own, with its callbacks: what it reads of the forward graph becomes an input."""
     stand_ins = {
         node: Node(INPUT, (), {"name": f"saved.{position}"}, node.spec, node.source)
         for position, node in enumerate(recorded.computed)
@@ -211,7 +231,10 @@ def _detached(recorded: Backward, name: str) -> Graph:
         moved[node] = Node(node.primitive, operands, node.params, node.spec, node.source)
     inputs = [*recorded.read, *stand_ins.values(), *recorded.cotangents]
     outputs = [moved.get(node, node) for node in recorded.gradients if node is not None]
-    return Graph(inputs, outputs, [moved[node] for node in recorded.nodes], name=f"{name}.backward")
+    graph = Graph(inputs, outputs, [moved[node] for node in recorded.nodes], name=f"{name}.backward")
+    return graph, [
+        Callback(each.function, tuple([moved.get(node, node) for node in each.nodes])) for each in recorded.callbacks
+    ]
 
 
 def _zeros(spec: Spec) -> Tensor:

@@ -77,7 +77,7 @@ class SignatureReport:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that it was fused into; none if the backend does not fuse."""
-        schedule = getattr(self.program.execute, "schedule", None) if self.program else None
+        schedule = getattr(self.program.compiled, "schedule", None) if self.program else None
         return schedule.kernels if schedule else ()
 
     @cached_property

@@ -13,6 +13,7 @@ import copy
 import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,17 +25,20 @@ from ..errors import ArgumentError, compose
 from ..functional.operands import from_array
 from ..graph import Graph
 from ..interpreters import Interpreter, Timed, current, interpreting, is_grad_enabled, leaked
-from ..ir import Node, warn_user
+from ..ir import Node, Source, warn_user
 from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor
 from ..tree import Structure, flatten
 from . import donation, surroundings
 from .ablation import Ablation, ablate
-from .donation import Names
+from .donation import Names as ArgumentNames
 from .explain import Explanation, SignatureReport, counted, difference
+from .naming import Names
+from .shadow import Report
 from .stages import Stages
-from .trace import Traced, trace
+from .stepping import Stepper, Values, kernels_of, values
+from .trace import Traced, names_of, trace
 
 if TYPE_CHECKING:
     from ..compiler.cost import FusedCost
@@ -96,7 +100,8 @@ class Jitted:
         passes: Sequence[Pass] | None,
         static_argnames: str | Iterable[str],
         max_signatures: int,
-        donate: Names = (),
+        donate: ArgumentNames = (),
+        check: bool | str | Path = False,
     ) -> None:
         backends.check(backend)
         if not callable(function):
@@ -107,6 +112,7 @@ class Jitted:
         self.backend = backend
         self.passes = passes
         self.max_signatures = max_signatures
+        self.check = check
         self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.signature = surroundings.parameters(function, self.static_argnames)
         self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
@@ -139,14 +145,18 @@ class Jitted:
         bound = instance.__dict__.get(key)
         if bound is None:
             method = self.function.__get__(instance, owner)
-            bound = Jitted(method, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
-            instance.__dict__[key] = bound
+            bound = instance.__dict__[key] = self._of(method)
         return bound
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
         """A copy of a jitted method goes with a copy of its instance, and traces anew."""
         function = copy.deepcopy(self.function, memo)
-        return Jitted(function, self.backend, self.passes, self.static_argnames, self.max_signatures, self.donate)
+        return self._of(function)
+
+    def _of(self, function: Callable[..., Any]) -> Jitted:
+        """Another function, jitted in the same way."""
+        names, most = self.static_argnames, self.max_signatures
+        return Jitted(function, self.backend, self.passes, names, most, self.donate, self.check)
 
     # Calling --------------------------------------------------------------------------------------------
 
@@ -273,7 +283,7 @@ class Jitted:
         report = SignatureReport.of_call(names, plain, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
         donated = donation.donated(self._donated, self.signature, structure, leaves) if self._donated else {}
-        traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report)
+        traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report, self.check)
         variants = self._traced.setdefault(key, [])
         variants.append(traced)
         self._reports.append(report)
@@ -336,6 +346,65 @@ class Jitted:
         run = self._for(args, kwargs).program.pipeline
         return Stages(run.initial, run.stages)
 
+    def values(self, *args: Any, **kwargs: Any) -> Values:
+        """Every intermediate value of a call with these arguments, by source line; nothing is written in place.
+
+        The values are those of eager mode, also of what is inside a kernel or was optimised away. Each has the name of
+        the variable that held it, as far as there was one, and the kernels that its line has become a part of.
+
+        Example:
+            >>> import minitorch as mt
+            >>> @mt.jit
+            ... def f(x):
+            ...     e = (x - 1).exp()
+            ...     return e / e.sum()
+            >>> found = f.values(mt.ones(2))
+            >>> found.named("e")
+            tensor([1., 1.])
+            >>> [value.node.primitive.name for value in found.rows]
+            ['sub', 'exp', 'reduce_sum', 'expand', 'div']
+        """
+        traced, tensors, names = self._looked_at(args, kwargs)
+        arrays = [tensor._value for tensor in traced.inputs(tensors)]
+        return values(traced.program.graph, arrays, names, self._kernels(traced))
+
+    def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
+        """Call the function line by line, and stop in Python's debugger.
+
+        The lines are those of the graph, and run in its order; backward runs where `backward` is called. What has been
+        computed has its value as in eager mode, also if it is inside a kernel or was optimised away, under the name of
+        its variable, and as ``v3`` what is ``%3`` in ``graph()``. ``kernels`` names the kernels that the line is now a
+        part of; ``n`` goes to the next line. The result, and what is written in place, are those of an ordinary call.
+
+        Args:
+            break_at: where to stop, such as ``"train.py:12"``; without it, at the first line.
+
+        Raises:
+            ValueError: if nothing is computed on that line.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.exp())
+            >>> f.debug(mt.zeros(2), break_at="train.py:12")
+            Traceback (most recent call last):
+            ValueError: nothing is computed at train.py:12, but at ...
+        """
+        traced, tensors, names = self._looked_at(args, kwargs)
+        return traced(tensors, Stepper(traced.program.graph, names, self._kernels(traced), break_at))
+
+    def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
+        """The trace for a call, its tensors, and the names of the variables in it."""
+        leaves, structure, tensors, key = self._signature(args, kwargs)
+        traced = self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
+        plain = [leaf.value if isinstance(leaf, _Static) else leaf for leaf in leaves]
+        names = names_of(self.function, plain, structure, self._leaf_names(structure), traced.program.graph)
+        return traced, tensors, names
+
+    def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
+        """The kernels that each line has become a part of, on backends that have kernels."""
+        schedule = getattr(traced.program.compiled, "schedule", None)
+        return {} if schedule is None else kernels_of(schedule)
+
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
         """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its graph run node by node.
 
@@ -348,7 +417,8 @@ class Jitted:
         """
         from ..compiler.cost import fused_cost
 
-        return fused_cost(self.ledger(*args, **kwargs))
+        program = self._for(args, kwargs).program
+        return fused_cost(self.ledger(*args, **kwargs), program.updates, program.donated)
 
     def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
         """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
@@ -391,6 +461,19 @@ class Jitted:
         """Seconds that tracing, passes and code generation took so far, over all signatures."""
         return sum(report.trace_time + report.compile_time for report in self._reports)
 
+    def checked(self) -> list[Report]:
+        """With ``check=True``: what the last call of each signature found, of a gradient's way back too.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.softmax(1), check=True)
+            >>> y = f(mt.ones(2, 4))
+            >>> print(f.checked()[0])
+            <lambda>: as in eager mode
+              output 0 f32[2,4]: equal
+        """
+        return [report for variants in self._traced.values() for traced in variants for report in traced.checked()]
+
     def explain(self) -> Explanation:
         """Every signature that was traced, why, how often it was called, and what became of it.
 
@@ -419,7 +502,8 @@ def jit(
     passes: Sequence[Pass] | None = None,
     static_argnames: str | Iterable[str] = (),
     max_signatures: int = MAX_SIGNATURES,
-    donate: Names = (),
+    donate: ArgumentNames = (),
+    check: bool | str | Path = False,
 ) -> Any:
     """Compile a function: trace it once per signature, then run the graph.
 
@@ -434,6 +518,12 @@ def jit(
         donate: names or numbers of arguments whose memory may be used for results of the same size and type. The
             caller gives them up: the tensors raise ``MT111`` when they are used after the call, and views of them, or
             NumPy arrays that share their memory, may show anything.
+        check: shadow mode, for those who mistrust the compiler: every call also runs the traced graph node by node, on
+            the same random numbers, and compares. ``checked()`` gives the largest difference of each output, in units
+            in the last place. One beyond the tolerance of its type, and beyond what rounding does to this program, is
+            ``MT502``: the call changes nothing, the error names the pass, or the kernel and the node, that is to blame,
+            and a folder is written with which it can be run again (a temporary one, or the one that is given here).
+            If every part is right by itself, rounding errors have added up: that is no error, ``checked()`` says so.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
@@ -446,6 +536,7 @@ def jit(
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).
         ArgumentError: for an argument that is neither tensor nor plain (``MT108``).
         AutogradError: for a donated argument that requires a gradient (``MT401``).
+        MismatchError: in shadow mode, if compiled code gives other numbers (``MT502``).
 
     Example:
         >>> import minitorch as mt
@@ -459,6 +550,6 @@ def jit(
     """
 
     def compiled(function: Callable[..., Any]) -> Jitted:
-        return Jitted(function, backend, passes, static_argnames, max_signatures, donate)
+        return Jitted(function, backend, passes, static_argnames, max_signatures, donate, check)
 
     return compiled if function is None else compiled(function)

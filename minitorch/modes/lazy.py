@@ -19,6 +19,7 @@ from ..graph import Graph
 from ..interpreters import Staging, Trace, current_staging, interpreting
 from ..ir import Node
 from ..tensor import Tensor
+from .callbacks import Callbacks
 from .recording import Program, are_apart, written
 
 _PROGRAMS_KEPT = 128
@@ -63,8 +64,12 @@ class LazyStaging(Staging):
         captured = list(self.captured.values())
         writes = written(captured)
         outputs = [self.node_of(tensor) for tensor in owners] + [node for _, node in writes]
-        grads = list(self.grads.values())
+        grads, callbacks = list(self.grads.values()), self.callbacks
         self._start_again()  # also if something fails: what is pending is lost then, and the recording goes on
+        if callbacks:
+            inputs = [item.input for item in captured]
+            called = Callbacks(inputs, callbacks, "lazy", lambda graph: _program(graph, self.backend, {}))
+            called([item.tensor._value for item in captured])
         if outputs:
             self._compute(captured, owners, writes, outputs)
         for view in views:
@@ -88,6 +93,7 @@ class LazyStaging(Staging):
         ended, self.trace = self.trace, Trace(self.trace.name)
         self.trace.thread, ended.thread = ended.thread, None
         self.nodes, self.captured, self.memory, self.renewed, self.made = [], {}, {}, {}, []
+        self.callbacks = []
         self.taken_names = set()
         self.grads, self.guards, self.grad_owners = {}, [], {}
 

@@ -10,6 +10,7 @@ import itertools
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ..interpreters import Captured, Staging, current_recorder, is_grad_enabled,
 from ..ir import Node, Primitive
 from ..passes import Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
+from .shadow import Shadowed
 
 Array = np.ndarray[Any, Any]
 
@@ -31,11 +33,14 @@ class Program:
     Args:
         updates: outputs that replace an input, by position, each with the position of the input.
         donated: positions of inputs that are needed no more after a call.
+        check: run it in shadow mode (see `minitorch.modes.shadow`); the folder for a reproducer can be given.
 
     Attributes:
         graph: as recorded.
-        updates: as given.
+        updates, donated: as given.
         pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
+        compiled: what the backend made of it.
+        execute: what runs it: `compiled`, or that with its shadow.
         compile_time: seconds that passes and backend took.
     """
 
@@ -46,16 +51,20 @@ class Program:
         passes: Sequence[Pass] | None = None,
         updates: Mapping[int, int] | None = None,
         donated: Collection[int] = (),
+        check: bool | str | Path = False,
     ) -> None:
         start = time.perf_counter()
         self.graph = graph
         self.backend = backend
-        self.updates = updates or {}
+        self.updates, self.donated = updates or {}, donated
         recorder = current_recorder()
         with recorder.span("passes", graph.name) if recorder else nullcontext():
             self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
         with recorder.span("compile", graph.name) if recorder else nullcontext():
-            self.execute = backends.get(backend)(self.pipeline.graph, self.updates, donated)
+            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated)
+        self.execute: backends.Executable = self.compiled
+        if check:
+            self.execute = Shadowed(self, None if check is True else check)
         self.compile_time = time.perf_counter() - start
 
 

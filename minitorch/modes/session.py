@@ -16,6 +16,7 @@ from ..ir import Node, warn_user
 from ..nn import Module
 from ..tensor import Tensor
 from ..tree import flatten, unflatten
+from .callbacks import Callbacks
 from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
 from .feeding import as_fed
 from .lazy import LazyStaging
@@ -62,6 +63,7 @@ class Session:
         assert graph._staging is not None
         self._staging = graph._staging
         self._programs: OrderedDict[Any, _Compiled] = OrderedDict()
+        self._callbacks: dict[Any, Callbacks] = {}  # by what was recorded and what is fed
         self._module_changes = Module.changes - 1
         self._warned = False
 
@@ -102,12 +104,30 @@ class Session:
             self._look_at_modes()
         leaves, structure = flatten(fetches)
         program = self._compiled(leaves)
-        arrays = program.arguments(self._fed(feed_dict or {}, program))
+        fed = self._fed(feed_dict or {}, program)
+        arrays = program.arguments(fed)
+        if self._staging.callbacks:
+            self._call_back(fed)
         values = program.program.execute(arrays, are_apart(arrays, program.program.updates.values()))
         results = [None if position is None else Tensor(values[position]) for position in program.positions]
         for captured, array in zip(program.written, values[program.fetched :], strict=True):
             write(captured.tensor, array)
         return unflatten(structure, results)
+
+    def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
+        """Call those of the graph's callbacks that can be: all that they need is fed."""
+        staging = self._staging
+        key = (len(staging.callbacks), len(staging.captured), frozenset(fed))
+        if key not in self._callbacks:
+            absent = {node for node in staging.placeholders if id(node) not in fed}
+            possible = [each for each in staging.callbacks if absent.isdisjoint(needed_for(each.nodes))]
+            inputs = [node for node in staging.placeholders if node not in absent]
+            inputs += [item.input for item in staging.captured.values()]
+            self._callbacks[key] = Callbacks(
+                inputs, possible, self.graph.name, lambda graph: Program(graph, self.backend)
+            )
+        arrays = [fed[id(node)] for node in staging.placeholders if id(node) in fed]
+        self._callbacks[key]([*arrays, *(item.tensor._value for item in staging.captured.values())])
 
     def _look_at_modes(self) -> None:
         """Warn, once, of a module that was switched between training and evaluation since the graph was defined."""

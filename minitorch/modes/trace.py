@@ -13,23 +13,28 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import is_
+from pathlib import Path
 from typing import Any
 
 from ..autograd.tape import LeafHooks, hooks_of
+from ..backends import Executable
 from ..graph import Graph
-from ..interpreters import current_recorder, interpreting
+from ..interpreters import Callback, current_recorder, interpreting
 from ..ir import Node, Spec
 from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor, forget_writes
 from ..tree import LEAF, Structure, flatten, unflatten
 from . import surroundings
+from .callbacks import Callbacks
 from .differentiable import Backward, Differentiable, record_backward
 from .donation import give_away
 from .effects import Effects, Where
 from .explain import SignatureReport
 from .leaks import warn_of_leaks
+from .naming import Names
 from .recording import CallStaging, Program, are_apart, grad_of
+from .shadow import Report, Shadowed
 from .watch import Watch
 
 
@@ -59,8 +64,10 @@ class Traced:
         differentiable: Differentiable | None,
         donated: Mapping[int, str],
         report: SignatureReport,
+        callbacks: Callbacks | None,
     ) -> None:
         self.program = program
+        self._callbacks = callbacks
         self._donated = donated
         self.report = report
         self._captured = list(staging.captured.values())
@@ -163,16 +170,28 @@ class Traced:
                 found.append(f"grad of a {tensor.spec} was {spec} and is {_grad_spec(tensor)}")
         return found
 
+    def checked(self) -> list[Report]:
+        """What the last call, and the last way back through one, found in shadow mode."""
+        programs = [self.program, *([self._differentiable.program] if self._differentiable else ())]
+        executed = [program.execute for program in programs if isinstance(program.execute, Shadowed)]
+        return [each.report for each in executed if each.report is not None]
+
     # Running ----------------------------------------------------------------------------------------------------
 
-    def __call__(self, tensors: Sequence[Tensor]) -> Any:
-        """Run the graph with these arguments."""
+    def __call__(self, tensors: Sequence[Tensor], execute: Executable | None = None) -> Any:
+        """Run the graph with these arguments.
+
+        Args:
+            execute: what runs it instead of the compiled program.
+        """
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
         inputs = self.inputs(tensors)
         arrays = [tensor._value for tensor in inputs]
-        values = self.program.execute(arrays, self._overwrites(tensors, arrays))
+        if self._callbacks is not None:
+            self._callbacks(arrays)
+        values = (execute or self.program.execute)(arrays, self._overwrites(tensors, arrays))
         outputs = [Tensor(value) for value in values[: effects.results]]
         if self._acts:
             effects.ask_for_gradients(tensors)
@@ -238,6 +257,7 @@ def trace(
     passes: Sequence[Pass] | None,
     donated: Mapping[int, str],
     report: SignatureReport,
+    check: bool | str | Path = False,
 ) -> Traced:
     """Run a function once with stand-ins for its tensors, and compile what it did.
 
@@ -246,6 +266,7 @@ def trace(
         names: a name for each leaf.
         donated: the places of the tensors whose memory may be used for the results, with the names of the arguments.
         report: filled in.
+        check: whether to run in shadow mode.
     """
     start = time.perf_counter()
     name = surroundings.name(function)
@@ -262,11 +283,16 @@ def trace(
     updates = recorded.effects.updates if recorded.backward is None else {}
     returned = {leaf.position for leaf in recorded.leaves if isinstance(leaf, Argument)}
     spare = [] if recorded.backward else [place for place in donated if place not in returned]
-    program = Program(recorded.graph, backend, passes, updates, spare)
+    program = Program(recorded.graph, backend, passes, updates, spare, check)
+    callbacks = None
+    if recorded.callbacks:
+        callbacks = Callbacks(
+            recorded.graph.inputs, recorded.callbacks, name, lambda graph: Program(graph, backend, passes)
+        )
     backward = None
     if recorded.backward is not None:
         untaped = frozenset(staging.untaped)
-        backward = Differentiable(recorded.backward, program.graph, untaped, recorded.effects, backend, passes)
+        backward = Differentiable(recorded.backward, program.graph, untaped, recorded.effects, backend, passes, check)
     captured = staging.captured.values()
     report.compile_time = program.compile_time + (backward.program.compile_time if backward else 0.0)
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
@@ -281,7 +307,26 @@ def trace(
     report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
-    return Traced(staging, around, program, recorded, backward, donated, report)
+    return Traced(staging, around, program, recorded, backward, donated, report, callbacks)
+
+
+def names_of(
+    function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], graph: Graph
+) -> Names:
+    """The variables of a function that hold the values of its graph: it is traced again to see them.
+
+    Args:
+        leaves, structure, names: as for `trace`.
+        graph: as it was traced before. If another one comes out now, nothing is known of the variables.
+    """
+    around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
+    staging = CallStaging(surroundings.name(function), around.names)
+    found = Names()
+    with found.collected(staging.trace):
+        again = _record(function, leaves, structure, names, staging).graph
+    alike = again.key() == graph.key() and len(again.nodes) == len(graph.nodes)
+    before, now = ((*each.inputs, *each.nodes) for each in (graph, again))
+    return found.moved(dict(zip(now, before, strict=True)) if alike else {})
 
 
 @dataclass
@@ -295,6 +340,7 @@ class _Recorded:
     backward: Backward | None
     owners: list[Where | None]  # for each captured tensor: whose grad it is, if it is one
     guards: list[tuple[Where, Spec | None]]  # the gradients that were looked at, and what was there
+    callbacks: list[Callback]
 
 
 def _record(
@@ -326,7 +372,7 @@ def _record(
             nodes = [staging.node_of(output) for output in returned]
             effects = Effects(len(outputs))
             effects.collect(staging, arguments, inputs)
-            forward = list(staging.nodes)
+            forward, callbacks = list(staging.nodes), list(staging.callbacks)
             backward = record_backward(staging, arguments, returned)
     finally:
         for item in staging.captured.values():
@@ -338,7 +384,7 @@ def _record(
     everything = (*inputs, *(item.input for item in staging.captured.values()))
     residuals = backward.computed if backward else []
     graph = Graph(everything, (*nodes, *effects.nodes, *residuals), forward, name=staging.trace.name)
-    return _Recorded(graph, results, found, effects, backward, recorded_owners, guards)
+    return _Recorded(graph, results, found, effects, backward, recorded_owners, guards, callbacks)
 
 
 def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:

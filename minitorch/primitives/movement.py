@@ -273,3 +273,14 @@ unfold = declare(
     is_view=True,
     doc="sliding windows along a dimension; the place inside the window becomes the last dimension",
 )
+
+
+barrier: Primitive = declare(
+    "barrier",
+    "movement",
+    lambda x: x,
+    lambda x: x[...],
+    gradient=(lambda g, y, x: g,),
+    is_view=True,
+    doc="the same value, which no pass may take for it: what is computed from it is computed there",
+)

@@ -1,0 +1,112 @@
+"""Values that the tape does not keep, but has computed again when `backward` gets there: what `checkpoint` rests on.
+
+The tape of a function is recorded as always and then *stripped*: every value that an entry has saved becomes a ghost,
+shape and type alone. When `backward` arrives at one of the entries, the function runs again and records the same
+entries a second time; their values are put into the first ones, whose place in the history is unchanged (Chen et al.,
+"Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174; this way of doing it is PyTorch's).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..errors import AutogradError
+from ..interpreters import set_grad_enabled, twin
+from ..ir import Primitive
+from ..tensor import TapeEntry, Tensor, ghost
+from .tape import overwritten
+
+
+class Recomputation:
+    """What it takes to compute the values of some entries again.
+
+    Args:
+        name: of the function, for messages.
+        again: runs the function, and returns what it recorded as `recorded_since` does.
+        entries: what it recorded the first time; their values are dropped.
+        read: the tensors that it was given.
+    """
+
+    def __init__(
+        self, name: str, again: Callable[[], list[TapeEntry]], entries: list[TapeEntry], read: Sequence[Tensor]
+    ) -> None:
+        self.name, self.again, self.entries = name, again, entries
+        self.primitives = [entry.primitive for entry in entries]
+        leaves = [
+            tensor
+            for entry in entries
+            for tensor in entry.inputs or ()
+            if tensor._entry is None and tensor._requires_grad
+        ]
+        self.versions = [(tensor, tensor._root._version) for tensor in (*read, *leaves)]
+        for entry in entries:
+            _strip(entry)
+            entry.recompute = self.restore
+
+    def restore(self) -> None:
+        """Give the entries their values."""
+        for tensor, version in self.versions:
+            if tensor._root._version != version:
+                raise overwritten(self.name, "something that it reads", tensor)
+        previous = set_grad_enabled(True)
+        try:
+            made = self.again()
+        finally:
+            set_grad_enabled(previous)
+        if [entry.primitive.name for entry in made] != [primitive.name for primitive in self.primitives]:
+            raise AutogradError(
+                "MT406",
+                f"the checkpointed {self.name} did something else when it ran again",
+                why=f"its {len(self.primitives)} recorded operations and the {len(made)} of now are not the same, so "
+                "the values of now are not those that the gradient needs",
+                fix="let it depend on its arguments alone, not on what may change between forward and backward",
+            )
+        for entry, again in zip(self.entries, made, strict=True):
+            entry.recompute = None
+            if entry.inputs is not None:
+                _refill(entry, again)
+
+
+def recorded_since(outputs: Sequence[Tensor], serial: int) -> list[TapeEntry]:
+    """The entries that some results depend on, and that are no older than a serial number, in program order."""
+    found: dict[int, TapeEntry] = {}
+    pending = [output._entry for output in outputs]
+    while pending:
+        entry = pending.pop()
+        if entry is not None and entry.serial >= serial and entry.serial not in found:
+            found[entry.serial] = entry
+            pending += [tensor._entry for tensor in entry.inputs or ()]
+    return [found[serial] for serial in sorted(found)]
+
+
+def _strip(entry: TapeEntry) -> None:
+    assert entry.inputs is not None
+    entry.inputs = tuple(map(ghost, entry.inputs))
+    shade = ghost(entry.output)
+    entry.output, entry.output_version = shade, shade._version
+    if entry.primitive.kind == "custom":  # its rule may hold on to values
+        entry.primitive = Primitive(entry.primitive.name, "custom", entry.primitive.infer, entry.primitive.evaluate)
+
+
+def _refill(entry: TapeEntry, again: TapeEntry) -> None:
+    """The values of one entry in the place of another; both have recorded the same operation."""
+    if again.recompute is not None:  # of a checkpoint within the checkpoint
+        again.recompute()
+    assert entry.inputs is not None and again.inputs is not None
+    entry.primitive = again.primitive
+    inputs, versions = list(entry.inputs), list(entry.versions)
+    for index, (old, new) in enumerate(zip(entry.inputs, again.inputs, strict=True)):
+        is_leaf = old._entry is None and old._requires_grad
+        if not is_leaf and index in entry.primitive.saves:
+            inputs[index] = _with_history(new, old)
+            versions[index] = inputs[index]._root._version
+    entry.inputs, entry.versions = tuple(inputs), tuple(versions)
+    if entry.primitive.saves_output:
+        entry.output = _with_history(again.output, entry.output)
+        entry.output_version = entry.output._root._version
+
+
+def _with_history(value: Tensor, history: Tensor) -> Tensor:
+    result = twin(value)
+    result._requires_grad, result._entry = history._requires_grad, history._entry
+    return result

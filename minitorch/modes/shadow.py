@@ -1,0 +1,176 @@
+"""Shadow mode: the traced graph is run node by node beside the compiled program, and every output compared.
+
+The compiled program gets copies of the inputs, so whatever it overwrites, the caller's tensors are as they were until
+the comparison is over. If it fails, the call changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import passes
+from ..backends import interpret
+from ..errors import MismatchError
+from ..export import safetensors
+from ..graph import Graph
+from .bisect import Culprit, bisect, wrong
+from .difference import Difference, difference, is_close
+
+if TYPE_CHECKING:
+    from .recording import Program
+
+Array = np.ndarray[Any, Any]
+
+GRAPH, INPUTS, REPORT = "graph.txt", "inputs.safetensors", "report.txt"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one call in shadow mode found.
+
+    Attributes:
+        name: of the graph.
+        outputs: how far each output is off: results first, then what is written in place.
+        culprit: what goes wrong first, if an output is beyond the tolerance and something does.
+        folder: the reproducer, if one was written.
+    """
+
+    name: str
+    outputs: tuple[Difference, ...]
+    culprit: Culprit | None = None
+    folder: Path | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether all outputs are within the tolerance."""
+        return all(each.within for each in self.outputs)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name}: {'as in eager mode' if self.ok else 'not as in eager mode'}"]
+        lines += [f"  {each}" for each in self.outputs]
+        if self.culprit is not None:
+            lines.append(f"  wrong: {self.culprit}")
+        elif not self.ok:
+            lines.append("  every pass and every kernel is right by itself: rounding errors have added up")
+        return "\n".join(lines)
+
+
+class Shadowed:
+    """A compiled program with its shadow; call it with one array per input, as the program.
+
+    Attributes:
+        report: of the last call, or None.
+    """
+
+    def __init__(self, program: Program, folder: str | Path | None) -> None:
+        self.program = program
+        self.report: Report | None = None
+        self._folder = folder
+        self._shadow = interpret.compile(program.graph)
+
+    def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
+        """Run both.
+
+        Raises:
+            MismatchError: if an output is beyond the tolerance, and a part of the compiler is to blame (``MT502``).
+        """
+        given = [np.array(array, order="K") for array in arrays]  # the compiled program may overwrite its inputs
+        expected = self._shadow(arrays)
+        found = self.program.compiled(given, overwrite)
+        graph = self.program.graph
+        beyond: list[int] = []
+        if not all(map(is_close, expected, found)):
+            beyond = wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
+        outputs = tuple(
+            difference(self._name(place), node.spec, expected[place], found[place], place not in beyond)
+            for place, node in enumerate(graph.outputs)
+        )
+        culprit = bisect(self.program, arrays, found) if beyond else None
+        self.report = Report(graph.name, outputs, culprit)
+        if culprit is not None:
+            self._raise(arrays, self.report)
+        return found
+
+    def _name(self, place: int) -> str:
+        """An output, in words: what is written in place has the name of the input."""
+        if place not in self.program.updates:
+            return f"output {place}"
+        return f"new value of {self.program.graph.inputs[self.program.updates[place]].params['name']}"
+
+    def _raise(self, arrays: Sequence[Array], report: Report) -> None:
+        import tempfile  # loads a good deal
+
+        folder = Path(self._folder or tempfile.mkdtemp(prefix="minitorch-mismatch-"))
+        write(folder, self.program, arrays, report)
+        self.report = Report(report.name, report.outputs, report.culprit, folder)
+        worst = max((each for each in report.outputs if not each.within), key=lambda each: each.ulp)
+        raise MismatchError(
+            "MT502",
+            f"{report.name} compiled by {self.program.backend!r} is not what it is in eager mode: {worst}",
+            where=f"the first that goes wrong is {report.culprit}",
+            why="the traced graph, run node by node on the same inputs, gives other numbers: a bug of the compiler",
+            fix=f"report it, with this, which runs it again: python -m minitorch reproduce {folder}",
+        )
+
+
+def write(folder: Path, program: Program, arrays: Sequence[Array], report: Report) -> None:
+    """Write a reproducer: the traced graph as a listing, its inputs, how it was compiled, and what was found."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / GRAPH).write_text(f"{program.graph}\n", encoding="utf-8")
+    inputs = {str(node.params["name"]): array for node, array in zip(program.graph.inputs, arrays, strict=True)}
+    metadata = {
+        "backend": program.backend,
+        "passes": json.dumps([stage.name for stage in program.pipeline]),
+        "updates": json.dumps(list(program.updates.items())),
+    }
+    safetensors.save(folder / INPUTS, inputs, metadata)
+    source = f"\n\n{report.culprit.source}" if report.culprit else ""
+    (folder / REPORT).write_text(f"{report}{source}\n", encoding="utf-8")
+
+
+def reproduce(folder: str | Path) -> Report:
+    """Run a reproducer again: compile its graph as it was compiled, and compare.
+
+    Raises:
+        ParseError, SafetensorsError: for files that are not what `write` writes.
+        ValueError: if the graph was compiled with passes of the user's own, or the inputs are not those of the graph.
+
+    Example:
+        >>> import numpy as np, tempfile
+        >>> from minitorch.modes.recording import Program
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> program = Program(Graph.parse("graph(x: f32[2]): %0 = exp(x) return %0"), "llvm")
+        >>> write(folder, program, [np.zeros(2, np.float32)], Report("graph", ()))
+        >>> print(reproduce(folder))
+        graph: as in eager mode
+          output 0 f32[2]: equal
+    """
+    from .recording import Program
+
+    folder = Path(folder)
+    graph = Graph.parse((folder / GRAPH).read_text(encoding="utf-8"))
+    inputs, metadata = safetensors.load(folder / INPUTS)
+    known = {each.name: each for each in passes.DEFAULT}
+    names = json.loads(metadata["passes"])
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise ValueError(f"the graph in {folder} was compiled with passes that minitorch does not have: {strange}")
+    wanted = {str(node.params["name"]): node.spec for node in graph.inputs}
+    if {name: (array.shape, array.dtype) for name, array in inputs.items()} != {
+        name: (spec.shape, spec.dtype.numpy) for name, spec in wanted.items()
+    }:
+        raise ValueError(f"the inputs in {folder} are not those of its graph: {', '.join(wanted)}")
+    updates = dict(json.loads(metadata["updates"]))
+    program = Program(graph, metadata["backend"], [known[name] for name in names], updates, check=folder)
+    assert isinstance(program.execute, Shadowed)
+    with suppress(MismatchError):  # it is in the report
+        program.execute([inputs[name] for name in wanted])
+    assert program.execute.report is not None
+    return program.execute.report

@@ -1,0 +1,260 @@
+"""Shadow mode: right programs pass, planted miscompilations are found and named, and the state is that of one call."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch.__main__ import main
+from minitorch.compiler import instructions, nests, placement
+from minitorch.compiler import schedule as scheduling
+from minitorch.errors import MismatchError
+from minitorch.graph.build import literal
+from minitorch.modes.difference import Excess, Noise, is_close, ulps
+from minitorch.modes.recording import Program
+from minitorch.modes.shadow import Report
+from minitorch.passes import constant_folding
+from tests import graphs as random_graphs
+
+Step = Callable[..., Any]
+
+
+def softmax(x: mt.Tensor) -> mt.Tensor:
+    e = (x - x.max(1, keepdim=True).values).exp()
+    return e / e.sum(1, keepdim=True)
+
+
+def attention(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+    return (q @ k.transpose(-1, -2) * 0.35).softmax(-1) @ v
+
+
+def training_step(**options: Any) -> tuple[mt.nn.Module, Step]:
+    mt.manual_seed(0)
+    model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.ReLU(), mt.nn.Dropout(0.5), mt.nn.Linear(16, 4))
+    optimizer = mt.optim.Adam(model.parameters(), lr=1e-2)
+
+    @mt.jit(**options)
+    def step(x: mt.Tensor, t: mt.Tensor) -> mt.Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), t)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, step
+
+
+def failure(function: Step, *args: mt.Tensor, **options: Any) -> tuple[str, Report]:
+    """What shadow mode says of a function that is compiled wrongly."""
+    jitted = mt.jit(function, check=True, **options)
+    with pytest.raises(MismatchError) as caught:
+        jitted(*args)
+    (report,) = jitted.checked()
+    assert report.culprit is not None and not report.ok and str(report.culprit) in str(caught.value)
+    return str(caught.value), report
+
+
+# What is right --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["interpret", "llvm", "loops"])
+def test_right_programs_pass(backend: str) -> None:
+    f = mt.jit(softmax, check=True, backend=backend)
+    x = mt.randn(5, 7)
+    assert np.allclose(f(x).numpy(), softmax(x).numpy())
+    (report,) = f.checked()
+    assert report.ok and report.culprit is None and report.outputs[0].ulp <= 64
+
+
+def test_state_is_that_of_one_call() -> None:
+    """Parameters, the optimiser's state and the random state, also those that are written in place."""
+    (one, plain), (two, checked) = training_step(), training_step(check=True)
+    x, t = mt.randn(32, 8), mt.randint(0, 4, (32,))
+    for _ in range(3):
+        mt.manual_seed(7)
+        expected, after = plain(x, t), mt.rand(3)
+        mt.manual_seed(7)
+        found = checked(x, t)
+        assert found.item() == expected.item() and mt.rand(3).tolist() == after.tolist()
+    for a, b in zip(one.parameters(), two.parameters(), strict=True):
+        assert a.tolist() == b.tolist() and a.grad.tolist() == b.grad.tolist()
+    assert checked.checked()[0].ok
+
+
+def test_the_way_back_is_checked_too() -> None:
+    f = mt.jit(softmax, check=True)
+    x = mt.randn(3, 5, requires_grad=True)
+    (f(x) ** 2).sum().backward()
+    assert [report.name for report in f.checked()] == ["softmax", "softmax.backward"]
+    assert all(report.ok for report in f.checked())
+
+
+def test_donated_and_overlapping_arguments() -> None:
+    f = mt.jit(lambda x: x * 2 + 1, check=True, donate="x")
+    assert f(mt.ones(1000)).sum().item() == 3000
+    g = mt.jit(lambda x, y: x.add_(1) + y, check=True)
+    x = mt.zeros(4)
+    assert g(x, mt.ones(4)).tolist() == [2] * 4 and x.tolist() == [1] * 4
+
+
+def test_rounding_is_no_mistake() -> None:
+    """After a cancellation few digits are left, and not the same ones."""
+    x = mt.randn(64, 64) + 1000
+
+    def f(x: mt.Tensor) -> mt.Tensor:
+        return (x * 3 + 1 - x * 3 - 1).sum(0) + (x.sum(0) - x.flip(0).sum(0))
+
+    jitted = mt.jit(f, check=True)
+    jitted(x)
+    assert jitted.checked()[0].ok
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_random_graphs_pass(data: st.DataObject) -> None:
+    graph = data.draw(random_graphs.graphs())
+    arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
+    Program(graph, "llvm", check=True).execute(arrays)
+
+
+# What is wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    fold = constant_folding.fold
+
+    def wrong(node: Any) -> Any:
+        found = fold(node)
+        return literal(7.0, node.spec, node.source) if found is not None and node.primitive.name == "mul" else found
+
+    def f(x: mt.Tensor) -> mt.Tensor:
+        a = mt.full((4,), 2.0) * 3
+        return (x * a).exp()
+
+    monkeypatch.setattr(constant_folding, "fold", wrong)
+    text, report = failure(f, mt.randn(3, 4))
+    assert report.culprit.stage == "pass" and report.culprit.name == "constant folding"
+    assert report.culprit.node.primitive.name == "mul"
+    assert "the pass 'constant folding'" in text and "test_shadow.py" in text
+
+
+@pytest.mark.parametrize("rows", [4, 1000])
+def test_a_wrong_schedule_is_named(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
+    """Every element of a row is kept in the same place of its scratch row."""
+    within = nests._Builder._within_row
+    monkeypatch.setattr(nests._Builder, "_within_row", lambda self, member, at: within(self, member, at) * 0)
+    text, report = failure(softmax, mt.randn(rows, 9))
+    assert report.culprit.stage == "schedule" and "reduce_sum" in report.culprit.name
+    assert report.culprit.node.primitive.name == "div"
+    assert "the scheduler, in the loops of kernel" in text and "test_shadow.py" in text
+
+
+def test_kernels_in_the_wrong_order_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads a value comes before what writes it."""
+    right = scheduling.merge_small
+    monkeypatch.setattr(scheduling, "merge_small", lambda kernels: right(kernels)[::-1])
+    _, report = failure(lambda x: x.T @ (x @ x.T).exp(), mt.randn(64, 64))
+    assert report.culprit.stage == "schedule" and report.culprit.node.primitive.name in ("exp", "dot")
+
+
+def test_wrong_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(instructions.PRIMITIVES, "sub", instructions.PRIMITIVES["mul"])
+    text, report = failure(attention, *(mt.randn(2, 16, 8) for _ in range(3)))
+    assert report.culprit.stage == "code generation" and report.culprit.node.primitive.name == "sub"
+    assert "code generation, in kernel" in text and "test_shadow.py" in text
+
+
+def test_a_wrong_place_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All intermediate values in one place: every kernel is right by itself."""
+    plan = placement.plan
+
+    def wrong(*args: Any) -> Any:
+        found = plan(*args)
+        return dataclasses.replace(found, offsets=tuple(0 for _ in found.offsets))
+
+    monkeypatch.setattr(placement, "plan", wrong)
+
+    arguments = mt.randn(8, 8), mt.randn(8, 8)
+    text, report = failure(lambda x, y: (x @ y) @ (y @ x) + (x @ x) @ (y @ y), *arguments)
+    assert report.culprit.stage == "running" and "each is right by itself" in text
+
+
+def test_nothing_is_written_and_the_reproducer_fails_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(instructions.PRIMITIVES, "sub", instructions.PRIMITIVES["mul"])
+    model, step = training_step(check=tmp_path / "mismatch")
+    before = [parameter.tolist() for parameter in model.parameters()]
+    with pytest.raises(MismatchError) as caught:
+        step(mt.randn(32, 8), mt.randint(0, 4, (32,)))
+    assert [parameter.tolist() for parameter in model.parameters()] == before
+    assert all(parameter.grad is None for parameter in model.parameters())
+    command = re.search(r"python -m minitorch (reproduce) (\S+)", str(caught.value))
+    assert command is not None and Path(command[2]) == tmp_path / "mismatch"
+    assert sorted(path.name for path in (tmp_path / "mismatch").iterdir()) == [
+        "graph.txt",
+        "inputs.safetensors",
+        "report.txt",
+    ]
+    assert main(["reproduce", command[2]]) == 1
+    assert "code generation" in capsys.readouterr().out
+    monkeypatch.undo()
+    assert main(["reproduce", command[2]]) == 0
+    assert "as in eager mode" in capsys.readouterr().out
+
+
+def test_reproducers_that_do_not_fit(tmp_path: Path) -> None:
+    wrong = mt.passes.Pass("own", lambda graph: graph.subgraph([graph.nodes[0]] * len(graph.outputs)), "wrong")
+    f = mt.jit(lambda x: x.exp().log(), check=tmp_path, passes=(wrong,))
+    with pytest.raises(MismatchError, match="the pass 'own'"):
+        f(mt.ones(3))
+    with pytest.raises(ValueError, match="own"):
+        main(["reproduce", str(tmp_path)])
+
+
+# Distances ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float32, mt.float64], ids=str)
+def test_ulps_count_the_numbers_between(dtype: mt.DType) -> None:
+    one = dtype.numpy.type(1)
+    bits = np.dtype(f"u{dtype.itemsize}")
+    steps = np.arange(-5, 6)
+    moved = (np.array([one]).view(bits) + steps.astype(bits)).view(dtype.numpy)
+    assert ulps(np.full(11, one), moved).tolist() == abs(steps).tolist()
+    smallest = np.array([1], bits).view(dtype.numpy)
+    assert ulps(smallest, -smallest).tolist() == [3]  # by way of 0 and -0
+    special = np.array([np.nan, np.inf, -np.inf, 0], dtype.numpy)
+    assert ulps(special, special).tolist() == [0] * 4
+    assert not is_close(special, np.roll(special, 1))
+
+
+def test_integers_have_to_be_equal() -> None:
+    extremes = np.iinfo(np.int64)
+    a, b = np.array([extremes.min, 5, 7]), np.array([extremes.max, 5, 6])
+    assert ulps(a, b).tolist() == [2**64 - 1, 0, 1]
+    assert not is_close(a[2:], b[2:]) and is_close(a[1:2], b[1:2])
+    assert ulps(np.array([True, False]), np.array([False, False])).tolist() == [1, 0]
+
+
+def test_noise_moves_by_at_most_one_place() -> None:
+    x = np.float32([1, -1e-40, 0, np.inf, np.nan, 3e38])
+    moved = Noise(0)(x)
+    assert (ulps(x, moved) <= 1).all() and ulps(x, moved)[2:5].tolist() == [0, 0, 0]
+    assert Noise(1)(np.arange(3)).tolist() == [0, 1, 2]
+    excess = Excess(np.float32([1e-3, 1.0]), np.float32([1.1e-3, 1.0]))
+    assert excess
+    excess.add(np.float32([1e-3, 7.0]))
+    assert excess
+    excess.add(np.float32([1.05e-3, 1.0]))
+    assert not excess and not Excess(np.float32([1]), np.float32([1 + 2**-20]))
