@@ -84,6 +84,8 @@ def add(name: str, *arrays: Array, call: Callable[..., Any] | None = None, smoot
     CASES.append(Case(name, call or getattr(space, name.removeprefix("F.")), arrays, smooth))
 
 
+add("checkpoint", real(2, 3), real(3), call=lambda x, y: mt.checkpoint(lambda x: (x.sin() * y).exp(), x))
+
 # One operand ------------------------------------------------------------------------------------------------------
 
 for _name in [

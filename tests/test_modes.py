@@ -208,7 +208,7 @@ def test_the_cases_reach_every_primitive():
     for case in ALL:
         tensors = case.tensors(mt.float32, requires_grad=True)
         used |= {node.primitive.name for node in mt.jit(case.function).graph(*tensors).nodes}
-    assert set(PRIMITIVES) - used <= {"bitcast"}  # it has no public function
+    assert set(PRIMITIVES) - used <= {"bitcast", "barrier"}  # no public function; only the way back of a checkpoint
 
 
 # What programs are made of besides functions ----------------------------------------------------------------------
