@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ..graph import Cost
+from ..graph.cost import Traffic
 from ..ir import Node
 from .kernel import Kernel, in_units
 from .placement import place
@@ -14,7 +15,7 @@ from .schedule import Schedule
 
 
 @dataclass(frozen=True)
-class FusedCost:
+class FusedCost(Traffic):
     """The counts of a schedule.
 
     Attributes:
@@ -41,16 +42,6 @@ class FusedCost:
     intermediate_bytes: int
     peak_in_arena: int
     unfused: Cost
-
-    @property
-    def bytes(self) -> int:
-        """Read and written together."""
-        return self.bytes_read + self.bytes_written
-
-    @property
-    def intensity(self) -> float:
-        """Arithmetic per byte moved: the horizontal axis of a roofline plot."""
-        return (self.flops + self.transcendentals) / self.bytes if self.bytes else 0.0
 
     def __str__(self) -> str:
         unfused = self.unfused

@@ -35,8 +35,6 @@ from .sweeps import recognise as sweeps_of
 from .unroll import together
 from .vector_memory import POINTER, integer
 
-UNROLLED = 8  # operations in a round of a loop that sums up
-
 
 def emit(kernel: LoopKernel, vector_bytes: int) -> str:
     """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them."""

@@ -21,8 +21,8 @@ SMALL = 1 << 15  # operations and rounds of the loops of a kernel that is not wo
 def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
     """Put pointwise kernels that do not need each other side by side, in one kernel of kind K5.
 
-    Every kernel is as late as it can be: its *depth* is the longest way from it to the end. Kernels of one depth do not
-    need each other, whatever their shapes: the updates of all parameters by an optimiser are the case that matters.
+    The *depth* of a kernel is the longest way from it to the end. Kernels of one depth do not need each other, whatever
+    their shapes: the updates of all parameters by an optimiser are the case that matters.
     """
     depth: dict[int, int] = {}
     users: dict[Node, list[int]] = {}

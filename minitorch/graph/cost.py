@@ -32,8 +32,27 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 
+class Traffic:
+    """What follows from counts of bytes and operations, of whatever these were counted."""
+
+    bytes_read: int
+    bytes_written: int
+    flops: int
+    transcendentals: int
+
+    @property
+    def bytes(self) -> int:
+        """Read and written together."""
+        return self.bytes_read + self.bytes_written
+
+    @property
+    def intensity(self) -> float:
+        """Arithmetic per byte moved: the horizontal axis of a roofline plot."""
+        return (self.flops + self.transcendentals) / self.bytes if self.bytes else 0.0
+
+
 @dataclass(frozen=True)
-class Cost:
+class Cost(Traffic):
     """The counts of one graph; what is counted is said at the top of this file.
 
     Attributes:
@@ -51,16 +70,6 @@ class Cost:
     flops: int
     transcendentals: int
     peak_bytes: int
-
-    @property
-    def bytes(self) -> int:
-        """Read and written together."""
-        return self.bytes_read + self.bytes_written
-
-    @property
-    def intensity(self) -> float:
-        """Arithmetic per byte moved: the horizontal axis of a roofline plot."""
-        return (self.flops + self.transcendentals) / self.bytes if self.bytes else 0.0
 
 
 TRANSCENDENTAL = frozenset(
