@@ -17,7 +17,7 @@ EDGES = (VALUE, INSIDE, MEMORY)
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One thing in a drawing: an operation, a value from outside, a result, or several operations taken together.
+    """One thing in a drawing: an operation, a value from outside, a result, or several of one kind taken together.
 
     Attributes:
         id: unique in the drawing, and the same whenever the same thing is drawn.
@@ -25,8 +25,13 @@ class Mark:
         name: what listings call it: ``"%3"``, ``"x"``; empty for what has no name.
         label: what it is, short: ``"mul(%2, 0.5)"``.
         caption: the line below: shape and type, ``"f32[32,10]"``.
-        details: what there is to know besides, in order: ``("FLOPs", "320")``.
+        details: what there is to know besides, in order: ``("shape", "(32, 10)")``.
         cluster: the `id` of the cluster that it stands in, or None.
+        source: the line that asked for it, ``"train.py:12"``, if known.
+        scope: the module that it is a part of, ``"layers.0"``, if known.
+        flops, transcendentals, read, written: arithmetic, and bytes to and from memory, as `minitorch.graph.cost` has
+            them.
+        count: how many operations or values it stands for.
     """
 
     id: str
@@ -36,12 +41,23 @@ class Mark:
     caption: str
     details: tuple[tuple[str, str], ...] = ()
     cluster: str | None = None
+    source: str = ""
+    scope: str = ""
+    flops: int = 0
+    transcendentals: int = 0
+    read: int = 0
+    written: int = 0
+    count: int = 1
+
+    @property
+    def heading(self) -> str:
+        """Name and label: ``"%3 = mul(%2, 0.5)"``."""
+        return f"{self.name} = {self.label}" if self.name and self.name != self.label else self.label
 
     @property
     def title(self) -> str:
         """All of it as text, line by line: what is shown when the mouse rests on it."""
-        head = f"{self.name} = {self.label}" if self.name and self.name != self.label else self.label
-        return "\n".join([head, *(f"{name}: {value}" for name, value in self.details)])
+        return "\n".join([self.heading, *(f"{name}: {value}" for name, value in self.details)])
 
 
 @dataclass(frozen=True, slots=True)
