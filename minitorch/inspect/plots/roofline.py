@@ -164,16 +164,8 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
     axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(bottom, peak * 5))
     axes.set_xlabel("operations per byte moved (an exp counts as one)")
     axes.set_ylabel("billion operations per second")
-    write(axes, high / 1.1, peak * 2.5, f"arithmetic: {peak:.0f} GFLOP/s of float32", ha="right")
-    axes.annotate(
-        f"memory: {bandwidth:.1f} GB/s",
-        (ridge / 6, peak / 6),
-        xytext=(-6, 6),
-        textcoords="offset points",
-        ha="right",
-        va="bottom",
-        fontsize=8,
-    )
+    write(axes, high / 1.1, peak * 1.2, f"arithmetic: {peak:.0f} GFLOP/s of float32", ha="right")
+    write(axes, 1.15 * low, 2.5 * bandwidth * low, f"memory: {bandwidth:.1f} GB/s")
     for number, row in enumerate(kernels):
         nothing = "" if row.operations else ", no arithmetic"
         label = (
