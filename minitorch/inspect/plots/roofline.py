@@ -165,7 +165,7 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
     axes.set_xlabel("operations per byte moved (an exp counts as one)")
     axes.set_ylabel("billion operations per second")
     write(axes, high / 1.1, peak * 1.2, f"arithmetic: {peak:.0f} GFLOP/s of float32", ha="right")
-    write(axes, 1.15 * low, 2.5 * bandwidth * low, f"memory: {bandwidth:.1f} GB/s")
+    write(axes, 1.15 * low, 20 * bandwidth * low, f"the slope is memory: {bandwidth:.1f} GB/s")
     for number, row in enumerate(kernels):
         nothing = "" if row.operations else ", no arithmetic"
         label = (
