@@ -57,7 +57,7 @@ def label_of(node: Node, names: Names) -> str:
     if node.primitive is constant and not is_splat(node):
         text = array_text(node.params["value"].array)
         return text if len(text) <= MOST_OF_AN_ARRAY else f"{node.spec.size} numbers"
-    operands = [operand_text(operand, node, dict(names)) for operand in node.inputs]
+    operands = [operand_text(operand, node, dict(names)).split(":")[0] for operand in node.inputs]
     params = [
         f"{name}={value_text(node.params[name])}"
         for name in ordered_params(node)

@@ -23,7 +23,7 @@ SIZE, SMALL = 11.0, 9.5  # of the letters, in points
 LETTER = 0.602  # the width of a letter of a typewriter face, in units of its size
 LINE = 1.25  # the height of a line, likewise
 MARGIN = 7.0  # around the text of a mark
-MOST_LETTERS = 30  # of a line in a mark; all of it is in its title
+MOST_LETTERS = 32  # of a line in a mark; all of it is in its title
 
 # Graphviz begins with the order in which it is told of things, and what comes out may be twice as wide for another one.
 ORDERS = IN_ORDER, OPERATIONS_FIRST, BACKWARDS = "in order", "operations first", "backwards"

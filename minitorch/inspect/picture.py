@@ -110,10 +110,12 @@ class Picture:
         return f"<picture of {self.drawing.title}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """What a notebook shows: the SVG if it trusts its author, else the PNG; without pygraphviz the text."""
+        """What a notebook shows: the SVG if it trusts its author, else the PNG; the text where neither can be made."""
+        bundle: dict[str, Any] = {"text/plain": self.text}
         try:
-            bundle: dict[str, Any] = {"image/svg+xml": self.svg, "image/png": self.png, "text/plain": self.text}
+            bundle["image/svg+xml"] = self.svg
+            bundle["image/png"] = self.png
         except ModuleNotFoundError as missing:
-            return {"text/plain": f"{missing}\n\n{self.text}"}
-        width = round(min(self._scene.width, NOTEBOOK_WIDTH))
-        return bundle, {"image/png": {"width": width}}
+            bundle["text/plain"] = f"{missing}\n\n{self.text}"
+            return bundle, {}
+        return bundle, {"image/png": {"width": round(min(self._scene.width, NOTEBOOK_WIDTH))}}

@@ -17,7 +17,7 @@ from .graphs import work
 from .layout import MOST_LETTERS
 
 MOST_GROUPS = 40  # in a picture that is summarised
-FEW_GROUPS, FEWEST_GROUPS = 12, 3  # where the lines of the program are fewer than that, it is cut into so many
+FEW_GROUPS = 12  # that a program is cut into which has a single line
 MOST_NAMES = 20  # in a title
 _ROLES = {role.name for role in ROLES}
 # What says most of a group comes first.
@@ -95,7 +95,7 @@ def _runs(drawing: Drawing) -> tuple[list[_Run], str]:
     if clusters:
         return _in_order(operations, lambda mark: mark.cluster or mark.source), "module"
     runs = _in_order(operations, lambda mark: mark.source)
-    return (runs, "line of the program") if len(runs) >= FEWEST_GROUPS else (_cut(runs), "place in the program")
+    return (runs, "line of the program") if len(runs) > 1 else (_cut(runs[0]), "place in the program")
 
 
 def _in_order(marks: Iterable[Mark], key: Callable[[Mark], Hashable]) -> list[_Run]:
@@ -122,15 +122,11 @@ def _operations(count: int) -> str:
     return f"{count:,} operation{'s' if count != 1 else ''}"
 
 
-def _cut(runs: Sequence[_Run]) -> list[_Run]:
-    """Runs of about equal length, where lines of the program say too little."""
-    size = max(sum(len(run.marks) for run in runs) // FEW_GROUPS, 1)
-    found = []
-    for run in runs:
-        for begin in range(0, len(run.marks), size):
-            marks = run.marks[begin : begin + size]
-            found.append(_Run(f"{marks[0].name} to {marks[-1].name}", marks, caption=run.caption and marks[0].source))
-    return found
+def _cut(run: _Run) -> list[_Run]:
+    """Runs of equal length, where lines of the program say nothing."""
+    size = max(len(run.marks) // FEW_GROUPS, 1)
+    parts = [run.marks[begin : begin + size] for begin in range(0, len(run.marks), size)]
+    return [_Run(f"{marks[0].name} to {marks[-1].name}", marks) for marks in parts]
 
 
 def _merged(runs: Sequence[_Run]) -> list[_Run]:
