@@ -1,8 +1,8 @@
 """Places: which node of a graph is which node of the graph after a pass.
 
-Nodes are immutable, so a pass that changes one value makes new nodes of everything that is computed from it. To follow a
-value from graph to graph, the pass itself is asked: it runs again on the same graph with *every* node as an output, and
-gives for each what it has become. A *place* holds the same value in every graph. What stands in it may be another
+Nodes are immutable, so a pass that changes one value makes new nodes of everything that is computed from it. To follow
+a value from graph to graph, the pass itself is asked: it runs again on the same graph with *every* node as an output,
+and gives for each what it has become. A *place* holds the same value in every graph. What stands in it may be another
 operation than before, or the same one with other operands: that is a rewritten node. Splat constants have no place, as
 they have no identity: they are a part of the operation that uses them.
 """

@@ -16,18 +16,6 @@ const DRAG = 4; // pixels: what moves less is a click
 
 const BADGES = { added: "+", removed: "−", rewritten: "~" };
 
-// Outlines in a box of width w and height h around the origin. The names are Graphviz's.
-const OUTLINES = {
-  box: (w, h) => `M${-w / 2} ${-h / 2}h${w}v${h}h${-w}z`,
-  ellipse: (w, h) => `M${-w / 2} 0a${w / 2} ${h / 2} 0 1 1 ${w} 0a${w / 2} ${h / 2} 0 1 1 ${-w} 0z`,
-  cylinder: (w, h) =>
-    `M${-w / 2} ${4 - h / 2}a${w / 2} 4 0 0 1 ${w} 0v${h - 8}a${w / 2} 4 0 0 1 ${-w} 0z` +
-    `m0 0a${w / 2} 4 0 0 0 ${w} 0`,
-  note: (w, h) => `M${-w / 2} ${-h / 2}h${w - 8}l8 8v${h - 8}h${-w}zm${w - 8} 0v8h8`,
-  octagon: (w, h) => `M${8 - w / 2} ${-h / 2}h${w - 16}l8 8v${h - 16}l-8 8h${16 - w}l-8 -8v${16 - h}z`,
-  parallelogram: (w, h) => `M${8 - w / 2} ${-h / 2}h${w - 8}l-8 ${h}h${8 - w}z`,
-};
-
 /** An element with attributes and children; `text` is what it says. */
 function make(tag, { text, ...attributes } = {}, children = []) {
   const element = SHAPES.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
@@ -121,13 +109,13 @@ function draw(data, canvas) {
   const places = data.places.map(({ x, y, w, h }) => {
     const parts = {
       outline: make("path", { class: "outline" }),
-      family: make("rect", { class: "family", x: -w / 2, y: -h / 2, width: 5, height: h }),
-      label: make("text", { class: "label", y: -2 }),
-      caption: make("text", { class: "caption", y: 11 }),
+      family: make("rect", { class: "family", x: 2 - w / 2, y: 3 - h / 2, width: 4, height: h - 6 }),
+      label: make("text", { class: "label", x: 3, y: -2 }),
+      caption: make("text", { class: "caption", x: 3, y: 11 }),
       badge: make("text", { class: "badge", x: w / 2 - 4, y: 6 - h / 2 }),
     };
     const group = make("g", { transform: `translate(${x} ${y})` }, Object.values(parts));
-    return { group, ...parts, w, h };
+    return { group, ...parts };
   });
   canvas.append(...kernels, ...edges, ...places.map(({ group }) => group));
   return { kernels, edges, places };
@@ -135,13 +123,13 @@ function draw(data, canvas) {
 
 /** What stands at one position of the slider. */
 function update(data, drawn, { marks, edges, kernels, selected }) {
-  drawn.places.forEach(({ group, outline, family, label, caption, badge, w, h }, place) => {
+  drawn.places.forEach(({ group, outline, family, label, caption, badge }, place) => {
     const mark = data.marks[marks[place]];
     group.setAttribute("class", mark ? `node ${mark.change}` : "node absent");
-    group.classList.toggle("aside", Boolean(mark) && selected !== null && !mark.kernels.includes(selected));
+    group.classList.toggle("aside", Boolean(mark) && selected !== null && mark.kernel !== selected);
     if (!mark) return;
-    outline.setAttribute("d", OUTLINES[mark.shape](w, h));
-    family.style.fill = mark.colour;
+    outline.setAttribute("d", mark.outline);
+    family.style.fill = mark.colour || "none";
     label.textContent = mark.label;
     caption.textContent = mark.caption;
     badge.textContent = BADGES[mark.change] ?? "";
@@ -167,10 +155,13 @@ function describe(panel, { title, doc, facts, lines, source }) {
 
 // The widget ---------------------------------------------------------------------------------------------------
 
-function legend(entries) {
-  const items = entries.map(({ change, text }) =>
-    make("span", {}, [make("i", { class: `swatch ${change}`, text: BADGES[change] ?? "" }), text]),
-  );
+/** What outlines and colours mean. */
+function legend({ legend: changes, families }) {
+  const swatches = [
+    ...changes.map(({ change, text }) => [make("i", { class: `swatch ${change}`, text: BADGES[change] }), text]),
+    ...families.map(({ colour, text }) => [make("i", { class: "family", style: `background: ${colour}` }), text]),
+  ];
+  const items = swatches.map((parts) => make("span", {}, parts));
   return make("div", { class: "legend" }, items);
 }
 
@@ -191,7 +182,7 @@ function render({ model, el }) {
   });
   const svg = make("svg", { tabindex: 0, role: "group", "aria-label": data.help, "aria-roledescription": "graph" });
   const arrow = { id: `arrow-${model.model_id ?? "0"}`, viewBox: "0 0 8 8", refX: 7, refY: 4 };
-  const size = { markerWidth: 7, markerHeight: 7, orient: "auto-start-reverse" };
+  const size = { markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" };
   svg.append(make("defs", {}, [make("marker", { ...arrow, ...size }, [make("path", { d: "M0 0L8 4L0 8z" })])]));
   svg.style.setProperty("--arrow", `url(#${arrow.id})`);
   const note = make("div", { class: "note", role: "status", hidden: "" });
@@ -203,7 +194,7 @@ function render({ model, el }) {
     [
       make("div", { class: "bar" }, [slider, heading, make("span", { class: "buttons" }, buttons)]),
       make("div", { class: "stage" }, [make("div", { class: "window" }, [svg, note]), panel]),
-      legend(data.legend),
+      legend(data),
     ],
   );
 
