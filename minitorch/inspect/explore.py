@@ -12,11 +12,11 @@ from typing import Any
 
 from ..modes.stages import Stages
 from .colours import FAMILIES, KERNELS
-from .graphs import Setting
 from .journey import Stop, journey, union
 from .layout import SHAPES, Box, Curve, lay_out, shortened
 from .places import ADDED, REMOVED, REWRITTEN
 from .scene import outlines
+from .subjects import setting_of
 from .svg import number
 
 STATIC = Path(__file__).parent / "static"
@@ -40,13 +40,12 @@ HELP = (
 FILLS = {family.name: family.colour for family in FAMILIES}
 
 
-def explore(stages: Stages, fused: bool = True, setting: Setting | None = None) -> Any:
-    """A slider over the passes, then over the kernels: the widget of `Stages.explore`.
+def explored(stages: Stages, fused: bool = True) -> Any:
+    """The widget of `minitorch.inspect.explore`.
 
     Args:
         stages: the passes that were run.
         fused: whether to go on to the kernels.
-        setting: what the inputs and outputs are.
 
     Raises:
         ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
@@ -55,6 +54,7 @@ def explore(stages: Stages, fused: bool = True, setting: Setting | None = None) 
         import anywidget  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(MISSING) from None
+    setting = setting_of(stages.traced) if stages.traced else None
     return _widget()(data=payload(journey(stages, fused, setting)))
 
 

@@ -177,13 +177,13 @@ def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) ->
     for place, change in now.changes.items():
         id = mark_id(place)
         if change == ADDED:
-            yield change, marks[id].heading
+            yield change, f"added {marks[id].heading}"
         elif change == REWRITTEN:
-            yield change, f"{marks[id].heading}\nwas {was[id].heading}"
+            yield change, f"rewritten {marks[id].heading}\nwas {was[id].heading}"
         elif place in now.instead:
-            yield change, f"{was[id].heading}\nread instead: {operand_text(now.instead[place], None, names)}"
+            yield change, f"removed {was[id].heading}\nread instead: {operand_text(now.instead[place], None, names)}"
         else:
-            yield change, f"{was[id].heading}\nnothing needs it"
+            yield change, f"removed {was[id].heading}\nnothing needs it"
 
 
 def operations(number: int) -> str:

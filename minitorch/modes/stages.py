@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..passes import Run
 
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
     from ..compiler.schedule import Schedule
+    from .trace import Traced
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,9 @@ class Stages(Run):
     """A run of the passes, and what the fusing compiler makes of its graph: kernels, loops, LLVM, assembly.
 
     Iterating gives the passes; `texts` gives every form as text, by name.
+
+    Attributes:
+        traced: what the graph was traced as, if it is a function's.
 
     Example:
         >>> import minitorch as mt
@@ -31,6 +34,8 @@ class Stages(Run):
         import numpy as np
         ...
     """
+
+    traced: Traced | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def ledger(self) -> Schedule:
@@ -58,32 +63,6 @@ class Stages(Run):
     def assembly(self) -> str:
         """The kernels in the assembly language of this machine."""
         return self._of_kernels("#", lambda kernel: kernel.assembly)
-
-    def explore(self, fused: bool = True) -> Any:
-        """A slider over the passes, then over the kernels, for notebooks.
-
-        What survives a pass keeps its place. What a pass added, removed or rewrote is coloured and has an outline of its
-        own; resting on a node shows its details. At the last positions nodes stand in the kernels that compute them,
-        beside the loops of the kernel that is selected.
-
-        Args:
-            fused: whether to go on to the kernels.
-
-        Returns:
-            A widget: a notebook shows it, and it asks for nothing from any network.
-
-        Raises:
-            ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
-
-        Example:
-            >>> import minitorch as mt
-            >>> f = mt.jit(lambda x: (x * 1 + 2).sum(1))
-            >>> widget = f.stages(mt.ones(4, 8)).explore()
-            >>> [position["title"] for position in widget.data["positions"]]
-            ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
-        """
-        # Pictures stand below everything that they show, so they are not imported from here.
-        return importlib.import_module("minitorch.inspect.explore").explore(self, fused)
 
     def _of_kernels(self, comment: str, text: Callable[[Kernel], str]) -> str:
         texts = [(kernel.name, text(kernel)) for kernel in self.kernels]

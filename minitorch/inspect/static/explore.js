@@ -112,7 +112,7 @@ function draw(data, canvas) {
       family: make("rect", { class: "family", x: 2 - w / 2, y: 3 - h / 2, width: 4, height: h - 6 }),
       label: make("text", { class: "label", x: 3, y: -2 }),
       caption: make("text", { class: "caption", x: 3, y: 11 }),
-      badge: make("text", { class: "badge", x: w / 2 - 4, y: 6 - h / 2 }),
+      badge: make("text", { class: "badge", x: w / 2 + 7, y: 7 - h / 2 }),
     };
     const group = make("g", { transform: `translate(${x} ${y})` }, Object.values(parts));
     return { group, ...parts };
