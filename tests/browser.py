@@ -1,7 +1,7 @@
 """A headless Chromium and a JupyterLab of one's own, for tests of what a notebook shows.
 
-Both start with nothing of the user's: folders of their own, a free port, no password, and no way out: every name but this
-machine's is unknown to the browser, and what it asks for is written down.
+Both start with nothing of the user's: folders of their own, a free port, no password, and no way out: every name but
+this machine's is unknown to the browser, and what it asks for is written down.
 """
 
 from __future__ import annotations
