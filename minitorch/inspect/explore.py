@@ -149,13 +149,20 @@ def _position(
         "doc": stop.doc,
         "summary": stop.summary,
         "facts": list(stop.facts),
-        "lines": [list(line) for line in stop.lines],
+        "lines": [_line(line, order, numbers) for line in stop.lines],
         "source": stop.source,
         "selected": stop.kernel,
         "kernels": bool(stop.drawing.clusters),
         "marks": [there.get(id) for id in order],
         "edges": [drawn.get(way) for way in ways],
     }
+
+
+def _line(line: tuple[str, str, str], order: list[str], kernels: dict[str, int]) -> dict[str, Any]:
+    """A line of the panel, and the place or kernel that it is about."""
+    change, text, id = line
+    place = order.index(id) if id in order else None
+    return {"change": change, "text": text, "place": place, "kernel": kernels.get(id)}
 
 
 # Lengths as text --------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from .kernels import of_schedule
 from .places import ADDED, REMOVED, REWRITTEN, Snapshot, Step, follow
 
 OPERAND = "·"  # stands for operands in labels: what they are is seen by the arrows
-MOST_LINES = 60  # of what a pass did; the drawing has the rest
 
 
 @dataclass(frozen=True)
@@ -40,7 +39,8 @@ class Stop:
         changes: what the step did to marks, by `id`: `ADDED`, `REMOVED` or `REWRITTEN`.
         old: the arrows that the step removed; the drawing has them too.
         new: the arrows that it added.
-        lines: what it did, change by change: the kind of change, and a text.
+        lines: what it did, change by change, or what there is: a kind of change or none, a text, and the `id` of what
+            it is about.
         facts: what there is to know besides.
         labels: what marks say in the drawing, by `id`, where that is shorter than their listing.
         source: the kernel's loops, at a stop for one kernel.
@@ -54,7 +54,7 @@ class Stop:
     changes: Mapping[str, str] = field(default_factory=dict)
     old: frozenset[tuple[str, str]] = frozenset()
     new: frozenset[tuple[str, str]] = frozenset()
-    lines: tuple[tuple[str, str], ...] = ()
+    lines: tuple[tuple[str, str, str], ...] = ()
     facts: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
@@ -171,19 +171,23 @@ def _changed(before: Snapshot, now: Snapshot, setting: Setting, idle: list[str])
     )
 
 
-def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) -> Iterator[tuple[str, str]]:
+def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) -> Iterator[tuple[str, str, str]]:
     """What was done in each place."""
     names = node_names(now.graph)
     for place, change in now.changes.items():
         id = mark_id(place)
         if change == ADDED:
-            yield change, f"added {marks[id].heading}"
+            yield change, f"added {marks[id].heading}", id
         elif change == REWRITTEN:
-            yield change, f"rewritten {marks[id].heading}\nwas {was[id].heading}"
+            yield change, f"rewritten {marks[id].heading}\nwas {was[id].heading}", id
         elif place in now.instead:
-            yield change, f"removed {was[id].heading}\nread instead: {operand_text(now.instead[place], None, names)}"
+            yield (
+                change,
+                f"removed {was[id].heading}\nread instead: {operand_text(now.instead[place], None, names)}",
+                id,
+            )
         else:
-            yield change, f"removed {was[id].heading}\nnothing needs it"
+            yield change, f"removed {was[id].heading}\nnothing needs it", id
 
 
 def operations(number: int) -> str:
@@ -216,7 +220,7 @@ def _kernels(schedule: Schedule, last: Snapshot, setting: Setting, idle: list[st
     facts = [f"{counted(read + written)} moved"]
     if idle:
         facts.append(f"nothing to do for: {', '.join(dict.fromkeys(idle))}")
-    lines = tuple(("", cluster.title) for cluster in drawing.clusters)
+    lines = tuple(("", cluster.title, cluster.id) for cluster in drawing.clusters)
     title, summary = "kernels", f"{number} kernel{'' if number == 1 else 's'}"
     yield Stop(title, KERNELS_DOC, summary, drawing, lines=lines, facts=tuple(facts), labels=labels)
     for at, (kernel, cluster) in enumerate(zip(schedule.kernels, drawing.clusters, strict=True)):

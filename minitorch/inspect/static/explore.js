@@ -82,14 +82,20 @@ class View {
     this.show();
   }
 
-  /** So far that a box around a point is seen; not at all if it is already. */
-  reveal({ x, y, w, h }) {
+  /** Whether all of a box around a point is seen. */
+  sees({ x, y, w, h }) {
     const { box } = this;
-    const [left, top] = [x - w / 2, y - h / 2];
-    const seen = left >= box.x && top >= box.y && left + w <= box.x + box.width && top + h <= box.y + box.height;
-    if (seen) return;
-    box.x = w > box.width ? left : x - box.width / 2;
-    box.y = h > box.height ? top : y - box.height / 2;
+    const across = x - w / 2 >= box.x && x + w / 2 <= box.x + box.width;
+    return across && y - h / 2 >= box.y && y + h / 2 <= box.y + box.height;
+  }
+
+  /** So far that such a box is seen, or its upper left corner; not at all if it is already. */
+  reveal(target) {
+    if (this.sees(target)) return;
+    const { x, y, w, h } = target;
+    const { box } = this;
+    box.x = w > box.width ? x - w / 2 : x - box.width / 2;
+    box.y = h > box.height ? y - h / 2 : y - box.height / 2;
     this.show();
   }
 }
@@ -142,12 +148,16 @@ function update(data, drawn, { marks, edges, kernels, selected }) {
   });
 }
 
-/** The panel at the side: what the step is, what it did, and the source of a kernel. */
-function describe(panel, { title, doc, facts, lines, source }) {
+/** The panel at the side: what the step is, what it did, and the source of a kernel; a click on a line goes there. */
+function describe(panel, { title, doc, facts, lines, source }, go) {
   panel.replaceChildren(make("h4", { text: title }), make("p", { text: doc }));
   if (facts.length) panel.append(make("p", { class: "facts", text: facts.join(" · ") }));
   if (lines.length) {
-    const items = lines.map(([change, text]) => make("li", { class: change, text }));
+    const items = lines.map((line) => {
+      const button = make("button", { type: "button", text: line.text });
+      button.addEventListener("click", () => go(line));
+      return make("li", { class: line.change }, [button]);
+    });
     panel.append(make("ul", {}, items));
   }
   if (source) panel.append(make("pre", { text: source, tabindex: 0, "aria-label": "source of the kernel" }));
@@ -227,10 +237,12 @@ function render({ model, el }) {
     slider.setAttribute("aria-valuetext", position.title);
     heading.textContent = `${number} of ${last}: ${position.title} (${position.summary})`;
     update(data, drawn, position);
-    describe(panel, position);
+    describe(panel, position, ({ place, kernel }) => (place === null ? open(kernel) : pointAt(place)));
     panel.scrollTop = 0;
     choose(-1);
     if (position.selected !== null) view.reveal(data.kernels[position.selected]);
+    const changed = position.lines.map(({ place }) => data.places[place]).filter(Boolean);
+    if (changed.length && !changed.some((box) => view.sees(box))) view.reveal(changed[0]);
   }
 
   function go(number) {
@@ -238,13 +250,22 @@ function render({ model, el }) {
     model.save_changes();
   }
 
+  /** Brings a place into view, with its details. */
+  function pointAt(place) {
+    view.reveal(data.places[place]);
+    choose(place);
+  }
+
+  /** The position of a kernel. */
+  function open(kernel) {
+    go(data.kernels[kernel].position);
+  }
+
   /** The next place, or the one before, in which something stands. */
   function step(by) {
     const there = position.marks.flatMap((mark, place) => (mark === null ? [] : [place]));
     const at = there.indexOf(chosen);
-    const next = at < 0 ? 0 : (at + by + there.length) % there.length;
-    view.reveal(data.places[there[next]]);
-    choose(there[next]);
+    pointAt(there[at < 0 ? 0 : (at + by + there.length) % there.length]);
   }
 
   const KEYS = {
@@ -305,7 +326,7 @@ function render({ model, el }) {
     group.addEventListener("pointerenter", () => !drag && choose(place));
     group.addEventListener("pointerleave", () => choose(-1));
   });
-  drawn.kernels.forEach((group, kernel) => group.addEventListener("click", () => go(data.kernels[kernel].position)));
+  drawn.kernels.forEach((group, kernel) => group.addEventListener("click", () => open(kernel)));
 
   model.on("change:position", show);
   el.append(root);
