@@ -3,13 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from .catalogue import primitives_table, public_functions
-from .methods import show
+from .methods import explore, show
 
 if TYPE_CHECKING:
     from .plots import Plot, plot_breakeven, plot_memory, plot_roofline, plot_traffic
 
 __all__ = [
     "Plot",
+    "explore",
     "plot_breakeven",
     "plot_memory",
     "plot_roofline",

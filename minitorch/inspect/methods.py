@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..graph import Graph
 from ..modes import Jitted, Session
 from ..modes.lazy import LazyStaging
+from ..modes.stages import Stages
 from ..nn import Module
 from ..passes import Run
 from ..tensor import Tensor
@@ -68,6 +69,38 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
     all_of_it = f"show(..., {'fused=True, ' if fused else ''}limit=None)"
     return Picture.readable(drawing, limit, all_of_it)
 
+
+def explore(stages: Stages, fused: bool = True) -> Any:
+    """A slider over the passes, then over the kernels, for notebooks: ``f.stages(x).explore()``.
+
+    What survives a pass keeps its place. What a pass added, removed or rewrote is coloured, with an outline of its own;
+    resting on a node shows its details. At the last positions nodes stand in the kernels that compute them, beside the
+    loops of the kernel that is selected.
+
+    Args:
+        stages: what ``f.stages(x)`` gives.
+        fused: whether to go on to the kernels.
+
+    Returns:
+        A widget: a notebook shows it, and it asks for nothing from any network.
+
+    Raises:
+        ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
+
+    Example:
+        >>> import minitorch as mt
+        >>> f = mt.jit(lambda x: (x * 1 + 2).sum(1))
+        >>> widget = f.stages(mt.ones(4, 8)).explore()
+        >>> [position["title"] for position in widget.data["positions"]]
+        ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
+    """
+    from .explore import explored
+
+    return explored(stages, fused)
+
+
+_stages: Any = Stages
+_stages.explore = explore
 
 _kinds: tuple[Any, ...] = (Graph, Run, Jitted, Session, Module, Tensor, LazyStaging)
 for _kind in _kinds:

@@ -346,8 +346,9 @@ class Jitted:
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """The traced graph, the graph after each pass with statistics, then kernels, loops, LLVM and assembly."""
-        run = self.traced(*args, **kwargs).program.pipeline
-        return Stages(run.initial, run.stages)
+        traced = self.traced(*args, **kwargs)
+        run = traced.program.pipeline
+        return Stages(run.initial, run.stages, traced)
 
     def values(self, *args: Any, **kwargs: Any) -> Values:
         """Every intermediate value of a call with these arguments, by source line; nothing is written in place.
