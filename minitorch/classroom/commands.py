@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
+from pathlib import Path
+
+from ..errors import CommandError
 
 
 def check(options: Namespace) -> int:
@@ -13,3 +16,34 @@ def check(options: Namespace) -> int:
     found = [check_notebook(path, options.time) for path in notebooks(options.paths)]
     print(json.dumps([each.to_json() for each in found], indent=2) if options.json else "\n\n".join(map(table, found)))
     return int(not all(each.is_complete for each in found))
+
+
+def release(options: Namespace) -> int:
+    """``minitorch release``: exercises made of solutions; with ``--check``, only looked at."""
+    from . import release as releasing
+
+    folder = Path(options.to)
+    released = list(releasing.release(Path(options.source), options.names))
+    if options.check:
+        if old := releasing.outdated(released, folder):
+            raise CommandError(f"{folder / old[0]} is not what {options.source} gives: run `minitorch release`")
+        return 0
+    for path in releasing.write(released, folder):
+        print(folder / path)
+    return 0
+
+
+def lab(options: Namespace) -> int:
+    """``minitorch lab``: JupyterLab at the first notebook."""
+    from .lab import run
+
+    return run(options.port, options.no_browser, options.options)
+
+
+def doctor(options: Namespace) -> int:
+    """``minitorch doctor``: what is wrong with this installation."""
+    from .doctor import examine, table
+
+    findings = examine()
+    print(json.dumps([vars(each) for each in findings], indent=2) if options.json else table(findings))
+    return int(any(each.state == "wrong" for each in findings))
