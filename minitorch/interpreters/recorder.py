@@ -18,6 +18,7 @@ import numpy as np
 from ..ir import Primitive, user_frame
 from ..tensor import Tensor
 from .eager import Eager
+from .views import shares_memory
 
 Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
@@ -90,7 +91,9 @@ class Recorder:
         finally:
             self.add(begin, kind, what)
 
-    def operation(self, begin: int, primitive: Primitive, inputs: Sequence[Array], dim: Any, output: Array) -> None:
+    def operation(
+        self, begin: int, primitive: Primitive, inputs: Sequence[Array], dim: Any, output: Array, owns: bool
+    ) -> None:
         """Note an eager operation which has just ended. Those that are alike are kept once."""
         end = perf_counter_ns()
         frame = user_frame()
@@ -102,7 +105,7 @@ class Recorder:
             dim,
             output.shape,
             output.dtype,
-            output.base is None,
+            owns,
             "" if frame is None else frame.f_code.co_filename,
             0 if frame is None else frame.f_lineno,
         )
@@ -151,17 +154,23 @@ class Timed(Eager):
         entered = perf_counter_ns()
         output = super().bind(primitive, inputs, params)
         array = output._value
-        recorder.operation(self._begin, primitive, [tensor._value for tensor in inputs], params.get("dim"), array)
+        arrays = [tensor._value for tensor in inputs]
+        memory = array
+        if array.base is not None and primitive.name == "reshape" and not shares_memory(arrays[0], array):
+            memory = array.base  # it could not be a view, so NumPy made a copy, and a view of that
+        owns = memory.base is None
+        recorder.operation(self._begin, primitive, arrays, params.get("dim"), array, owns)
         recorder.before += self._begin - entered
-        if array.base is None:
-            recorder.made(array)
+        if owns:
+            recorder.made(memory)
         return output
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
         """Write into the memory, and note when."""
         begin = perf_counter_ns()
         super().assign(tensor, value)
-        self.recorder.operation(begin, COPY, [value._value], None, tensor._value)
+        array = tensor._value
+        self.recorder.operation(begin, COPY, [value._value], None, array, array.base is None)
 
 
 def _infer_copy() -> Any:
