@@ -199,8 +199,8 @@ def breakpoint() -> None:
     if staging is None:
         debugger.stop_in(frame)
         return
-    # Nothing traced may be held on to, so each traced tensor is left out, and its value put in when there is one. One of
-    # another recording, such as a graph that was defined in an earlier cell of a notebook, will have none, and stays.
+    # Nothing traced may be held on to, so each traced tensor is left out, and its value put in when there is one. One
+    # of another recording, such as a graph that was defined in an earlier cell of a notebook, has none, and stays.
     leaves, structure = flatten({name: value for name, value in frame.f_locals.items() if _can_be_kept(value)})
     recorded = {
         place: leaf
