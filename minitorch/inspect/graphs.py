@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -11,10 +12,10 @@ from ..graph.cost import costs, flops, transcendentals
 from ..graph.text import node_names, operand_text, ordered_params, value_text
 from ..graph.values import is_splat
 from ..ir import INPUT as INPUT_NODE
-from ..ir import Node, Spec
+from ..ir import Node, Source, Spec
 from ..primitives import constant
 from .colours import CONSTANT, INPUT, OUTPUT, PARAMETER, Role, family_of
-from .drawing import Arrow, Cluster, Drawing, Mark
+from .drawing import MODULE, Arrow, Cluster, Drawing, Mark
 
 Names = Mapping[Node, str]
 Details = tuple[tuple[str, str], ...]
@@ -78,9 +79,15 @@ def work(arithmetic: int, special: int, read: int, written: int) -> Details:
     return (*found, ("bytes", f"{read:,} read, {written:,} written"))
 
 
-def origin(source: str, scope: str = "") -> Details:
+def code_at(source: Source | None) -> str:
+    """The text of a line of the user's program, if it can be read."""
+    return linecache.getline(source.file, source.line).strip() if source else ""
+
+
+def origin(source: Source | None, scope: str = "") -> Details:
     """Where an operation comes from, as far as that is known."""
-    return tuple((name, text) for name, text in (("line", source), ("module", scope)) if text)
+    line = f"{source}  {code_at(source)}".rstrip() if source else ""
+    return tuple((name, text) for name, text in (("line", line), ("module", scope)) if text)
 
 
 def operation(
@@ -93,16 +100,17 @@ def operation(
     more: Details = (),
 ) -> Mark:
     """The mark of a node that computes something; `traffic` are the bytes it reads and writes."""
-    arithmetic, special, source = flops(node), transcendentals(node), str(node.source or "")
+    arithmetic, special = flops(node), transcendentals(node)
     return Mark(
         id,
         family_of(node.primitive.kind).name,
         names.get(node, ""),
         label_of(node, names),
         str(node.spec),
-        (*described(node.spec), *work(arithmetic, special, *traffic), *origin(source, scope), *more),
+        (*described(node.spec), *work(arithmetic, special, *traffic), *origin(node.source, scope), *more),
         cluster,
-        source,
+        str(node.source or ""),
+        code_at(node.source),
         scope,
         arithmetic,
         special,
@@ -110,25 +118,28 @@ def operation(
     )
 
 
-def value(role: Role, name: str, label: str, spec: Spec, id: str, source: str = "") -> Mark:
+def value(role: Role, name: str, label: str, spec: Spec, id: str, source: Source | None = None) -> Mark:
     """The mark of a value that no operation makes."""
     details = (("kind", f"{role.name}, {role.doc}"), *described(spec), ("FLOPs", "0"), ("bytes", f"{spec.nbytes:,}"))
-    return Mark(id, role.name, name, label, str(spec), (*details, *origin(source)), source=source)
+    return Mark(id, role.name, name, label, str(spec), (*details, *origin(source)), source=str(source or ""))
 
 
 def given(graph: Graph, setting: Setting, names: Names, ids: Mapping[Node, str]) -> list[Mark]:
     """The marks of a graph's inputs."""
     marks = []
+    used = {operand for node in graph.nodes for operand in node.inputs} | set(graph.outputs)
     for place, node in enumerate(graph.inputs):
+        if place in setting.parameters and node not in used:
+            continue  # optimised away
         role = PARAMETER if place in setting.parameters else INPUT
-        marks.append(value(role, names[node], names[node], node.spec, ids[node], str(node.source or "")))
+        marks.append(value(role, names[node], names[node], node.spec, ids[node], node.source))
     return marks
 
 
 def literal(node: Node, names: Names, id: str) -> Mark:
     """The mark of a constant."""
     text = operand_text(node, None, dict(names)).split(":")[0] if is_splat(node) else label_of(node, names)
-    return value(CONSTANT, names.get(node, ""), text, node.spec, id, str(node.source or ""))
+    return value(CONSTANT, names.get(node, ""), text, node.spec, id, node.source)
 
 
 def results(graph: Graph, setting: Setting, ids: Mapping[Node, str]) -> tuple[list[Mark], list[Arrow]]:
@@ -186,7 +197,7 @@ def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, st
         marks.append(operation(node, names, counted[node][:2], ids[node], scope, cluster))
         arrows += [Arrow(ids[operand], ids[node]) for operand in dict.fromkeys(node.inputs) if operand in ids]
     ends, last = results(graph, setting, ids)
-    clusters = tuple(Cluster(id, "module", title) for id, title in dict.fromkeys(setting.scopes.values()))
+    clusters = tuple(Cluster(id, MODULE, title) for id, title in dict.fromkeys(setting.scopes.values()))
     return Drawing(heading(graph), (*marks, *ends), (*arrows, *last), clusters)
 
 

@@ -10,10 +10,12 @@ from .drawing import Drawing
 from .layout import lay_out
 from .png import png
 from .scene import Scene, scene
+from .summary import summarised
 from .svg import svg
 from .text import text
 
 NOTEBOOK_WIDTH = 900  # points
+WIDEST = 1250  # beyond that, letters are smaller than 8 points where the page is so wide
 
 
 class Picture:
@@ -37,6 +39,26 @@ class Picture:
 
     def __init__(self, drawing: Drawing) -> None:
         self.drawing = drawing
+
+    @staticmethod
+    def readable(drawing: Drawing, limit: int | None, all_of_it: str) -> Picture:
+        """A picture of a drawing, summarised if it has more than so many marks, or would be too wide to be read.
+
+        Args:
+            limit: None if it is never to be summarised.
+            all_of_it: how to see everything, for the note.
+        """
+        picture = Picture(drawing)
+        if limit is None or (len(drawing.marks) <= limit and picture._fits):
+            return picture
+        return Picture(summarised(drawing, all_of_it))
+
+    @property
+    def _fits(self) -> bool:
+        try:
+            return self._scene.width <= WIDEST
+        except ModuleNotFoundError:
+            return True  # as text
 
     @cached_property
     def _scene(self) -> Scene:

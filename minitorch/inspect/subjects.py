@@ -19,6 +19,7 @@ from ..modes.session import Session
 from ..modes.surroundings import names_in
 from ..nn import Module
 from ..passes import Run
+from ..primitives import constant
 from ..tensor import Tensor
 from ..tree import flatten
 from .colours import OUTPUT, UPDATE, Role
@@ -95,13 +96,14 @@ def _of_session_graph(graph: SessionGraph, args: tuple[Any, ...], kwargs: dict[s
         return _of_graph(graph, args, kwargs, fused)
     last = {id(item.variable): item for item in staging.writes}
     used = {operand for node in graph.nodes for operand in node.inputs} | {item.after for item in last.values()}
-    ends = [node for node in graph.nodes if node not in used]
     names = {
         tensor._value: name
         for name, tensor in _variables().items()
         if isinstance(tensor, Tensor) and isinstance(tensor._value, Node)
     }
     results = [(UPDATE, f"new {item.variable.input.params['name']}") for item in last.values()]
+    ends = [node for node in graph.nodes if node not in used and node.primitive is not constant]
+    ends = [node for node in ends if node in names] or ends
     results += [(OUTPUT, names.get(node, "not used further")) for node in ends]
     outputs = (*(item.after for item in last.values()), *ends)
     whole = Graph(graph.inputs, outputs, graph.nodes, graph.name, verify=False)

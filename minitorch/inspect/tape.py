@@ -159,6 +159,7 @@ def of_tape(roots: Mapping[str, Tensor], names: Mapping[int, str] | None = None)
         elif tail is not None:
             arrows.append(Arrow(tail.id, marks[-1].id))
     title = f"the tape of {', '.join(roots)}: {len(entries)} operation{'s' if len(entries) != 1 else ''}"
-    return Drawing(
-        title, tuple(marks), tuple(arrows), notes=("the arrows show the way forward; backward goes the other way",)
-    )
+    notes = ["the arrows show the way forward; backward goes the other way"]
+    if any("·" in mark.label for mark in marks):
+        notes.append("· is an operand that needs no gradient, and whose value the tape does not keep")
+    return Drawing(title, tuple(marks), tuple(arrows), notes=tuple(notes))
