@@ -17,10 +17,19 @@ def declare(name: str, kind: str, infer: Any, evaluate: Any, **fields: Any) -> P
 
 
 def axis_error(name: str, dims: Any, spec: Spec) -> ShapeError:
-    """The error for dimensions that a primitive's operand does not have."""
+    """The error for dimensions that a primitive's operand does not have.
+
+    Example:
+        >>> from minitorch import float32
+        >>> print(axis_error("reduce_sum", (1,), Spec((4,), float32)))
+        MT201: reduce_sum: dims=[1] do not fit f32[4]
+          why: each has to be one of [0], and may be named once
+        ...
+    """
+    named = list(dims) if isinstance(dims, (tuple, list)) else [dims]
     return ShapeError(
         "MT201",
-        f"{name}: {spec} has no dimension {dims}",
-        why=f"it has {spec.ndim} dimensions, numbered from 0; they may be named once each",
+        f"{name}: dims={named} do not fit {spec}",
+        why=f"each has to be one of {list(range(spec.ndim))}, and may be named once",
         fix="check the dims against x.shape",
     )
