@@ -199,12 +199,14 @@ def breakpoint() -> None:
     if staging is None:
         debugger.stop_in(frame)
         return
-    # Nothing traced may be held on to, so each traced tensor is left out, and its value put in when there is one.
+    # Nothing traced may be held on to, so each traced tensor is left out, and its value put in when there is one. One
+    # of another recording, such as a graph that was defined in an earlier cell of a notebook, has none, and stays.
     leaves, structure = flatten({name: value for name, value in frame.f_locals.items() if _can_be_kept(value)})
     recorded = {
         place: leaf
         for place, leaf in enumerate(leaves)
-        if isinstance(leaf, Tensor) and (isinstance(leaf._value, Node) or id(leaf) in staging.captured)
+        if isinstance(leaf, Tensor)
+        and (id(leaf) in staging.captured or (isinstance(leaf._value, Node) and leaf._value.trace is staging.trace))
     }
     kept = [None if place in recorded else leaf for place, leaf in enumerate(leaves)]
     places = list(recorded)

@@ -244,6 +244,20 @@ def test_breakpoints_call_the_debugger_that_is_set(monkeypatch: pytest.MonkeyPat
     assert not seen
 
 
+def test_a_breakpoint_in_a_graph_passes_over_the_tensors_of_other_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a notebook all graphs of earlier cells are among the names that can be seen."""
+    with mt.Graph():
+        other = mt.placeholder(3, name="other").exp()
+    seen = []
+    monkeypatch.setattr("sys.breakpointhook", lambda: seen.append(__import__("sys")._getframe(1).f_locals))
+    with mt.Graph() as g:
+        x = mt.placeholder(2, name="x")
+        y = x * 2
+        mt.debug.breakpoint()
+    assert mt.Session(g).run(y, {x: [1, 2]}).tolist() == [2, 4]
+    assert seen[0]["y"].tolist() == [2, 4] and seen[0]["other"] is other
+
+
 # check_nan ------------------------------------------------------------------------------------------------------
 
 

@@ -113,6 +113,19 @@ def test_an_expanded_operand_is_read_once_and_a_write_in_place_counts():
     assert by_name["copy_"].bytes_read == by_name["copy_"].bytes_written == 4 * N
 
 
+def test_a_reshape_that_has_to_copy_is_counted_and_one_that_need_not_is_free():
+    columns = X.T
+    with mt.profile() as p:
+        view = X.reshape(-1)
+        copy = columns.reshape(-1)
+        part = copy[:10]
+        del copy
+    (row,) = [each for each in p.rows() if each.name == "reshape"]
+    assert (row.calls, row.bytes_read, row.bytes_written) == (2, 4 * N, 4 * N)
+    assert [size for _, size in p.live] == [4 * N], "the view keeps the memory of the copy"
+    assert view.shape == (N,) and part.shape == (10,)
+
+
 @pytest.mark.parametrize("backend", [None, *BACKENDS])
 def test_results_are_the_same_and_the_parts_of_the_time_add_up(backend):
     f = mt.jit(lambda x: (x * 2).sum(1), backend=backend) if backend else lambda x: (x * 2).sum(1)
@@ -168,7 +181,7 @@ def test_live_bytes_of_compiled_code_are_results_and_the_arena():
     with mt.profile() as p:
         y = f(X)
         del y
-    arena = f._for((X,), {}).program.execute.arena_bytes
+    arena = f.traced(X).program.execute.arena_bytes
     assert p.live[-1][1] == 0 and 4 * 64 * 64 + arena <= p.peak_bytes <= 4 * 64 * 64 + arena + 64
 
 

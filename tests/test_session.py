@@ -79,6 +79,27 @@ def test_wrong_fetches():
     assert other is not g
 
 
+def test_a_subgraph_is_what_a_run_of_these_fetches_computes():
+    weight = mt.full((3,), 2.0)
+    with mt.Graph() as g:
+        x, unused = mt.placeholder(3, name="x"), mt.placeholder(3, name="unused")
+        y = (x * weight).exp()
+        update = weight.sub_(0.5)
+        mt.sin(unused)
+    session = mt.Session(g)
+    computed = []
+    with observing(lambda primitive, *rest: computed.append(primitive.name)):
+        only, both = session.subgraph(y), session.subgraph({"y": y, "update": update})
+    assert not computed and weight.tolist() == [2.0] * 3
+    assert only.count() == {"mul": 1, "exp": 1} and both.count() == {"mul": 1, "exp": 1, "sub": 1}
+    assert [node.params["name"] for node in only.inputs] == ["x", "weight"] and len(both.outputs) == 3
+    array = np.array([0, 1, 2], np.float32)
+    again = mt.backends.get("interpret")(mt.Graph.parse(str(only)))
+    np.testing.assert_allclose(again([array, weight.numpy()])[0], session.run(y, {x: array}).numpy(), rtol=1e-6)
+    with pytest.raises(FetchError, match="MT305"):
+        session.subgraph(mt.ones(3))
+
+
 def test_results_share_no_memory_with_feeds_or_variables():
     w = mt.zeros(3)
     with mt.Graph() as g:

@@ -18,6 +18,7 @@ import numpy as np
 from ..ir import Primitive, user_frame
 from ..tensor import Tensor
 from .eager import Eager, settled
+from .views import shares_memory
 
 Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
@@ -114,7 +115,10 @@ class Recorder:
         end = perf_counter_ns()
         frame = user_frame(skip=NOTED_BY if is_new else 0)
         file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
-        count, owns = len(inputs), output.base is None
+        memory = output
+        if primitive.name == "reshape" and output.base is not None and not shares_memory(inputs[0], output):
+            memory = output.base  # it could not be a view, so NumPy made a copy, and a view of that
+        count, owns = len(inputs), memory.base is None
         different = (
             count if count < 2 else 1 + (inputs[0] is not inputs[1]) if count == 2 else len(set(map(id, inputs)))
         )
@@ -123,7 +127,7 @@ class Recorder:
             noted += (each.shape, each.dtype, each.strides)
         self.events.append((begin, end, "operation", tuple(noted)))
         if owns and is_new:
-            self.made(output)
+            self.made(memory)
         if len(self.events) - self._shared >= MANY:
             self._share()
 

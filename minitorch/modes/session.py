@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,27 @@ class Session:
         found = self._compiled(flatten(fetches)[0])
         return found.program, found.fetched, tuple([str(item.input.params["name"]) for item in found.written])
 
+    def subgraph(self, fetches: Any) -> BaseGraph:
+        """What `run` would compute for these fetches, as a graph of its own; nothing is run.
+
+        It is the graph before any pass. Its inputs are the placeholders and variables that are needed, its outputs what
+        is fetched, and after that the new values of the variables that are written.
+
+        Raises:
+            FetchError: ``MT305`` for what is not in this graph.
+
+        Example:
+            >>> import minitorch as mt
+            >>> with mt.Graph() as g:
+            ...     x, y = mt.placeholder(3, name="x"), mt.placeholder(3, name="y")
+            ...     total, product = (x + y).sum(), x * y
+            >>> print(mt.Session(g).subgraph(product))
+            graph(x: f32[3], y: f32[3]):
+              %0 = mul(x, y) : f32[3]  # ...
+              return %0
+        """
+        return self._compiled(flatten(fetches)[0]).graph
+
     def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
         """Call those of the graph's callbacks that can be: all that they need is fed."""
         staging = self._staging
@@ -237,9 +259,14 @@ class _Compiled:
         updates = {
             self.fetched + number: places[id(item)] for number, item in enumerate(self.written) if id(item) in places
         }
-        self.program = Program(graph, backend, updates=updates)
+        self.graph, self._backend, self._updates = graph, backend, updates
         self.placeholders = [node for node in needed if id(node) not in variables]
         self._inputs = [variables.get(id(node), node) for node in needed]
+
+    @cached_property
+    def program(self) -> Program:
+        """The graph, optimised and compiled: when it is run for the first time."""
+        return Program(self.graph, self._backend, updates=self._updates)
 
     def arguments(self, fed: dict[int, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         """The arrays for the program's inputs: variables as they are now, placeholders as fed."""
