@@ -254,7 +254,8 @@ def _str(tensor: Tensor) -> str:
 def _format(tensor: Tensor, spec: str) -> str:
     """A 0-dimensional tensor is formatted like its number, any other one has no format but its text."""
     if tensor.ndim == 0 and (spec or _visible(tensor) is not None):
-        return format(item(tensor), spec)
+        number = _one_number(tensor, "a format, as in f'{x:.2f}',")
+        return format(float(number) if tensor.dtype.is_floating_point else number, spec)
     if spec:
         raise TypeError(f"the format {spec!r} is for one number, not for a tensor of shape {list(tensor.shape)}")
     return _text(tensor)
