@@ -16,6 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from ..graph import Graph, topological_order
 from ..graph.values import is_splat
 from ..interpreters import run_silently
 from ..ir import INPUT, Node
-from .difference import Excess, noises, ulps
+from .difference import SUMMATIONS, Excess, Summation, noises, ulps
 
 if TYPE_CHECKING:
     from ..compiler.alone import Runner
@@ -90,24 +92,37 @@ def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array]) ->
 
 
 def evaluated(
-    nodes: Iterable[Node], known: Mapping[Node, Array], move: Callable[[Array], Array] | None = None
+    nodes: Iterable[Node],
+    known: Mapping[Node, Array],
+    move: Callable[[Array], Array] | None = None,
+    summation: Summation | None = None,
 ) -> Values:
     """The values of some nodes in program order, from those that are known.
 
     Args:
         move: is applied to every value, the known ones included.
+        summation: how sums of floats are done, if not as in eager mode.
     """
     values = {node: array if move is None else move(array) for node, array in known.items()}
     for node in nodes:
         if node not in values:
             operands = [values[operand] for operand in node.inputs]
-            value = np.asarray(run_silently(_evaluate, node, operands))
+            evaluate = partial(_evaluate_otherwise, summation=summation) if summation else _evaluate
+            value = np.asarray(run_silently(evaluate, node, operands))
             values[node] = value if move is None or is_splat(node) else move(value)
     return values
 
 
 def _evaluate(node: Node, operands: list[Array]) -> Any:
     return node.primitive.evaluate(*operands, **node.params)
+
+
+def _evaluate_otherwise(node: Node, operands: list[Array], summation: Summation) -> Any:
+    """The value of a node; sums of floats are done in another way."""
+    (array, *_) = operands or [np.empty(0)]
+    if node.primitive.name != "reduce_sum" or not node.dtype.is_floating_point or not array.size:
+        return _evaluate(node, operands)
+    return summation(array, node.params["dims"]).astype(node.dtype.numpy)
 
 
 def wrong(
@@ -120,12 +135,12 @@ def wrong(
     """
     right = evaluated(nodes, known)
     excess = {place: Excess(right[node], found[place]) for place, node in enumerate(wanted)}
-    for noise in noises():
+    for noise, summation in zip(noises(), cycle(SUMMATIONS), strict=False):
         excess = {place: each for place, each in excess.items() if each}
         if not excess:
             break
         needed = set(topological_order([wanted[place] for place in excess], known))
-        sample = evaluated([node for node in nodes if node in needed], known, noise)
+        sample = evaluated([node for node in nodes if node in needed], known, noise, summation)
         for place, each in excess.items():
             each.add(sample[wanted[place]])
     return [place for place, each in excess.items() if each]

@@ -3,12 +3,13 @@
 Compiled code may contract ``a * b + c``, sum in another order and use other polynomials, so its last digits differ. How
 much that makes in the end depends on the program: after a cancellation nothing may be left of the first digits. So
 where the distance is above the tolerance of the type, it is compared with the *noise* of the program: how far results
-go if every value on the way is moved by up to one unit in the last place (stochastic arithmetic, Vignes 1993).
+go if every value on the way is moved by up to one unit in the last place (stochastic arithmetic, Vignes 1993), and
+sums are done in double precision, or one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,3 +141,21 @@ class Noise:
 def noises() -> Iterable[Noise]:
     """The noise of each sample; the same ones every time."""
     return map(Noise, range(SAMPLES))
+
+
+def _sum_widely(array: Array, axis: tuple[int, ...]) -> Array:
+    """A sum in double precision: what is lost by adding up is gone."""
+    return np.asarray(np.add.reduce(array, axis=axis, dtype=np.float64))
+
+
+def _sum_in_a_row(array: Array, axis: tuple[int, ...]) -> Array:
+    """A sum one by one: where terms are alike, all of the additions may round to the same side."""
+    dtype = np.result_type(array.dtype, np.float32)  # as everywhere, the sums of 16-bit floats are in float32
+    terms = np.moveaxis(array, axis, range(len(axis))).reshape(-1, *np.delete(array.shape, axis)).astype(dtype)
+    return np.asarray(np.add.accumulate(terms, axis=0)[-1])
+
+
+Summation = Callable[[Array, tuple[int, ...]], Array]
+
+# Eager mode has one order of adding up, kernels have others. Noise on the terms does not show how much that makes.
+SUMMATIONS: tuple[Summation, ...] = (_sum_widely, _sum_in_a_row)
