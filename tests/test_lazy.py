@@ -207,6 +207,22 @@ def test_after_an_error_in_the_data_the_block_goes_on():
     assert (x + 1).tolist() == [2, 2, 2]
 
 
+def test_what_was_lost_in_a_run_that_failed_says_so() -> None:
+    x = mt.ones(3)
+    with mt.lazy():
+        fine = x * 2
+        bad = x[mt.tensor([7])]
+        with pytest.raises(IndexError):
+            bad.tolist()
+        assert (
+            str(fine) == repr(fine) == "Tensor(f32[3], lost: the run that would have computed it failed)"
+        )  # no warning
+        with pytest.raises(TracingError, match="was pending in the lazy block, and was never computed"):
+            fine.tolist()
+    with pytest.raises(TracingError, match="the run that would have computed it failed"):
+        fine + 1
+
+
 def test_an_error_in_the_data_at_the_end_of_the_block_is_raised_there():
     with pytest.raises(IndexError), mt.lazy("interpret"):
         kept = mt.ones(3)[mt.tensor([7])]

@@ -137,7 +137,7 @@ class LazyStaging(Staging):
                 np.copyto(item.tensor._value, array)  # the write was counted when it was asked for
 
     def _start_again(self) -> None:
-        ended, self.trace = self.trace, Trace(self.trace.name)
+        ended, self.trace = self.trace, Trace(self.trace.name, defers=True)
         self.trace.thread, ended.thread = ended.thread, None
         self.nodes, self.captured, self.memory, self.renewed, self.made = [], {}, {}, {}, []
         self.callbacks = []
