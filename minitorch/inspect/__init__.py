@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .catalogue import primitives_table, public_functions
+from .methods import show
 
 if TYPE_CHECKING:
     from .plots import Plot, plot_breakeven, plot_memory, plot_roofline, plot_traffic
@@ -15,6 +16,7 @@ __all__ = [
     "plot_traffic",
     "primitives_table",
     "public_functions",
+    "show",
 ]
 
 
