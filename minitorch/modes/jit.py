@@ -461,7 +461,7 @@ class Jitted:
             >>> found.eager > 0 and found.spent > 0
             True
         """
-        report = self._for(args, kwargs).report
+        report = self.traced(*args, **kwargs).report
         program, arrays = self.program(*args, **kwargs)
         return measure(program, report.trace_time + report.compile_time, arrays)
 
