@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -306,3 +310,47 @@ def test_what_is_only_passed_on_is_not_blamed() -> None:
         overflow(mt.ones(3))
     with pytest.raises(NonFiniteError, match="infinite"), mt.debug.check_nan():
         overflow(mt.ones(3))
+
+
+# In a kernel of Jupyter -----------------------------------------------------------------------------------------
+
+IN_A_KERNEL = """
+import pdb, sys, types
+from unittest import mock
+import IPython.core.debugger
+
+pdb.Pdb = IPython.core.debugger.Pdb  # as a kernel does
+
+
+def debugpy_breakpointhook():
+    print("passed over")
+
+
+sys.breakpointhook = debugpy_breakpointhook  # as a kernel does, which has loaded debugpy
+sys.modules["debugpy"] = types.SimpleNamespace(is_client_connected=lambda: False)
+
+import minitorch as mt
+
+
+@mt.jit
+def f(x):
+    y = x * 2
+    mt.debug.breakpoint()
+    return y + 1
+
+
+with mock.patch("builtins.input", side_effect=["p y.tolist()", "c"]):
+    f(mt.ones(2))
+with mock.patch("builtins.input", side_effect=["n", "c"]):
+    mt.jit(lambda x: mt.exp(x), backend="interpret").debug(mt.zeros(2))
+"""
+
+
+def test_in_a_kernel_of_jupyter(tmp_path: Path) -> None:
+    """The debugger is IPython's there, and JupyterLab's own passes over breakpoints unless it is switched on."""
+    pytest.importorskip("IPython")
+    (tmp_path / "train.py").write_text(IN_A_KERNEL)
+    environment = {**os.environ, "PYTHONPATH": str(Path(mt.__file__).parent.parent), "IPYTHONDIR": str(tmp_path)}
+    run = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True, env=environment)
+    assert "[2.0, 2.0]" in run.stdout, run.stderr
+    assert "passed over" not in run.stdout and "skipped" not in run.stdout

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 from minitorch.backends import get
 from minitorch.compiler.fusions import FUSIONS
-from minitorch.modes.breakeven import BreakEven
+from minitorch.modes.breakeven import BreakEven, eagerly
 from minitorch.nn import functional as F
 from minitorch.passes import DEFAULT
 
@@ -201,3 +201,15 @@ def test_random_graphs_compute_the_same_without(graph, seed, without):
     found = get("llvm")(graph, without=frozenset(without))(arrays)
     for array, expected in zip(found, evaluate_graph(graph, arrays), strict=True):
         assert_close(array, expected, (graph, without))
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(graphs(), st.integers(0, 99))
+def test_what_break_even_runs_eagerly_is_the_graph(graph: mt.Graph, seed: int) -> None:
+    arrays = arrays_for(graph, seed)
+    try:
+        expected = evaluate_graph(graph, arrays)
+    except IndexError:
+        return
+    for found, array in zip(eagerly(graph)(arrays), expected, strict=True):
+        assert_close(found.numpy(), array, graph)

@@ -207,6 +207,22 @@ def test_after_an_error_in_the_data_the_block_goes_on():
     assert (x + 1).tolist() == [2, 2, 2]
 
 
+def test_what_was_lost_in_a_run_that_failed_says_so() -> None:
+    x = mt.ones(3)
+    with mt.lazy():
+        fine = x * 2
+        bad = x[mt.tensor([7])]
+        with pytest.raises(IndexError):
+            bad.tolist()
+        assert (
+            str(fine) == repr(fine) == "Tensor(f32[3], lost: the run that would have computed it failed)"
+        )  # no warning
+        with pytest.raises(TracingError, match="was pending in the lazy block, and was never computed"):
+            fine.tolist()
+    with pytest.raises(TracingError, match="the run that would have computed it failed"):
+        fine + 1
+
+
 def test_an_error_in_the_data_at_the_end_of_the_block_is_raised_there():
     with pytest.raises(IndexError), mt.lazy("interpret"):
         kept = mt.ones(3)[mt.tensor([7])]
@@ -240,3 +256,51 @@ def test_a_lazy_tensor_goes_into_the_other_modes_after_the_block():
     assert mt.Session(g).run(y).tolist() == [6, 6]
     with mt.Graph(), pytest.raises(TracingError, match="MT110"), mt.lazy():
         pass
+
+
+# Looking at it ---------------------------------------------------------------------------------------------------
+
+
+def test_pending_is_what_would_run() -> None:
+    x = mt.ones(4)
+    with mt.lazy() as recording:
+        assert recording is not None
+        assert not recording.pending().inputs and not recording.pending().outputs
+        y = x * 2
+        z = y + 1
+        pending = recording.pending()
+        assert pending.count() == {"mul": 1, "add": 1}
+        assert [node.spec.shape for node in pending.outputs] == [(4,), (4,)] and len(pending.inputs) == 1
+        pending.verify()
+        assert recording.explain().runs == 0  # nothing ran for looking
+        del y
+        assert len(recording.pending().outputs) == 1
+        assert z.tolist() == [3, 3, 3, 3]
+        assert not recording.pending().nodes
+        x.add_(1)
+        assert recording.pending().count() == {"add": 1}  # a write to a tensor from outside is due as well
+
+
+def test_explain_tells_what_needed_a_value_and_what_was_compiled() -> None:
+    x = mt.ones(5)
+    with mt.lazy() as recording:
+        assert recording is not None
+        for _ in range(3):
+            y = (x * 3.25 - 0.75).sum()
+            y.item()
+        z = x / 1.25
+    history = recording.explain()
+    first, last = history.programs
+    assert (history.runs, history.compiled) == (4, 2)
+    assert (first.runs, first.cause, first.compiled) == (3, "item()", True)
+    assert str(first.source).startswith("test_lazy.py:")
+    assert (last.runs, last.cause, last.source) == (1, "the end of the block", None)
+    assert "4 runs of 2 programs, 2 compiled" in str(history) and "3 runs, first for item() at test_lazy" in str(
+        history
+    )
+    assert mt.allclose(z, mt.full((5,), 0.8))
+
+    with mt.lazy() as recording:
+        assert recording is not None
+        (x * 3.25 - 0.75).sum().item()
+    assert recording.explain().compiled == 0 and "was compiled before" in str(recording.explain())

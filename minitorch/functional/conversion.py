@@ -208,6 +208,8 @@ def _hidden_text(tensor: Tensor) -> str:
         return f"Tensor({tensor.spec}, without a value)"
     if isinstance(value.trace, Trace) and value.trace.is_definition:
         return f"Tensor(in a graph: {tensor.spec}, depends on {origins_text(value)})"
+    if isinstance(value.trace, Trace) and value.trace.defers:
+        return f"Tensor({tensor.spec}, lost: the run that would have computed it failed)"
     ended = "" if staging is not None and value.trace is staging.trace else ", its trace has ended"
     return f"Tensor(traced {tensor.spec}, depends on {origins_text(value)}{ended})"
 
@@ -231,7 +233,7 @@ def _repr(tensor: Tensor) -> str:
 
 
 def _text(tensor: Tensor) -> str:
-    if _visible(tensor) is None and (staging := current_staging()) is not None:
+    if _visible(tensor) is None and (staging := current_staging()) is not None and not staging.defers:
         made = f", {made_by(tensor._value)}," if isinstance(tensor._value, Node) else ""
         warn_user(
             compose(
@@ -254,7 +256,8 @@ def _str(tensor: Tensor) -> str:
 def _format(tensor: Tensor, spec: str) -> str:
     """A 0-dimensional tensor is formatted like its number, any other one has no format but its text."""
     if tensor.ndim == 0 and (spec or _visible(tensor) is not None):
-        return format(item(tensor), spec)
+        number = _one_number(tensor, "a format, as in f'{x:.2f}',")
+        return format(float(number) if tensor.dtype.is_floating_point else number, spec)
     if spec:
         raise TypeError(f"the format {spec!r} is for one number, not for a tensor of shape {list(tensor.shape)}")
     return _text(tensor)

@@ -15,14 +15,16 @@ class Trace:
     Attributes:
         name: what is recorded.
         is_definition: whether it defines the graph of a Session.
+        defers: whether it computes what is pending when a value is needed (`lazy`).
         thread: the thread that records it now; None when nobody does.
     """
 
-    __slots__ = ("__weakref__", "is_definition", "name", "thread")
+    __slots__ = ("__weakref__", "defers", "is_definition", "name", "thread")
 
-    def __init__(self, name: str, is_definition: bool = False) -> None:
+    def __init__(self, name: str, is_definition: bool = False, defers: bool = False) -> None:
         self.name = name
         self.is_definition = is_definition
+        self.defers = defers
         self.thread: threading.Thread | None = None
 
 
@@ -46,6 +48,14 @@ def leaked(tensor: Tensor) -> TracingError:
             why=f"the thread {thread.name!r} is recording it; a recording belongs to its thread, and others can "
             "neither add to it nor see what it has not computed yet",
             fix="use the result when the recording is over, or pass on a value that is computed (x.numpy(), if lazy)",
+        )
+    if isinstance(node.trace, Trace) and node.trace.defers:
+        return TracingError(
+            "MT104",
+            f"{tensor.spec} was pending in {node.trace.name}, and was never computed",
+            where=f"it is {made_by(node)}",
+            why="the run that would have computed it failed, and what was pending with it is lost",
+            fix="compute it again; what has to outlive a failure is asked for before it (x.item(), x.numpy())",
         )
     return TracingError(
         "MT104",

@@ -68,7 +68,7 @@ class Staging:
     intercepts = True
 
     def __init__(self, name: str, names: Mapping[int, str] | None = None) -> None:
-        self.trace = Trace(name, self.is_definition)
+        self.trace = Trace(name, self.is_definition, self.defers)
         self.nodes: list[Node] = []
         self.captured: dict[int, Captured] = {}
         self.memory: dict[int, list[Captured]] = {}  # what was captured, by the id of who owns the memory

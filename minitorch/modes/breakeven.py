@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
+from ..graph.values import is_splat
 from ..interpreters import interpreting
 from ..ir import Node
 from ..tensor import Tensor
@@ -67,8 +68,9 @@ class BreakEven:
 
 def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any]]) -> BreakEven:
     """Run a program both ways; the arrays are its inputs, and may be written to."""
+    run = eagerly(program.graph)
     with interpreting(None):
-        eager = _shortest(lambda: run_eagerly(program.graph, arrays))
+        eager = _shortest(lambda: run(arrays))
     return BreakEven(spent, eager, _shortest(lambda: program.compiled(arrays)))
 
 
@@ -91,14 +93,27 @@ def _shortest(call: Callable[[], Any]) -> float:
     return min(times)
 
 
-def run_eagerly(graph: Graph, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
-    """Apply a graph's primitives one by one; what is needed no more is freed, as it would be in a program."""
-    values: dict[Node, Tensor] = dict(zip(graph.inputs, map(Tensor, arrays), strict=True))
+def eagerly(graph: Graph) -> Callable[[Sequence[np.ndarray[Any, Any]]], list[Tensor]]:
+    """What applies a graph's primitives one by one; what is needed no more is freed, as it would be in a program.
+
+    Numbers in the program are there beforehand, as views of one element: eager operations take them as they are.
+    """
+    literals = {node: _literal(node) for node in graph.nodes if is_splat(node)}
     last = {operand: node for node in graph.nodes for operand in node.inputs}
-    kept = {*graph.outputs, *graph.inputs}
-    for node in graph.nodes:
-        values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
-        for operand in set(node.inputs):
-            if last[operand] is node and operand not in kept:
+    kept = {*graph.outputs, *graph.inputs, *literals}
+    nodes = [node for node in graph.nodes if node not in literals]
+    freed = [{operand for operand in node.inputs if last[operand] is node and operand not in kept} for node in nodes]
+
+    def run(arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
+        values = {**literals, **dict(zip(graph.inputs, map(Tensor, arrays), strict=True))}
+        for node, needed_no_more in zip(nodes, freed, strict=True):
+            values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
+            for operand in needed_no_more:
                 del values[operand]
-    return [values[node] for node in graph.outputs]
+        return [values[node] for node in graph.outputs]
+
+    return run
+
+
+def _literal(node: Node) -> Tensor:
+    return Tensor(np.broadcast_to(np.asarray(node.params["value"], node.dtype.numpy), node.shape))

@@ -38,6 +38,14 @@ class Debugger(pdb.Pdb):
     def __init__(self) -> None:
         super().__init__(skip=SKIPPED)
 
+    def stop_here(self, frame: FrameType) -> bool:
+        """Whether to stop in a frame.
+
+        IPython's debugger, which a kernel of Jupyter puts in the place of `pdb`, says a line for each that is skipped.
+        """
+        module = frame.f_globals.get("__name__", "")
+        return not self.is_skipped_module(module) and super().stop_here(frame)
+
     def user_call(self, frame: FrameType, argument_list: None) -> None:
         """A function is called."""
         if DO not in frame.f_locals:
@@ -98,5 +106,10 @@ def stop_in(frame: FrameType) -> None:
 
 
 def _is_replaced() -> bool:
-    """Whether the user has chosen another debugger."""
+    """Whether the user has chosen another debugger.
+
+    A kernel of Jupyter has JupyterLab's, which passes over breakpoints unless it is switched on.
+    """
+    if getattr(sys.breakpointhook, "__name__", "") == "debugpy_breakpointhook":
+        return bool(sys.modules["debugpy"].is_client_connected())
     return sys.breakpointhook is not sys.__breakpointhook__ or bool(os.environ.get("PYTHONBREAKPOINT"))

@@ -103,7 +103,7 @@ class SignatureReport:
             if names:
                 more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
                 yield f"{label}: {', '.join(names[:MOST_NAMES])}{more}"
-        yield f"{self.nodes_traced} nodes, {self.nodes} after the passes"
+        yield f"{counted(self.nodes_traced, 'node')}, {self.nodes} after the passes"
         yield from (f"  {stage}" for stage in self.passes if stage.before is not stage.after)
         idle = [stage.name for stage in self.passes if stage.before is stage.after]
         if idle:

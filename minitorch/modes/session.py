@@ -93,7 +93,7 @@ class Session:
         """
         staging = current_staging()
         if isinstance(staging, LazyStaging):
-            staging.flush()  # what is fed, and the variables, get their values
+            staging.flush("Session.run")  # what is fed, and the variables, get their values
         elif staging is not None:
             raise TracingError(
                 "MT110",

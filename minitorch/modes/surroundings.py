@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..errors import compose
+from ..functional.random import default_generator
 from ..ir import warn_user
 from ..nn import Module
 from ..optim import Optimizer
@@ -180,7 +181,7 @@ class Surroundings:
     """
 
     def __init__(self, function: Callable[..., Any] | None, arguments: list[tuple[str, Any]]) -> None:
-        self.names: dict[int, str] = {}
+        self.names: dict[int, str] = {id(default_generator._state): "random_state"}
         self.watches: list[Watch] = []
         self.module_watches: list[Watch] = []
         self.modules: list[tuple[Module, bool]] = []
