@@ -29,7 +29,7 @@ from ..ir import Node, Source, warn_user
 from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor
-from ..tree import Structure, flatten
+from ..tree import LEAF, Structure, flatten
 from . import donation, surroundings
 from .ablation import Ablation, ablate
 from .donation import Names as ArgumentNames
@@ -206,7 +206,7 @@ class Jitted:
             args, kwargs = self._normal_form(args, kwargs)
         leaves, structure = flatten((args, kwargs))
         tensors: dict[int, Tensor] = {}  # by id: one that is given twice is one input of the graph
-        simple = not kwargs and len(leaves) == len(args)
+        simple = not kwargs and all(child is LEAF for child in structure.children[0].children)
         kinds: list[Any] = [len(leaves) if simple else structure]
         for index, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
