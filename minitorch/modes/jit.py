@@ -280,7 +280,7 @@ class Jitted:
             if isinstance(leaf, Tensor) and isinstance(leaf._value, Node):  # no compiled call has a key like its
                 raise leaked(leaf)
         plain = _values(leaves)
-        report = SignatureReport.of_call(names, plain, is_grad_enabled())
+        report = SignatureReport.of_call(names, plain, structure, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
         donated = donation.donated(self._donated, self.signature, structure, leaves) if self._donated else {}
         traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report, self.check)
@@ -451,7 +451,7 @@ class Jitted:
         traced = self._known(key, tensors)
         if traced is None:
             names, plain = self._leaf_names(structure), _values(leaves)
-            report = SignatureReport.of_call(names, plain, is_grad_enabled())
+            report = SignatureReport.of_call(names, plain, structure, is_grad_enabled())
             traced = trace(self.function, plain, structure, names, self.backend, self.passes, {}, report)
         arrays = [tensor._value for tensor in traced.inputs(tensors)]
         return ablate(traced.program, self.passes, arrays, seconds)
