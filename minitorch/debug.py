@@ -81,6 +81,7 @@ def check_nan(infinities: bool = True) -> Iterator[None]:
 
     Raises:
         NonFiniteError: ``MT501``.
+        ObserverError: inside of `minitorch.profile` (``MT503``).
 
     Example:
         >>> import minitorch as mt

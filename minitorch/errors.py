@@ -34,6 +34,7 @@ CODES: dict[str, str] = {
     "MT406": "a checkpointed function did something else when it ran again",
     "MT501": "a NaN or an infinity",
     "MT502": "a compiled program that does not give the numbers of eager mode",
+    "MT503": "a profile inside another one, or together with check_nan",
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",
 }
@@ -123,6 +124,10 @@ class NonFiniteError(MinitorchError, FloatingPointError):
 
 class MismatchError(MinitorchError, ArithmeticError):
     """Compiled code does not give the numbers of eager mode."""
+
+
+class ObserverError(MinitorchError, RuntimeError):
+    """A program is watched already, by something that does not share it."""
 
 
 class GraphError(MinitorchError, ValueError):

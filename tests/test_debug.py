@@ -278,6 +278,14 @@ def test_the_first_nan_inside_a_kernel_is_named(backend: str) -> None:
     assert f"test_debug.py:{f.__code__.co_firstlineno + 2}" in str(caught.value)
 
 
+def test_a_nan_in_a_sum_that_is_computed_in_parts_is_named() -> None:
+    f = mt.jit(lambda x: x.log().sum())
+    x = mt.ones(1000, 300)
+    assert "when all of that is done" in f.ledger(x).kernels[0].source
+    with pytest.raises(NonFiniteError, match="log made 300000 NaN"), mt.debug.check_nan():
+        f(-x)
+
+
 def test_only_the_kernel_concerned_is_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
     replays: list[int] = []
     replayed = alone.replayed

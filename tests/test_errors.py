@@ -28,6 +28,7 @@ BUILTINS = {
     "AutogradError": RuntimeError,
     "NonFiniteError": FloatingPointError,
     "MismatchError": ArithmeticError,
+    "ObserverError": RuntimeError,
     "GraphError": ValueError,
     "ParseError": ValueError,
 }

@@ -33,6 +33,23 @@ def test_hits_misses_and_their_reasons():
     assert "3 signatures, 5 calls, 2 hits, 3 traces" in text and "`n` was 2 and is 3" in text
 
 
+def test_misses_name_containers_tensors_given_twice_and_leaves():
+    f = mt.jit(lambda d: d["a"] if isinstance(d, dict) else d[0])
+    x, w = mt.ones(2), mt.ones(2, requires_grad=True)
+    for argument in ([x], (x,), (x, mt.ones(2)), (x, x), (w,), (w * 2,), {"a": x, "b": w}, {"b": w, "a": x}):
+        f(argument)
+    assert f.explain().misses == (
+        "the first call",
+        "a tuple of 1 is where a list of 1 was among the arguments",
+        "`d.1` was not there before",
+        "`d.1` is the same tensor as `d.0`",
+        "`d.0` requires a gradient now",
+        "`d.0` is computed from something now",
+        "`d.0` is missing; `d.a` was not there before; `d.b` was not there before",
+        "a dict of 2 with the keys 'b', 'a' is where a dict of 2 with the keys 'a', 'b' was among the arguments",
+    )
+
+
 def test_looking_at_a_signature_is_no_call_and_no_hit():
     f = mt.jit(lambda x: x + 1)
     f.graph(mt.ones(3))

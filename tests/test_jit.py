@@ -16,6 +16,7 @@ from minitorch.errors import MinitorchError, TracedValueError, TracingError, Tra
 from minitorch.nn import functional as F
 
 Pair = namedtuple("Pair", "first second")
+X = mt.tensor([1.0, 2.0])
 
 
 class Traces:
@@ -92,6 +93,22 @@ def test_plain_values_are_part_of_the_signature():
         f(x, 2)
         f(x, 2)
     assert len(traces) == 9
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (lambda d: d["a"] * 2 if "a" in d else d["b"] * 3, [({"a": X},), ({"b": X},)]),
+        (lambda x: x * 2 if isinstance(x, mt.Tensor) else x[0] * 3, [(X,), ([X],), ((X,),)]),
+        (lambda x, y: x + y if isinstance(x, mt.Tensor) else x[0] - x[1], [(X, X + 1), ((X, X + 1), ())]),
+    ],
+    ids=["keys", "containers", "distribution"],
+)
+def test_structures_are_part_of_the_signature(function, calls):
+    f = mt.jit(function)
+    for args in calls:
+        assert f(*args).tolist() == function(*args).tolist()
+    assert signatures(f) == len(calls)
 
 
 def test_numpy_arrays_and_static_arguments():

@@ -9,6 +9,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.__main__ import main
+from minitorch.errors import NonFiniteError, ObserverError
 from minitorch.interpreters import Recorder, current_observer
 from minitorch.nn import functional as F
 from minitorch.profiler import Machine, Profile, machines, roofs
@@ -158,6 +159,24 @@ def test_the_profile_of_a_block_that_fails_stays_readable():
         raise RuntimeError
     X.exp()
     assert p.calls == 1 and p.total > 0
+
+
+def test_what_would_be_missed_is_refused():
+    """A profile or check_nan that is replaced by another one inside it would see nothing, and not say so."""
+    with mt.profile() as p:
+        with pytest.raises(ObserverError, match=r"mt\.profile inside of mt\.profile"), mt.profile():
+            pass
+        with pytest.raises(ObserverError, match=r"mt\.debug.check_nan inside of mt\.profile"), mt.debug.check_nan():
+            pass
+        X.exp()
+    assert p.calls == 1
+    with mt.debug.check_nan():
+        with pytest.raises(ObserverError, match=r"mt\.profile inside of mt\.debug.check_nan"), mt.profile():
+            pass
+        with mt.debug.check_nan(infinities=False):
+            mt.zeros(1).log()
+        with pytest.raises(NonFiniteError):
+            mt.zeros(1).log()
 
 
 def test_live_bytes_follow_what_is_held():

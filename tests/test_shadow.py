@@ -186,6 +186,15 @@ def test_wrong_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "code generation, in kernel" in text and "test_shadow.py" in text
 
 
+@pytest.mark.parametrize("wrong", ["mul", "sub"])
+def test_sums_that_are_computed_in_parts_are_looked_at_too(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
+    """Their partial results are in memory and in no graph."""
+    monkeypatch.setitem(instructions.PRIMITIVES, wrong, instructions.PRIMITIVES["add"])
+    _, report = failure(lambda x, y: ((x * x).sum(), y - 1), mt.randn(1000, 300), mt.randn(64, 65))
+    assert report.culprit.stage in ("code generation", "schedule or code generation")
+    assert report.culprit.node.primitive.name == wrong
+
+
 def test_a_wrong_place_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """All intermediate values in one place: every kernel is right by itself."""
     plan = placement.plan

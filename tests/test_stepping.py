@@ -220,6 +220,20 @@ def test_step_through_a_training_step(tmp_path: Path) -> None:
     assert "loss 1.0986" in seen and "(4, 3)" in seen.splitlines()[-1]
 
 
+def test_step_through_a_loop_that_comes_back_to_where_it_began(tmp_path: Path) -> None:
+    call = """
+@mt.jit
+def loop(x):
+    for _ in range(3):
+        y = x + 1
+        x = y * 2
+    return x
+loop.debug(mt.zeros(2))"""
+    seen = session(tmp_path, call, *["n"] * 4, "p x.tolist()", "n", "p x.tolist()")
+    assert [line for line in seen.splitlines() if line.startswith("-> ")] == ["-> y = x + 1", "-> x = y * 2"] * 3
+    assert "(Pdb) p x.tolist()\n[6.0, 6.0]" in seen and "--Call--" not in seen
+
+
 def test_quitting_the_debugger_changes_nothing(tmp_path: Path) -> None:
     call = (
         "try: step.debug(x, mt.tensor([0, 1]))\nexcept BaseException as e: print(type(e).__name__, weight.sum().item())"

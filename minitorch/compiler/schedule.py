@@ -22,6 +22,7 @@ from .merge import merge_siblings, merge_small
 from .nests import build_kernel
 from .reshapes import reshapes_last
 from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
+from .split import PARTIAL
 from .sweeps import recognise
 from .transient import AGAIN as TILE_BY_TILE
 from .transient import find_transient
@@ -164,7 +165,7 @@ def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[
         kind,
         (nodes,),
         tuple(node for place, node in enumerate(buffers) if place not in written),
-        tuple(node for place, node in enumerate(buffers) if place in written),
+        tuple(node for place, node in enumerate(buffers) if place in written and node.primitive is not PARTIAL),
         loops,
         tuple(buffers),
     )

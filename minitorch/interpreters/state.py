@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ..dtypes import DType
+from ..errors import ObserverError
 from ..ir import Primitive
 from ..tensor import Tensor
 from .eager import Eager, Observed, Observer
@@ -83,8 +84,19 @@ def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
 
 @contextmanager
 def observing(observer: Observer) -> Iterator[None]:
-    """Tell an observer about every value that this thread computes, in eager mode and in graphs."""
+    """Tell an observer about every value that this thread computes, in eager mode and in graphs.
+
+    Raises:
+        ObserverError: if there is one already, and one of the two is a recorder (``MT503``).
+    """
     state = thread
+    if state.observer is not None and Recorder in (type(observer), type(state.observer)):
+        raise ObserverError(
+            "MT503",
+            f"{_watcher(observer)} inside of {_watcher(state.observer)}",
+            why="only one can watch what this thread runs, and the outer one would miss all of it",
+            fix="leave the outer block first, or run the program twice",
+        )
     previous = state.observer, state.eager, state.interpreter
     state.observer = observer
     if isinstance(observer, Recorder):
@@ -97,6 +109,10 @@ def observing(observer: Observer) -> Iterator[None]:
         yield
     finally:
         state.observer, state.eager, state.interpreter = previous
+
+
+def _watcher(observer: Observer) -> str:
+    return "mt.profile" if isinstance(observer, Recorder) else "mt.debug.check_nan"
 
 
 def current_observer() -> Observer | None:

@@ -58,6 +58,7 @@ class Debugger(pdb.Pdb):
 
     def stop_next(self) -> None:
         """Stop at the next line."""
+        sys.settrace(None)  # else the debugger, if it is stepping, stops in its own functions
         self.reset()
         self.set_step()
         sys.settrace(self.trace_dispatch)

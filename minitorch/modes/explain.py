@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir import Spec
 from ..passes import Stage
 from ..tensor import Tensor
+from ..tree import LEAF, Structure
 from .breakeven import BreakEven, measure_on_zeros
 from .recording import Program
 
@@ -32,6 +33,10 @@ class SignatureReport:
         captured: names of the tensors from outside that are inputs of the graph.
         written: names of those that are written back.
         arguments_written: names of the arguments that are written in place.
+        needs_grad: names of the arguments that require a gradient.
+        leaves: names of those among them that were not computed from anything.
+        same: names of tensors that are given a second time, and the names of the first.
+        structure: of the arguments.
         constants: what the graph has baked in, and would be traced again for, if it changed: values by name.
         called: whether it was traced for a call, rather than to be looked at.
         program: the graph, before and after the passes, and what runs it.
@@ -48,21 +53,27 @@ class SignatureReport:
     captured: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     needs_grad: frozenset[str] = field(default_factory=frozenset)
+    leaves: frozenset[str] = field(default_factory=frozenset)
+    same: dict[str, str] = field(default_factory=dict)
+    structure: Structure = LEAF
     arguments_written: tuple[str, ...] = ()
     constants: dict[str, Any] = field(default_factory=dict)
     called: bool = False
     program: Program | None = None
 
     @classmethod
-    def of_call(cls, names: Sequence[str], leaves: Sequence[Any], grad_enabled: bool) -> SignatureReport:
+    def of_call(
+        cls, names: Sequence[str], leaves: Sequence[Any], structure: Structure, grad_enabled: bool
+    ) -> SignatureReport:
         """The report of a call that is about to be traced."""
-        arguments = {
-            name: leaf.spec if isinstance(leaf, Tensor) else leaf for name, leaf in zip(names, leaves, strict=True)
-        }
-        needs = frozenset(
-            name for name, leaf in zip(names, leaves, strict=True) if isinstance(leaf, Tensor) and leaf._requires_grad
-        )
-        return cls(arguments, grad_enabled, needs_grad=needs)
+        pairs = list(zip(names, leaves, strict=True))
+        arguments = {name: leaf.spec if isinstance(leaf, Tensor) else leaf for name, leaf in pairs}
+        tensors = [(name, leaf) for name, leaf in pairs if isinstance(leaf, Tensor)]
+        needs = frozenset(name for name, leaf in tensors if leaf._requires_grad)
+        first: dict[int, str] = {}
+        same = {name: first[id(leaf)] for name, leaf in tensors if first.setdefault(id(leaf), name) != name}
+        own = frozenset(name for name, leaf in tensors if leaf._requires_grad and leaf._entry is None)
+        return cls(arguments, grad_enabled, needs_grad=needs, leaves=own, same=same, structure=structure)
 
     @property
     def hits(self) -> int:
@@ -135,9 +146,34 @@ def _differences(new: SignatureReport, old: SignatureReport) -> list[str]:
             elif (name in new.needs_grad) != (name in old.needs_grad):
                 now = "requires" if name in new.needs_grad else "does not require"
                 found.append(f"`{name}` {now} a gradient now")
+            elif (name in new.leaves) != (name in old.leaves):
+                found.append(f"`{name}` is {'a leaf' if name in new.leaves else 'computed from something'} now")
+        if name in new.arguments and name in old.arguments and new.same.get(name) != old.same.get(name):
+            other = new.same.get(name) or old.same.get(name)
+            found.append(f"`{name}` {'is' if name in new.same else 'is no longer'} the same tensor as `{other}`")
+    if not found and (kinds := _containers(old.structure, new.structure)) is not None:
+        found.append(f"{kinds[1]} is where {kinds[0]} was among the arguments")
     if new.grad_enabled != old.grad_enabled:
         found.append(f"gradients are {'on' if new.grad_enabled else 'off'} now")
     return sorted(found)
+
+
+def _containers(old: Structure, new: Structure) -> tuple[str, str] | None:
+    """The first two containers that differ, in words."""
+    pairs = [(old, new)]
+    while pairs:
+        a, b = pairs.pop()
+        if (a.kind, a.keys, len(a.children)) != (b.kind, b.keys, len(b.children)):
+            return _container(a), _container(b)
+        pairs += reversed(list(zip(a.children, b.children, strict=True)))
+    return None
+
+
+def _container(structure: Structure) -> str:
+    if structure.kind is None:
+        return "no container"
+    keys = f" with the keys {', '.join(map(repr, structure.keys))}" if structure.keys else ""
+    return f"a {structure.kind.__name__} of {len(structure.children)}{keys}"
 
 
 def _short(value: Any) -> str:
@@ -145,8 +181,8 @@ def _short(value: Any) -> str:
 
 
 def difference(new: SignatureReport, known: Sequence[SignatureReport]) -> str:
-    """How a signature differs from the nearest known one, by argument name."""
-    nearest = min((_differences(new, old) for old in known), key=len)
+    """How a signature differs from the nearest known one, of several the latest, by argument name."""
+    nearest = min((_differences(new, old) for old in reversed(known)), key=len)
     return "; ".join(nearest) or "the tensors that it uses from outside have changed"
 
 

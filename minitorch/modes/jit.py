@@ -29,7 +29,7 @@ from ..ir import Node, Source, warn_user
 from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor
-from ..tree import Structure, flatten
+from ..tree import LEAF, Structure, flatten
 from . import donation, surroundings
 from .ablation import Ablation, ablate
 from .breakeven import BreakEven, measure
@@ -208,7 +208,7 @@ class Jitted:
             args, kwargs = self._normal_form(args, kwargs)
         leaves, structure = flatten((args, kwargs))
         tensors: dict[int, Tensor] = {}  # by id: one that is given twice is one input of the graph
-        simple = not kwargs and len(leaves) == len(args)
+        simple = not kwargs and all(child is LEAF for child in structure.children[0].children)
         kinds: list[Any] = [len(leaves) if simple else structure]
         for index, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
@@ -282,7 +282,7 @@ class Jitted:
             if isinstance(leaf, Tensor) and isinstance(leaf._value, Node):  # no compiled call has a key like its
                 raise leaked(leaf)
         plain = _values(leaves)
-        report = SignatureReport.of_call(names, plain, is_grad_enabled())
+        report = SignatureReport.of_call(names, plain, structure, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
         donated = donation.donated(self._donated, self.signature, structure, leaves) if self._donated else {}
         traced = trace(self.function, plain, structure, names, self.backend, self.passes, donated, report, self.check)
@@ -483,7 +483,7 @@ class Jitted:
         traced = self._known(key, tensors)
         if traced is None:
             names, plain = self._leaf_names(structure), _values(leaves)
-            report = SignatureReport.of_call(names, plain, is_grad_enabled())
+            report = SignatureReport.of_call(names, plain, structure, is_grad_enabled())
             traced = trace(self.function, plain, structure, names, self.backend, self.passes, {}, report)
         arrays = [tensor._value for tensor in traced.inputs(tensors)]
         return ablate(traced.program, self.passes, arrays, seconds)

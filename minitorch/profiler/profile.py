@@ -169,7 +169,11 @@ def profile() -> Iterator[Profile]:
     compile, and the memory that is taken. Kernels that are otherwise one native call are run one by one, and timed.
     A program that nobody profiles pays nothing for it.
 
-    Bytes and FLOPs are counted, not measured: see ``f.cost``, whose sums those of one call of `f` are.
+    Bytes and FLOPs are counted, not measured: see ``f.cost``, whose sums those of one call of `f` are. What
+    ``debug.print`` and ``debug.breakpoint`` compute for themselves is counted beside it.
+
+    Raises:
+        ObserverError: inside of another profile, or of ``debug.check_nan`` (``MT503``).
 
     Example:
         >>> import minitorch as mt
