@@ -5,6 +5,11 @@ Recording the same result twice changes nothing, and points that a person gave a
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +28,8 @@ class Book:
             from nbgrader.api import Gradebook
         except ImportError:
             raise CommandError("grading needs the course extra: pip install 'minitorch[course]'") from None
-        self._book: Any = Gradebook(f"sqlite:///{path}")
+        with _programs_of_this_python():  # to stamp a new database it runs `alembic`
+            self._book: Any = Gradebook(f"sqlite:///{path}")
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +60,9 @@ class Book:
         book = self._book
         book.update_or_create_student(student)
         about = {} if handed_in is None else {"timestamp": handed_in}
-        book.update_or_create_submission(exercise, student, **about)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Object of type", module=r"nbgrader\.api")  # SQLAlchemy's, on every new one
+            book.update_or_create_submission(exercise, student, **about)
         for graded in result.graded:
             grade = book.find_grade(graded.cell, exercise, exercise, student)
             grade.auto_score = None if graded.manual else graded.points
@@ -70,6 +78,17 @@ class Book:
                     for grade in notebook.grades:
                         found[submission.student.id, exercise.name, grade.name] = grade.score
         return found
+
+
+@contextmanager
+def _programs_of_this_python() -> Iterator[None]:
+    """Find the programs beside this interpreter, even if its environment is not activated."""
+    before = os.environ.get("PATH", "")
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def handed_in_at(folder: Path) -> datetime | None:
