@@ -1,4 +1,4 @@
-"""Exercise 01, eager execution: what one operation costs, and what goes wrong between two of them."""
+"""Undoing a broadcast: the gradient of an operand that was expanded."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...tensor import Tensor
-from .compare import wrong_tensor
-from .limit import Limited
-from .plain import Array, Value
-from .task import Task, by_case
+from ....tensor import Tensor
+from ..compare import wrong_tensor
+from ..limit import Limited
+from ..plain import Array, Value
+from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
-
-# --- undoing a broadcast ----------------------------------------------------------------------------------------
 
 UNBROADCAST = {"new dimensions in front": 10, "dimensions of length 1": 10, "both, or neither": 10}
 
