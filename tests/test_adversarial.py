@@ -66,11 +66,11 @@ if os.fork() == 0:
 """
 
 SEARCH = """
-import os, sys
+import os
 found = []
 for folder, inner, names in os.walk("/"):
-    inner[:] = [name for name in inner if name not in ("proc", "usr", "site-packages", f"python{sys.version_info[0]}.{sys.version_info[1]}")]
-    found += [os.path.join(folder, name) for name in names if name.endswith((".ipynb", ".db", ".jsonl", ".html"))]
+    inner[:] = [name for name in inner if name not in ("proc", "usr", "lib")]  # `lib`: of Python and its environment
+    found += [os.path.join(folder, name) for name in names if name.endswith((".ipynb", ".db", ".jsonl"))]
     found += [os.path.join(folder, name) for name in inner if name in ("solutions", "tests", "submitted", "zoo")]
 open(found[0] if found else "COURSE/gradebook.db").read(1)
 """

@@ -70,7 +70,7 @@ def page(student: str, exercise: str, result: Result) -> str:
 def _tasks(graded: list[Graded]) -> list[str]:
     rows = ["<table>", "<tr><th>points</th><th>task</th><th>why</th></tr>"]
     for each in graded:
-        parts = (each.score or {}).get("parts", [])
+        parts = (each.score or {}).get("parts", []) if each.points < each.of else []
         named = each.score["task"] if each.score else each.cell
         reason = "" if parts else each.reason
         rows.append(_row(each.points, each.of, f"<b>{escape(named)}</b>", reason, manual=each.manual))
@@ -127,7 +127,7 @@ def _output(output: dict[str, Any]) -> str:
     picture = data.get("image/png")
     if isinstance(picture, str):
         try:
-            clean = base64.b64encode(base64.b64decode(picture)).decode()
+            clean = base64.b64encode(base64.b64decode(picture.replace("\n", ""), validate=True)).decode()
         except (binascii.Error, ValueError):
             return ""
         return f'<img alt="" src="data:image/png;base64,{clean}">'

@@ -61,7 +61,9 @@ class Book:
         book.update_or_create_student(student)
         about = {} if handed_in is None else {"timestamp": handed_in}
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Object of type", module=r"nbgrader\.api")  # SQLAlchemy's, on every new one
+            warnings.filterwarnings(
+                "ignore", "Object of type", module=r"nbgrader\.api"
+            )  # SQLAlchemy's, on every new one
             book.update_or_create_submission(exercise, student, **about)
         for graded in result.graded:
             grade = book.find_grade(graded.cell, exercise, exercise, student)

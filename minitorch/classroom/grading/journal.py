@@ -34,10 +34,13 @@ class Journal:
         self._file = self.path.open("a+b")
         try:
             _lock(self._file.fileno())
+            self._read()
         except OSError:
             self._file.close()
             raise CommandError(f"another process is grading this course (it has {self.path} open)") from None
-        self._read()
+        except CommandError:
+            self._file.close()
+            raise
         return self
 
     def __exit__(
@@ -91,7 +94,7 @@ def _lock(file: int) -> None:
 def key_of(folder: Path, release: Path, limits: Limits, safe: bool) -> str:
     """What a result depends on, in 64 characters: what was handed in and out, the checks, and the limits."""
     digest = hashlib.sha256(json.dumps([limits.to_json(), safe], sort_keys=True).encode())
-    checked = sorted(Path(checks.__file__).parent.glob("*.py"))
+    checked = sorted(Path(checks.__file__).parent.rglob("*.py"))
     handed_in = sorted(path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
     for path in [release, *checked, *handed_in]:
         digest.update(b"\0" + path.name.encode(errors="surrogateescape") + b"\0")

@@ -28,6 +28,7 @@ from .sandbox import Sandbox
 from .watch import Watch
 
 POLL_SECONDS = 0.1
+CLOSED_SECONDS = 0.5  # in which a kernel that has closed its connection because it died is seen to be dead
 GRACE_SECONDS = 2.0  # for a cell to end after it was interrupted, and for its last messages to come
 
 Message = dict[str, Any]
@@ -146,7 +147,7 @@ class Kernel:
         ran = Ran()
         request = self.client.execute(code, allow_stdin=False, stop_on_error=False)
         end = time.monotonic() + seconds
-        size, interrupted, replied = 0, False, None
+        size, interrupted, replied, closed = 0, False, None, None
         while True:
             now = time.monotonic()
             if self.watch.incident is not None or self.process.poll() is not None:
@@ -162,7 +163,8 @@ class Kernel:
                 self.kill()
                 ran.alive = False
                 return ran
-            if not interrupted and self._was_closed():
+            closed = closed or (now if self._was_closed() else None)
+            if closed and now > closed + CLOSED_SECONDS and not interrupted:
                 ran.incident = Incident("output", "a single message was too long")
                 self._interrupt()
                 interrupted, end = True, now + GRACE_SECONDS
@@ -212,7 +214,7 @@ class Kernel:
         while self.closed.poll(0):
             self.closed.recv_multipart()
             found = True
-        return found and self.process.poll() is None
+        return found
 
     def _reply(self, request: str) -> float | None:
         """When the kernel has said that the cell is done, if it has."""

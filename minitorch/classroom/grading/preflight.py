@@ -30,6 +30,7 @@ class Part:
         source: what is in it.
         kind: ``"code"``, ``"markdown"`` or ``"raw"``.
         name: its `grade_id`; None for a cell that nbgrader does not know of.
+        id: the notebook's own name for a released cell.
         points: what its check can give; None if it is no check.
         solution: whether it is the student's to fill in.
         about: nbgrader's metadata of the released cell.
@@ -43,6 +44,7 @@ class Part:
     solution: bool = False
     about: dict[str, Any] | None = None
     blank: bool = False
+    id: str | None = None
 
     @property
     def is_check(self) -> bool:
@@ -71,7 +73,7 @@ def _released(cell: Cell) -> Part:
     about = cell["metadata"].get("nbgrader")
     source = text_of(cell)
     if not about or not about.get("grade_id"):
-        return Part(source, cell["cell_type"])
+        return Part(source, cell["cell_type"], id=cell.get("id"))
     points = float(about["points"]) if about.get("grade") else None
     return Part(source, cell["cell_type"], about["grade_id"], points, bool(about.get("solution")), dict(about))
 
@@ -166,6 +168,8 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
     known = {part.name: part for part in release if part.name}
     found: dict[str, list[Cell]] = {name: [] for name in known}
     added: dict[str | None, list[Part]] = {}  # after which known cell
+    free = {part.id: part for part in release if part.id}
+    edited: dict[str | None, Part] = {}
     handed_out = {part.source.strip() for part in release if part.name is None}
     last: str | None = None
     for cell in notebook["cells"]:
@@ -174,14 +178,19 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
             found[name].append(cell)
             last = name
         elif text_of(cell).strip() not in handed_out:
-            added.setdefault(last, []).append(Part(text_of(cell), cell["cell_type"]))
+            part, identity = Part(text_of(cell), cell["cell_type"]), cell.get("id")
+            if isinstance(identity, str) and identity in free:
+                edited[identity] = part
+            else:
+                added.setdefault(last, []).append(part)
     if not any(found.values()):
         raise DamagedError("wrong-exercise")
     incidents = _kernel(notebook)
     parts = added.pop(None, [])
     for part in release:
-        if part.name is None:
-            parts.append(part)
+        if part.name is None:  # theirs to change; what others build on, such as imports, is run before all the same
+            change = edited.get(part.id)
+            parts += [part] if change is None else [part, change] if part.kind == "code" else [change]
             continue
         mended, wrong = _mend_cell(part, found[part.name])
         incidents += wrong
