@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import shutil
+import subprocess
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -107,8 +108,10 @@ async def _run(notebook: Any, folder: Path, seconds: float) -> str:
     # With no folder to search, the client's own "python3" is left, which is this very interpreter.
     kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
     client = NotebookClient(notebook, km=kernel, allow_errors=True, resources={"metadata": {"path": str(folder)}})
+    # What a kernel says in the terminal about itself is not about the notebook.
+    started = {"env": {**os.environ, **SETTINGS}, "stderr": subprocess.DEVNULL}
     try:
-        async with asyncio.timeout(seconds), client.async_setup_kernel(env={**os.environ, **SETTINGS}):
+        async with asyncio.timeout(seconds), client.async_setup_kernel(**started):
             for number, cell in enumerate(notebook.cells):
                 await client.async_execute_cell(cell, number)
     except TimeoutError:

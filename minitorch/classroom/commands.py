@@ -7,6 +7,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
+from ..errors import CommandError
+
 
 def check(options: Namespace) -> int:
     """``minitorch check``: the points and the reason for each task of some exercises."""
@@ -17,28 +19,52 @@ def check(options: Namespace) -> int:
     return int(not all(each.is_complete for each in found))
 
 
+def release(options: Namespace) -> int:
+    """``minitorch release``: exercises made of solutions; with ``--check``, only looked at."""
+    from . import release as releasing
+
+    folder = Path(options.to)
+    released = list(releasing.release(Path(options.source), options.names))
+    if options.check:
+        if old := releasing.outdated(released, folder):
+            raise CommandError(f"{folder / old[0]} is not what {options.source} gives: run `minitorch release`")
+        return 0
+    for path in releasing.write(released, folder):
+        print(folder / path)
+    return 0
+
+
+def lab(options: Namespace) -> int:
+    """``minitorch lab``: JupyterLab at the first notebook."""
+    from .lab import run
+
+    return run(options.port, options.no_browser, options.options)
+
+
+def doctor(options: Namespace) -> int:
+    """``minitorch doctor``: what is wrong with this installation."""
+    from .doctor import examine, table
+
+    findings = examine()
+    print(json.dumps([vars(each) for each in findings], indent=2) if options.json else table(findings))
+    return int(any(each.state == "wrong" for each in findings))
+
+
 def grade(options: Namespace) -> int:
     """``minitorch grade``: a class is graded; the status is 1 if a person should look at a submission."""
     from .grading.course import Course, default_workers
     from .grading.course import grade as grade_course
     from .grading.limits import MIB, Limits
     from .grading.progress import Progress
-    from .grading.report import Row
 
     submitted = Path(options.submitted)
     exercises = Path(options.exercises) if options.exercises else submitted.resolve().parent / "exercises"
     limits = Limits(cell_seconds=options.cell_time, seconds=options.time, memory=options.memory * MIB)
     course = Course(submitted, exercises)
     workers = options.workers or default_workers()
-    progress: list[Progress] = []
-
-    def step(row: Row, total: int) -> None:
-        if not progress:
-            progress.append(Progress(total, sys.stderr))
-        progress[0].step(str(row), row.result.look)
-
+    progress = Progress(sys.stderr)
     try:
-        report = grade_course(course, limits, workers, not options.unsafe, options.only, options.again, step)
+        report = grade_course(course, limits, workers, not options.unsafe, options.only, options.again, progress)
     except KeyboardInterrupt:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
         return 130

@@ -10,7 +10,7 @@ import json
 import os
 import queue
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ from .incidents import Incident
 from .journal import Journal, key_of
 from .limits import Limits
 from .preflight import DamagedError, Part, released
+from .progress import Progress
 from .report import Report, Row
 from .submission import JUDGE_SECONDS, Graded, GradingError, Result, task_of
 from .worker import Job, Worker
@@ -80,7 +81,7 @@ def grade(
     safe: bool = True,
     only: Sequence[str] = (),
     again: bool = False,
-    step: Callable[[Row, int], None] = lambda row, total: None,
+    progress: Progress | None = None,
 ) -> Report:
     """Grade everything that is not graded yet, and report on everything.
 
@@ -91,7 +92,7 @@ def grade(
         safe: run student code in a sandbox.
         only: names of students or exercises; all by default.
         again: grade what was graded before, too.
-        step: called with each submission that is done, and their number.
+        progress: is told of each submission that is done.
 
     Raises:
         CommandError: if grading cannot begin: no sandbox, nothing to grade, a course that does not fit.
@@ -110,7 +111,6 @@ def grade(
         def finish(each: Submission, result: Result) -> None:
             book.record(each.student, each.exercise, result, handed_in_at(each.folder))
             rows[each] = Row(each.student, each.exercise, result)
-            step(rows[each], len(found))
 
         todo = []
         for each in found:
@@ -119,11 +119,15 @@ def grade(
                 todo.append(each)
             else:
                 finish(each, Result.from_json(before))
+        if progress is not None:
+            progress.begin(len(found), len(rows))
         for each, result in stack.enter_context(_graded(course, todo, releases, journal.seeds, limits, workers, safe)):
             _write(course, each, result)
             if not any(incident.kind == "grader" for incident in result.incidents):  # that is to be tried again
                 journal.add(each.student, each.exercise, keys[each], result.to_json())
             finish(each, result)
+            if progress is not None:
+                progress.step(str(rows[each]), result.look)
     return Report([rows[each] for each in found], strays)
 
 

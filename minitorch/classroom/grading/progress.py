@@ -9,11 +9,16 @@ from typing import TextIO
 class Progress:
     """Counts submissions."""
 
-    def __init__(self, total: int, out: TextIO) -> None:
-        self.total, self.out = total, out
-        self.done = 0
-        self._began = time.monotonic()
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
         self._overwrite = out.isatty()
+
+    def begin(self, total: int, before: int) -> None:
+        """There are so many submissions, of which some were done before this run."""
+        self.total, self.before, self.done = total, before, before
+        self._began = time.monotonic()
+        if before:
+            print(f"{before} of {total} were graded before, and are kept", file=self.out, flush=True)
 
     def step(self, what: str, alert: bool) -> None:
         """One more is done: `what` says what came of it; with `alert` it stays on the screen."""
@@ -37,7 +42,7 @@ class Progress:
         left = self.total - self.done
         if not left:
             return ""
-        return f"  ·  {duration((time.monotonic() - self._began) / self.done * left)} left"
+        return f"  ·  {duration((time.monotonic() - self._began) / (self.done - self.before) * left)} left"
 
 
 def duration(seconds: float) -> str:

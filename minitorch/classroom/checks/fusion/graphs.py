@@ -33,7 +33,11 @@ SOFTMAX = text_of(  # over the first dimension
 )
 SIBLINGS = text_of("%0 = neg(x)", "%1 = reduce_sum(x, dims=[0])", "%2 = exp(x)", "%3 = neg(%1)", "%0, %2, %3")
 ZIGZAG = text_of(
-    "%0 = exp(x)", "%1 = reduce_sum(%0, dims=[0])", "%2 = expand(%1, shape=[4,8])", "%3 = mul(%0, %2)", "%3"
+    "%0 = exp(x)",
+    "%1 = reduce_sum(%0, dims=[0])",
+    "%2 = expand(%1, shape=[4,8])",
+    "%3 = mul(%0, %2)",
+    "%3",
 )
 
 

@@ -71,17 +71,19 @@ def _cyclic(count: int, home: dict[Node, int]) -> bool:
 
 
 def reference(graph: Graph) -> list[list[Node]]:
-    """A good partition: every operation joins the first kernel that it may join, and kernels join while they may."""
-    kernels = [[node] for node in operations(graph)]
-    merged = True
-    while merged:
-        merged = False
-        for i in range(len(kernels)):
-            for j in range(i + 1, len(kernels)):
-                joined = [*kernels[:i], kernels[i] + kernels[j], *kernels[i + 1 : j], *kernels[j + 1 :]]
-                if illegal(graph, joined) is None:
-                    kernels, merged = joined, True
-                    break
-            if merged:
-                break
+    """A good partition: kernels in the order in which they run, and every operation in the first that it may join.
+
+    An operation may join a kernel that does not run before those that it reads from, and runs after the reductions that
+    it reads. So an order of the kernels is there from the beginning, and no two can wait for each other.
+    """
+    kernels: list[list[Node]] = []
+    place: dict[Node, int] = {}
+    for node in operations(graph):
+        reads = [operand for operand in node.inputs if operand in place]
+        first = max([place[operand] + (operand.primitive in REDUCTIONS) for operand in reads], default=0)
+        fitting = (at for at in range(first, len(kernels)) if loop_shape(kernels[at][0]) == loop_shape(node))
+        place[node] = next(fitting, len(kernels))
+        if place[node] == len(kernels):
+            kernels.append([])
+        kernels[place[node]].append(node)
     return kernels
