@@ -59,18 +59,18 @@ class Watch:
 
     def _run(self) -> None:
         while not self._stop.wait(SECONDS):
-            found = self._look()
+            family = self._family()
+            found = self._look(family)
             if found is not None:
                 self.incident = found
-                for process in self._family():
+                for process in family:  # the first is bubblewrap, with which everything inside ends at once
                     with contextlib.suppress(psutil.Error):
                         process.kill()
                 return
 
-    def _look(self) -> Incident | None:
-        family = self._family()
-        threads = sum(number(process.num_threads, "real") for process in family)
-        if threads > 0.75 * self.limits.processes:  # before the limit itself stops the kernel's own threads
+    def _look(self, family: list[psutil.Process]) -> Incident | None:
+        most = 0.75 * self.limits.processes  # before the limit itself stops the kernel's own threads
+        if len(family) > most or sum(number(process.num_threads, "real") for process in family) > most:
             return Incident("processes", f"{len(family)} processes")
         # What several processes share counts for each of them in `rss`, and once in `pss`, which is slow to find out.
         memory = sum(number(process.memory_info, "rss") for process in family)
