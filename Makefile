@@ -23,11 +23,12 @@ lab: setup ## Open JupyterLab at the first notebook
 test: setup ## Run all tests, every notebook included
 	@$(RUN) -m pytest -q $(ARGS)
 
-check: setup ## Lint, format check and types
+check: setup ## Lint, format check and types, of Python and JavaScript
 	@failed=0; \
 	$(RUN) -m ruff check --quiet || failed=1; \
 	$(RUN) -m ruff format --diff --quiet || failed=1; \
 	$(RUN) -m mypy --no-error-summary || failed=1; \
+	if [ -x .venv/bin/oxlint ]; then .venv/bin/oxlint --quiet --deny-warnings --format=unix || failed=1; fi; \
 	exit $$failed
 
 bench: setup ## Measure minitorch beside NumPy, JAX and PyTorch

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from . import autograd, backends, data, debug, dtypes, errors, functional, nn, optim, passes, primitives
+from . import autograd, backends, data, debug, dtypes, errors, functional, inspect, nn, optim, passes, primitives
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
 from .autograd.transforms import grad
 from .backends import get_num_threads, set_num_threads
@@ -47,7 +47,7 @@ globals().update(FUNCTIONS)
 __all__ = [
     "DType", "Graph", "Jitted", "Operation", "Session", "Tensor", "autograd", "backends", "bfloat16", "bool", "data",
     "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16", "float32", "float64", "functional",
-    "get_num_threads", "grad", "half", "hessian", "inf", "int", "int16", "int32", "int64", "int8",
+    "get_num_threads", "grad", "half", "hessian", "inf", "inspect", "int", "int16", "int32", "int64", "int8",
     "is_grad_enabled", "jacobian", "jit",
     "lazy", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder",
     "primitives", "profile", "relu",

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.helpers import require
 
 Cell = dict[str, Any]
 
@@ -46,12 +45,7 @@ def needs_bubblewrap() -> None:
     """Skip where there is no sandbox; fail where MINITORCH_REQUIRE says that there has to be one."""
     from minitorch.classroom.grading.sandbox import unavailable
 
-    reason = unavailable()
-    if reason is None:
-        return
-    if "bubblewrap" in os.environ.get("MINITORCH_REQUIRE", "").split(","):
-        pytest.fail(f"MINITORCH_REQUIRE asks for bubblewrap: {reason}")
-    pytest.skip(reason)
+    require("bubblewrap", unavailable())
 
 
 def known(source: str, grade_id: str, **about: object) -> Cell:
@@ -120,7 +114,3 @@ def points(row: dict[str, Any]) -> dict[str, float]:
 def kinds(row: dict[str, Any]) -> list[str]:
     """The names of what went wrong, each once, in order."""
     return list(dict.fromkeys(incident["kind"] for incident in row["incidents"]))
-
-
-def copy(root: Path, to: Path) -> Path:
-    return Path(shutil.copytree(root, to, symlinks=True))

@@ -1,6 +1,9 @@
-"""What several test files share: running a function eagerly, and through a recording that is computed afterwards."""
+"""What several test files share: running a function eagerly and through a recording, and asking for optional tools."""
+
+import os
 
 import numpy as np
+import pytest
 
 from minitorch.interpreters import Staging, interpreting
 from minitorch.tensor import Tensor
@@ -38,3 +41,16 @@ def check(function, *arrays, expected=None):
         for array, wanted in zip(eager, flat(expected), strict=True):
             np.testing.assert_allclose(array, wanted, rtol=1e-5, atol=1e-6, strict=True)
     return eager
+
+
+def require(tool, missing):
+    """Skip a test for want of a tool; fail if this machine is said to have it. `missing` says why it cannot be used.
+
+    ``MINITORCH_REQUIRE=chromium,bubblewrap`` names the tools whose absence is a failure; continuous integration does.
+    """
+    if not missing:
+        return
+    reason = f"{tool}: {missing}"
+    if tool in os.environ.get("MINITORCH_REQUIRE", "").split(","):
+        pytest.fail(f"{reason} (MINITORCH_REQUIRE names it)", pytrace=False)
+    pytest.skip(reason)

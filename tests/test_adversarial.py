@@ -259,7 +259,9 @@ def test_no_zero_is_silent(graded: Any) -> None:
 
 def test_nothing_else_was_changed(graded: Any) -> None:
     root, _, before = graded
-    assert state(root, "autograded", "feedback", "gradebook.db", "grading.jsonl") == before["state"]
+    assert (
+        state(root, "autograded", "feedback", "gradebook.db", "grading.jsonl", "nbgrader_config.py") == before["state"]
+    )
 
 
 def test_the_gradebook_holds_what_the_report_says_and_nothing_else(graded: Any) -> None:

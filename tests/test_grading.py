@@ -29,6 +29,7 @@ from minitorch.classroom.grading.submission import Graded, Result
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import BLANK, LOST, PARTLY, RIGHT, hand_in, notebook, sample
+from tests.helpers import require
 from tests.test_adversarial import processes, scores, then
 
 # --- a class of 30 ---------------------------------------------------------------------------------------------
@@ -124,6 +125,45 @@ def test_nbgrader_agrees_on_the_notebooks_as_they_were_run(graded: Any) -> None:
         nbformat.validate(executed)
         found = [determine_grade(cell)[0] for cell in executed.cells if is_grade(cell)]
         assert found == list(classes.points(report[student]).values())
+
+
+def test_formgrader_shows_the_scores(graded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("selenium", reason="the tests in a browser need selenium, of the extra 'dev'")
+    from tests import browser as browsers
+
+    require("chromium", browsers.missing())
+    root, report, _ = graded
+    monkeypatch.chdir(root)  # as an instructor starts JupyterLab
+    browser = browsers.Browser(tmp_path / "profile")
+    try:
+        with browsers.lab_server(root, tmp_path / "lab") as address:
+            browser.driver.get(f"{address}lab?reset")
+            browser.wait(lambda: open_formgrader(browser), "the menu of nbgrader")
+            frame = browser.one("iframe[src*='formgrader']")
+            browser.driver.switch_to.frame(frame)
+            browser.wait(
+                lambda: classes.EXERCISE in browser.one("#main-table, table").text, "the exercise in formgrader"
+            )
+            browser.driver.get(f"{address}formgrader/gradebook/{classes.EXERCISE}/{classes.EXERCISE}")
+            browser.wait(lambda: len(browser.all("table tbody tr")) >= len(report), "a row for each student")
+            text = browser.one("table").text
+            browser.driver.get(f"{address}formgrader/manage_students")
+            browser.wait(lambda: len(browser.all("table tbody tr")) >= len(report), "a row for each student")
+            students = {row.find_element("css selector", "td").text: row.text for row in browser.all("table tbody tr")}
+    finally:
+        browser.close()
+    print(text)
+    assert students.keys() >= report.keys()
+
+
+def open_formgrader(browser: Any) -> bool:
+    """Choose `Formgrader` in JupyterLab's menu, once it is there."""
+    menus = [menu for menu in browser.all(".lm-MenuBar-item") if menu.text == "Nbgrader"]
+    if not menus:
+        return False
+    menus[0].click()
+    next(item for item in browser.all(".lm-Menu-item") if item.text == "Formgrader").click()
+    return True
 
 
 # --- before the first kernel starts ----------------------------------------------------------------------------

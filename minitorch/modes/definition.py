@@ -238,6 +238,12 @@ class Graph(BaseGraph):
         return None
 
     @property
+    def recording(self) -> GraphStaging | None:
+        """What has been recorded; None of a graph that was not defined in a `with` block."""
+        self._refresh()
+        return self._staging
+
+    @property
     def variables(self) -> dict[str, Tensor]:
         """The tensors from outside that the graph reads or writes, by the names of their inputs."""
         captured = self._staging.captured.values() if self._staging is not None else ()

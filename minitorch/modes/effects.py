@@ -47,6 +47,12 @@ class Effects:
         self.nodes.append(node)
         return self.results + len(self.nodes) - 1
 
+    def targets(self) -> dict[int, tuple[Where, bool]]:
+        """By output: whose new value it is, and whether it is the new value of the tensor's gradient."""
+        found: dict[int, tuple[Where, bool]] = {place: (where, is_grad) for where, is_grad, place in self._writes}
+        found |= {place: (where, True) for where, place in self._grads if place is not None}
+        return found | {place: (position, True) for position, place in self._onward}
+
     def collect(self, staging: Staging, tracers: Sequence[Tensor], inputs: Sequence[Node]) -> None:
         """Find out what the traced function did."""
         positions = {id(tracer): position for position, tracer in enumerate(tracers)}

@@ -333,18 +333,20 @@ class Jitted:
 
     # Looking --------------------------------------------------------------------------------------------
 
-    def _for(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Traced:
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """What was traced and compiled for these arguments; it is now, if it was not before."""
         leaves, structure, tensors, key = self._signature(args, kwargs)
         return self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph as it was traced for these arguments; nothing is run, tracing apart."""
-        return self._for(args, kwargs).program.graph
+        return self.traced(*args, **kwargs).program.graph
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
         """The traced graph, the graph after each pass with statistics, then kernels, loops, LLVM and assembly."""
-        run = self._for(args, kwargs).program.pipeline
-        return Stages(run.initial, run.stages)
+        traced = self.traced(*args, **kwargs)
+        run = traced.program.pipeline
+        return Stages(run.initial, run.stages, traced)
 
     def values(self, *args: Any, **kwargs: Any) -> Values:
         """Every intermediate value of a call with these arguments, by source line; nothing is written in place.
@@ -417,7 +419,7 @@ class Jitted:
         """
         from ..compiler.cost import fused_cost
 
-        program = self._for(args, kwargs).program
+        program = self.traced(*args, **kwargs).program
         return fused_cost(self.ledger(*args, **kwargs), program.updates, program.donated)
 
     def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
@@ -432,7 +434,7 @@ class Jitted:
         """
         from ..compiler.schedule import schedule  # loads LLVM
 
-        return schedule(self._for(args, kwargs).program.pipeline.graph)
+        return schedule(self.traced(*args, **kwargs).program.pipeline.graph)
 
     def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
         """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.

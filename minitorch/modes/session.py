@@ -114,6 +114,15 @@ class Session:
             write(captured.tensor, array)
         return unflatten(structure, results)
 
+    def program_for(self, *fetches: Any) -> tuple[Program, int, tuple[str, ...]]:
+        """What computes some fetches: the program, how many of its outputs are fetched, and the variables it writes.
+
+        Raises:
+            FetchError: ``MT305`` for what is not in this graph.
+        """
+        found = self._compiled(flatten(fetches)[0])
+        return found.program, found.fetched, tuple([str(item.input.params["name"]) for item in found.written])
+
     def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
         """Call those of the graph's callbacks that can be: all that they need is fed."""
         staging = self._staging

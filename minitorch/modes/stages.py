@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from ..passes import Run
 if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
     from ..compiler.schedule import Schedule
+    from .trace import Traced
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,9 @@ class Stages(Run):
     """A run of the passes, and what the fusing compiler makes of its graph: kernels, loops, LLVM, assembly.
 
     Iterating gives the passes; `texts` gives every form as text, by name.
+
+    Attributes:
+        traced: what the graph was traced as, if it is a function's.
 
     Example:
         >>> import minitorch as mt
@@ -30,6 +34,8 @@ class Stages(Run):
         import numpy as np
         ...
     """
+
+    traced: Traced | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def ledger(self) -> Schedule:

@@ -176,6 +176,26 @@ class Traced:
         executed = [program.execute for program in programs if isinstance(program.execute, Shadowed)]
         return [each.report for each in executed if each.report is not None]
 
+    @property
+    def captured(self) -> int:
+        """How many of the graph's inputs are tensors from outside; they come after the arguments."""
+        return len(self._captured)
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        """What each output of the graph is: ``"result"``, ``"update"``, ``"gradient"`` or ``"kept"``; and of what.
+
+        An update is the new value of a tensor that is written in place; what is kept, a gradient needs later.
+        """
+        inputs, effects = self.program.graph.inputs, self._effects
+        names = {id(item.tensor): str(item.input.params["name"]) for item in self._captured}
+        found = [("result", str(place) if effects.results > 1 else "") for place in range(effects.results)]
+        targets = effects.targets()
+        for place in range(effects.results, effects.results + len(effects.nodes)):
+            where, is_grad = targets[place]
+            name = str(inputs[where].params["name"]) if isinstance(where, int) else names.get(id(where), "a tensor")
+            found.append(("gradient", f"{name}.grad") if is_grad else ("update", name))
+        return found + [("kept", "")] * (len(self.program.graph.outputs) - len(found))
+
     # Running ----------------------------------------------------------------------------------------------------
 
     def __call__(self, tensors: Sequence[Tensor], execute: Executable | None = None) -> Any:

@@ -103,6 +103,8 @@ def grade(
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(course.journal))
         book = stack.enter_context(Book(course.gradebook))
+        if not (course.root / "nbgrader_config.py").exists():
+            _replace(course.root / "nbgrader_config.py", NBGRADER)
         for exercise, release in releases.items():
             book.exercise(exercise, release)
         keys = {each: key_of(each.folder, course.release(each.exercise), limits, safe) for each in found}
@@ -251,6 +253,13 @@ def _graded(
                     yield running.pop(done), done.result()
 
         yield each_as_it_comes()
+
+
+# Where nbgrader looks for things if it is started in the folder of a course, as formgrader is.
+NBGRADER = """c = get_config()  # noqa: F821  nbgrader gives it
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+"""
 
 
 def _result(answer: dict[str, Any], release: list[Part]) -> Result:

@@ -1,0 +1,93 @@
+"""The one table of colours: what stands for which kind of operation, value and kernel, in every picture and plot.
+
+The colours are those of Okabe and Ito (*Color Universal Design*, 2008), which people with any of the common kinds of
+colour blindness can tell apart; black text can be read on all that are used as a fill. Colour never says something
+alone: values have shapes as well, and operations and kernels their names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
+BLUE, VERMILION, PURPLE, BLACK = "#0072B2", "#D55E00", "#CC79A7", "#000000"
+WHITE, GREY = "#FFFFFF", "#D9D9D9"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Primitives that belong together in a picture.
+
+    Attributes:
+        name: as legends write it.
+        kinds: the `Primitive.kind`s that belong to it.
+        colour: the fill of its operations.
+        doc: what its operations have in common.
+    """
+
+    name: str
+    kinds: tuple[str, ...]
+    colour: str
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a value that no operation makes is to a graph, or where a result goes.
+
+    Attributes:
+        name: as legends write it.
+        shape: of its outline, as Graphviz names it; no two roles share one, and operations are rectangles.
+        colour: its fill.
+        doc: what it is.
+    """
+
+    name: str
+    shape: str
+    colour: str
+    doc: str
+
+
+POINTWISE = Family("pointwise", ("unary", "binary", "ternary"), SKY, "each element by itself")
+REDUCTION = Family(
+    "reduction", ("reduction", "argreduction", "scan"), ORANGE, "many elements become fewer, or a prefix"
+)
+CONTRACTION = Family("contraction", ("contraction",), VERMILION, "sums of products: matrix products, convolutions")
+MOVEMENT = Family("movement", ("movement",), YELLOW, "elements go elsewhere, none is computed")
+INDEXING = Family("indexing", ("indexing", "sort"), GREEN, "places are looked up in data")
+SOURCE = Family("source", ("source", "random"), PURPLE, "made from nothing: ranges, random bits")
+OTHER = Family("other", (), GREY, "a step that is no primitive, or several of them")
+
+FAMILIES = (POINTWISE, REDUCTION, CONTRACTION, MOVEMENT, INDEXING, SOURCE, OTHER)
+
+INPUT = Role("input", "ellipse", WHITE, "given at every call")
+PARAMETER = Role(
+    "parameter", "cylinder", WHITE, "state that outlives the call: weights, optimiser state, captured tensors"
+)
+CONSTANT = Role("constant", "note", WHITE, "part of the program")
+OUTPUT = Role("output", "octagon", WHITE, "what the program returns")
+UPDATE = Role("update", "parallelogram", WHITE, "a new value that is written back into a parameter")
+
+ROLES = (INPUT, PARAMETER, CONSTANT, OUTPUT, UPDATE)
+
+# The fusing compiler's classes of kernels, as `Kernel.kind` names them: what it is, and its colour.
+KERNELS: dict[str, tuple[str, str]] = {
+    "K1": ("pointwise", POINTWISE.colour),
+    "K2": ("reduction", REDUCTION.colour),
+    "K3": ("row-resident", GREEN),
+    "K4": ("contraction", CONTRACTION.colour),
+    "K5": ("side by side", PURPLE),
+    "call": ("library call", GREY),
+}
+
+_BY_KIND = {kind: family for family in FAMILIES for kind in family.kinds}
+
+
+def family_of(kind: str) -> Family:
+    """The family of a kind of primitive.
+
+    Example:
+        >>> family_of("unary").name, family_of("argreduction").colour, family_of("unheard of").name
+        ('pointwise', '#E69F00', 'other')
+    """
+    return _BY_KIND.get(kind, OTHER)

@@ -1,0 +1,196 @@
+"""From a graph to a drawing: a mark for each input, operation and output. With `kernels.py`, also of a schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..graph import Graph
+from ..graph.arrays import array_text
+from ..graph.cost import costs, flops, transcendentals
+from ..graph.text import node_names, operand_text, ordered_params, value_text
+from ..graph.values import is_splat
+from ..ir import INPUT as INPUT_NODE
+from ..ir import Node, Spec
+from ..primitives import constant
+from .colours import CONSTANT, INPUT, OUTPUT, PARAMETER, Role, family_of
+from .drawing import Arrow, Cluster, Drawing, Mark
+
+Names = Mapping[Node, str]
+Details = tuple[tuple[str, str], ...]
+
+MOST_OF_AN_ARRAY = 40  # characters of its values
+IMPLIED = ("shape", "dtype")  # parameters that need not be written where they are those of the result
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is known of a graph besides itself: what its inputs and outputs are to the one who runs it.
+
+    Attributes:
+        parameters: the places of the inputs that are state.
+        results: for each output what it is, and its name; by default it is ``output``, with its number if there are
+            several.
+        scopes: the calls of modules that nodes are a part of: an id, and what was called.
+    """
+
+    parameters: frozenset[int] = frozenset()
+    results: tuple[tuple[Role, str], ...] = ()
+    scopes: Mapping[Node, tuple[str, str]] = field(default_factory=dict)
+
+    def result(self, place: int, count: int) -> tuple[Role, str]:
+        """What an output is, of so many."""
+        if place < len(self.results):
+            return self.results[place]
+        return OUTPUT, "output" if count == 1 else f"output {place}"
+
+
+def label_of(node: Node, names: Names) -> str:
+    """A node as the listing writes it, without what its shape and type say already.
+
+    Example:
+        >>> graph = Graph.parse("graph(x: f32[2]): %0 = expand(x, shape=[3,2]) %1 = mul(%0, 2.0) return %1")
+        >>> [label_of(node, node_names(graph)) for node in graph.nodes if node in node_names(graph)]
+        ['expand(x)', 'mul(%0, 2.0)']
+    """
+    if node.primitive is constant and not is_splat(node):
+        text = array_text(node.params["value"].array)
+        return text if len(text) <= MOST_OF_AN_ARRAY else f"{node.spec.size} numbers"
+    operands = [operand_text(operand, node, dict(names)) for operand in node.inputs]
+    params = [
+        f"{name}={value_text(node.params[name])}"
+        for name in ordered_params(node)
+        if not (name in IMPLIED and node.params[name] == getattr(node.spec, name))
+    ]
+    return f"{node.primitive.name}({', '.join(operands + params)})"
+
+
+def described(spec: Spec) -> Details:
+    """Shape and type in words."""
+    return ("shape", str(spec.shape)), ("dtype", spec.dtype.name)
+
+
+def work(arithmetic: int, special: int, read: int, written: int) -> Details:
+    """What an operation costs, in words."""
+    found = [("FLOPs", f"{arithmetic:,}")]
+    if special:
+        found.append(("exp, log and the like", f"{special:,}"))
+    return (*found, ("bytes", f"{read:,} read, {written:,} written"))
+
+
+def origin(source: str, scope: str = "") -> Details:
+    """Where an operation comes from, as far as that is known."""
+    return tuple((name, text) for name, text in (("line", source), ("module", scope)) if text)
+
+
+def operation(
+    node: Node,
+    names: Names,
+    traffic: tuple[int, int],
+    id: str,
+    scope: str = "",
+    cluster: str | None = None,
+    more: Details = (),
+) -> Mark:
+    """The mark of a node that computes something; `traffic` are the bytes it reads and writes."""
+    arithmetic, special, source = flops(node), transcendentals(node), str(node.source or "")
+    return Mark(
+        id,
+        family_of(node.primitive.kind).name,
+        names.get(node, ""),
+        label_of(node, names),
+        str(node.spec),
+        (*described(node.spec), *work(arithmetic, special, *traffic), *origin(source, scope), *more),
+        cluster,
+        source,
+        scope,
+        arithmetic,
+        special,
+        *traffic,
+    )
+
+
+def value(role: Role, name: str, label: str, spec: Spec, id: str, source: str = "") -> Mark:
+    """The mark of a value that no operation makes."""
+    details = (("kind", f"{role.name}, {role.doc}"), *described(spec), ("FLOPs", "0"), ("bytes", f"{spec.nbytes:,}"))
+    return Mark(id, role.name, name, label, str(spec), (*details, *origin(source)), source=source)
+
+
+def given(graph: Graph, setting: Setting, names: Names, ids: Mapping[Node, str]) -> list[Mark]:
+    """The marks of a graph's inputs."""
+    marks = []
+    for place, node in enumerate(graph.inputs):
+        role = PARAMETER if place in setting.parameters else INPUT
+        marks.append(value(role, names[node], names[node], node.spec, ids[node], str(node.source or "")))
+    return marks
+
+
+def literal(node: Node, names: Names, id: str) -> Mark:
+    """The mark of a constant."""
+    text = operand_text(node, None, dict(names)).split(":")[0] if is_splat(node) else label_of(node, names)
+    return value(CONSTANT, names.get(node, ""), text, node.spec, id, str(node.source or ""))
+
+
+def results(graph: Graph, setting: Setting, ids: Mapping[Node, str]) -> tuple[list[Mark], list[Arrow]]:
+    """The marks of a graph's outputs, and the arrows to them."""
+    marks, arrows = [], []
+    for place, node in enumerate(graph.outputs):
+        role, name = setting.result(place, len(graph.outputs))
+        marks.append(value(role, name, name, node.spec, f"o{place}"))
+        arrows.append(Arrow(ids[node], f"o{place}"))
+    return marks, arrows
+
+
+def ids_of(graph: Graph, names: Names) -> dict[Node, str]:
+    """An id for whatever is drawn of a graph: inputs, nodes with a name, literals that are outputs."""
+    ids = {node: f"i{place}" for place, node in enumerate(graph.inputs)}
+    for place, node in enumerate(graph.nodes):
+        if node in names:
+            ids[node] = f"n{names[node][1:]}"
+        elif node in graph.outputs:
+            ids[node] = f"c{place}"
+    return ids
+
+
+def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, str] | None = None) -> Drawing:
+    """A graph as a drawing: each node is an operation that is run by itself.
+
+    Args:
+        setting: what its inputs and outputs are.
+        ids: an id for each input and node with a name, where several graphs are to have the same for the same node.
+
+    Example:
+        >>> drawing = of_graph(Graph.parse("graph(x: f32[2]): %0 = mul(x, 2.0) %1 = exp(%0) return %1"))
+        >>> [(mark.kind, mark.heading) for mark in drawing.marks]
+        [('input', 'x'), ('pointwise', '%0 = mul(x, 2.0)'), ('pointwise', '%1 = exp(%0)'), ('output', 'output')]
+        >>> print(drawing.marks[2].title)
+        %1 = exp(%0)
+        shape: (2,)
+        dtype: float32
+        FLOPs: 0
+        exp, log and the like: 2
+        bytes: 8 read, 8 written
+    """
+    setting = setting or Setting()
+    names = node_names(graph)
+    ids = ids_of(graph, names) | dict(ids or {})
+    marks, arrows = given(graph, setting, names, ids), []
+    counted = costs(graph)
+    for node in graph.nodes:
+        if node not in ids:
+            continue
+        if node.primitive is constant:
+            marks.append(literal(node, names, ids[node]))
+            continue
+        cluster, scope = setting.scopes.get(node, (None, ""))
+        marks.append(operation(node, names, counted[node][:2], ids[node], scope, cluster))
+        arrows += [Arrow(ids[operand], ids[node]) for operand in dict.fromkeys(node.inputs) if operand in ids]
+    ends, last = results(graph, setting, ids)
+    clusters = tuple(Cluster(id, "module", title) for id, title in dict.fromkeys(setting.scopes.values()))
+    return Drawing(heading(graph), (*marks, *ends), (*arrows, *last), clusters)
+
+
+def heading(graph: Graph) -> str:
+    """What is drawn, in a line."""
+    count = sum(node.primitive not in (constant, INPUT_NODE) for node in graph.nodes)
+    return f"{graph.name}: {count} operation{'s' if count != 1 else ''}"

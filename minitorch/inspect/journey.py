@@ -1,0 +1,263 @@
+"""What a program becomes on its way to machine code, as drawings in which the same value has the same place.
+
+One stop per pass that changed something, one for what the compiler does to the graph before it looks for kernels, then
+the kernels together, and each by itself. A mark has the same `id` at all stops where it is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from ..compiler.contractions import all_dimensions
+from ..compiler.decompose import decompose
+from ..compiler.kernel import in_units
+from ..compiler.reshapes import reshapes_last
+from ..compiler.schedule import Schedule
+from ..graph import Graph
+from ..graph.text import node_names, operand_text
+from ..graph.values import is_splat
+from ..ir import Node
+from ..modes.stages import Stages
+from .drawing import Arrow, Drawing, Mark
+from .graphs import Setting, label_of, of_graph
+from .kernels import of_schedule
+from .places import ADDED, REMOVED, REWRITTEN, Snapshot, Step, follow
+
+OPERAND = "·"  # stands for operands in labels: what they are is seen by the arrows
+
+
+@dataclass(frozen=True)
+class Stop:
+    """One position of the slider.
+
+    Attributes:
+        title, doc: what the step is called, and what it is for.
+        summary: what it did, in words.
+        drawing: what stands there now, and what the step removed.
+        changes: what the step did to marks, by `id`: `ADDED`, `REMOVED` or `REWRITTEN`.
+        old: the arrows that the step removed; the drawing has them too.
+        new: the arrows that it added.
+        lines: what it did, change by change, or what there is: a kind of change or none, a text, and the `id` of what
+            it is about.
+        facts: what there is to know besides.
+        labels: what marks say in the drawing, by `id`, where that is shorter than their listing.
+        source: the kernel's loops, at a stop for one kernel.
+        kernel: the number of that kernel.
+    """
+
+    title: str
+    doc: str
+    summary: str
+    drawing: Drawing
+    changes: Mapping[str, str] = field(default_factory=dict)
+    old: frozenset[tuple[str, str]] = frozenset()
+    new: frozenset[tuple[str, str]] = frozenset()
+    lines: tuple[tuple[str, str, str], ...] = ()
+    facts: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    source: str = ""
+    kernel: int | None = None
+
+
+def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) -> list[Stop]:
+    """Every stop of a program.
+
+    Args:
+        stages: the passes that were run.
+        fused: whether to go on to the kernels.
+        setting: what the inputs and outputs are.
+
+    Example:
+        >>> import minitorch as mt
+        >>> f = mt.jit(lambda x: (x * 1 + 2).sum(1))
+        >>> for stop in journey(f.stages(mt.ones(4, 8))):
+        ...     print(f"{stop.title}: {stop.summary}")
+        traced: 3 operations
+        algebra: 1 removed, 1 rewritten
+        kernels: 1 kernel
+        k0_reduce_sum: K2
+    """
+    setting = setting or Setting()
+    steps = [Step(stage.name, stage.applied.doc, stage.applied, stage.after) for stage in stages]
+    if fused:
+        steps.append(Step("for the compiler", PREPARED, prepared, stages.ledger.graph))
+    snapshots = follow(stages.initial, steps)
+    stops = [_traced(snapshots[0], setting)]
+    idle: list[str] = []
+    for before, now in pairwise(snapshots):
+        if now.graph is before.graph or not now.changes:
+            idle.append(now.title)
+            continue
+        stops.append(_changed(before, now, setting, idle))
+        idle = []
+    if fused:
+        stops += _kernels(stages.ledger, snapshots[-1], setting, idle)
+    return stops
+
+
+PREPARED = "Special cases written as loops can be, products with the dimensions that they came from, reshapes last."
+
+
+def prepared(graph: Graph) -> Graph:
+    """What the fusing compiler makes of a graph before it looks for kernels."""
+    return reshapes_last(all_dimensions(decompose(graph)))
+
+
+def mark_id(place: int) -> str:
+    """The `id` of what stands in a place."""
+    return f"p{place}"
+
+
+def short_label(node: Node) -> str:
+    """A node without the names of its operands, which change from listing to listing.
+
+    Example:
+        >>> graph = Graph.parse("graph(x: f32[2]): %0 = mul(x, 2.0) %1 = exp(%0) return %1")
+        >>> [short_label(node) for node in graph.nodes if not is_splat(node)]
+        ['mul(·, 2.0)', 'exp']
+    """
+    label = label_of(node, {operand: OPERAND for operand in node.inputs if not is_splat(operand)})
+    return label.removesuffix(f"({', '.join([OPERAND] * len(node.inputs))})") if node.inputs else label
+
+
+# Passes -----------------------------------------------------------------------------------------------------
+
+
+def _ids(snapshot: Snapshot) -> dict[Node, str]:
+    return {node: mark_id(place) for node, place in snapshot.places.items()}
+
+
+def _labels(snapshot: Snapshot) -> dict[str, str]:
+    nodes = set(snapshot.graph.nodes)
+    return {mark_id(place): short_label(node) for node, place in snapshot.places.items() if node in nodes}
+
+
+def _traced(snapshot: Snapshot, setting: Setting) -> Stop:
+    drawing = of_graph(snapshot.graph, setting, _ids(snapshot))
+    cost = snapshot.graph.cost()
+    facts = (f"{counted(cost.bytes)} moved, run node by node",)
+    return Stop(snapshot.title, snapshot.doc, operations(cost.nodes), drawing, facts=facts, labels=_labels(snapshot))
+
+
+def _changed(before: Snapshot, now: Snapshot, setting: Setting, idle: list[str]) -> Stop:
+    """The stop after a pass that did something; `idle` are the passes since the last stop, which did not."""
+    was = of_graph(before.graph, setting, _ids(before))
+    drawing = of_graph(now.graph, setting, _ids(now))
+    gone = {mark_id(place) for place, change in now.changes.items() if change == REMOVED}
+    ways = [{(arrow.tail, arrow.head) for arrow in each.arrows} for each in (was, drawing)]
+    old, new = ways[0] - ways[1], ways[1] - ways[0]
+    # What is gone stands where it stood, once more.
+    marks = [*drawing.marks, *(mark for mark in was.marks if mark.id in gone)]
+    arrows = [*drawing.arrows, *(arrow for arrow in was.arrows if (arrow.tail, arrow.head) in old)]
+    costs = before.graph.cost(), now.graph.cost()
+    facts = [f"{costs[0].nodes} → {operations(costs[1].nodes)}"]
+    if costs[0].bytes != costs[1].bytes:
+        facts.append(f"{counted(costs[0].bytes)} → {counted(costs[1].bytes)} moved, run node by node")
+    if idle:
+        facts.append(f"nothing to do for: {', '.join(dict.fromkeys(idle))}")
+    return Stop(
+        now.title,
+        now.doc,
+        now.summary,
+        replace(drawing, marks=tuple(marks), arrows=tuple(arrows)),
+        {mark_id(place): change for place, change in now.changes.items()},
+        frozenset(old),
+        frozenset(new),
+        tuple(_lines(now, {mark.id: mark for mark in was.marks}, {mark.id: mark for mark in drawing.marks})),
+        tuple(facts),
+        _labels(before) | _labels(now),
+    )
+
+
+def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) -> Iterator[tuple[str, str, str]]:
+    """What was done in each place."""
+    names = node_names(now.graph)
+    for place, change in now.changes.items():
+        id = mark_id(place)
+        if change == ADDED:
+            yield change, f"added {marks[id].heading}", id
+        elif change == REWRITTEN:
+            yield change, f"rewritten {marks[id].heading}\nwas {was[id].heading}", id
+        elif place in now.instead:
+            yield (
+                change,
+                f"removed {was[id].heading}\nread instead: {operand_text(now.instead[place], None, names)}",
+                id,
+            )
+        else:
+            yield change, f"removed {was[id].heading}\nnothing needs it", id
+
+
+def operations(number: int) -> str:
+    """So many operations."""
+    return f"{number} operation{'' if number == 1 else 's'}"
+
+
+def counted(number: int) -> str:
+    """So many bytes."""
+    return in_units(number, "B")
+
+
+# Kernels ----------------------------------------------------------------------------------------------------
+
+
+KERNELS_DOC = (
+    "A frame is one pass over memory: what is inside stays in registers or in the cache; thick arrows are memory that "
+    "is written and read again. A click on a frame shows its loops."
+)
+LOOPS_DOC = "The loops of this kernel, as Python that runs: what is emitted as machine code computes the same."
+
+
+def _kernels(schedule: Schedule, last: Snapshot, setting: Setting, idle: list[str]) -> Iterator[Stop]:
+    """The stop for all kernels, and one for each."""
+    drawing = _settled(of_schedule(schedule, setting, _ids(last)))
+    known = _labels(last)
+    labels = {mark.id: known[place] for mark in drawing.marks if (place := mark.id.partition(".")[0]) in known}
+    number = len(schedule.kernels)
+    read, written = (sum(getattr(each, name) for each in schedule.kernels) for name in ("bytes_read", "bytes_written"))
+    facts = [f"{counted(read + written)} moved"]
+    if idle:
+        facts.append(f"nothing to do for: {', '.join(dict.fromkeys(idle))}")
+    lines = tuple(("", cluster.title, cluster.id) for cluster in drawing.clusters)
+    title, summary = "kernels", f"{number} kernel{'' if number == 1 else 's'}"
+    yield Stop(title, KERNELS_DOC, summary, drawing, lines=lines, facts=tuple(facts), labels=labels)
+    for at, (kernel, cluster) in enumerate(zip(schedule.kernels, drawing.clusters, strict=True)):
+        details = tuple(f"{name}: {value}" for name, value in cluster.details)
+        yield Stop(
+            kernel.name, LOOPS_DOC, kernel.kind, drawing, facts=details, labels=labels, source=kernel.source, kernel=at
+        )
+
+
+def _settled(drawing: Drawing) -> Drawing:
+    """A drawing of kernels in which a node is where it was before; in further kernels it is drawn once more."""
+    ids: dict[str, str] = {}
+    for mark in drawing.marks:
+        place = mark.id.partition(".")[0]
+        ids[mark.id] = mark.id if place in ids.values() else place
+    marks = tuple(replace(mark, id=ids[mark.id]) for mark in drawing.marks)
+    arrows = tuple(replace(arrow, tail=ids[arrow.tail], head=ids[arrow.head]) for arrow in drawing.arrows)
+    return replace(drawing, marks=marks, arrows=arrows)
+
+
+# All of them together ---------------------------------------------------------------------------------------
+
+
+def union(stops: list[Stop]) -> Drawing:
+    """Everything that is somewhere at some stop, in one drawing: laid out once, it has a place for each.
+
+    What has several labels on the way has the longest, so that there is room for all.
+    """
+    marks: dict[str, Mark] = {}
+    ways: dict[tuple[str, str], Arrow] = {}
+    for stop in stops:
+        for mark in stop.drawing.marks:
+            label = stop.labels.get(mark.id, mark.heading)
+            best = marks.get(mark.id)
+            label = max(best.label if best else "", label, key=len)
+            caption = max(best.caption if best else "", mark.caption, key=len)
+            marks[mark.id] = replace(mark, name="", label=label, caption=caption)
+        for arrow in stop.drawing.arrows:
+            ways.setdefault((arrow.tail, arrow.head), Arrow(arrow.tail, arrow.head))
+    return Drawing("", tuple(marks.values()), tuple(ways.values()), stops[-1].drawing.clusters)

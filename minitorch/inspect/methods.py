@@ -1,0 +1,107 @@
+"""`show`, as a function and as a method of what it takes: installed here, for the rooms above do not know of this one.
+
+What draws is loaded when somebody asks for a picture, so that ``import minitorch`` stays quick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..graph import Graph
+from ..modes import Jitted, Session
+from ..modes.lazy import LazyStaging
+from ..modes.stages import Stages
+from ..nn import Module
+from ..passes import Run
+from ..tensor import Tensor
+
+if TYPE_CHECKING:
+    from .picture import Picture
+
+LIMIT = 100  # operations and values in a picture that nobody has asked to see all of
+
+
+def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, **kwargs: Any) -> Picture:
+    """A picture of a program: ``show(x, ...)``, or ``x.show(...)``.
+
+    Args:
+        what: one of
+
+            - a `Graph`, a pass's or a session's, or a `Schedule`, such as ``f.ledger(x)``;
+            - a jitted function, with arguments for it in `args` and `kwargs`: its graph as it is traced;
+            - what ``f.stages(x)`` gives: the graph after the last pass;
+            - a `Session`, with what would be fetched in `args`; without, its whole graph;
+            - a `Module`, with example inputs: what its `forward` records, the calls of its parts as clusters;
+            - a tensor that is pending in a `lazy` block, or a part of another recording: the operations behind it;
+            - a tensor that was computed: the tape, which `backward` would go through;
+            - the object of a `lazy` block, ``with mt.lazy() as pending``: all that is pending;
+            - a list, tuple or dict of such tensors.
+        fused: show the kernels that it is fused into, those of the ledger; of a function or module after its passes.
+        limit: how many operations and values are drawn before they are summarised; None for no limit.
+
+    Returns:
+        A `Picture`, which notebooks display. Nothing is run for it, tracing apart, and what is pending stays pending.
+
+    Raises:
+        TypeError: for anything else.
+        ValueError: for `fused` where there are no kernels: on the tape.
+
+    Example:
+        >>> import minitorch as mt
+        >>> f = mt.jit(lambda x: x.softmax(1))
+        >>> f.show(mt.ones(8, 4), fused=True)
+        <picture of <lambda>: 9 operations in 1 kernel>
+        >>> w = mt.ones(3, requires_grad=True)
+        >>> loss = (w * w).sum()
+        >>> print(loss.show())
+        the tape of loss: 2 operations
+        the arrows show the way forward; backward goes the other way
+        loss: f32[]
+        %1 = reduce_sum(%0, dims=[0])  f32[]
+        %0 = mul(w, w)                 f32[3]
+        w                              f32[3], parameter
+    """
+    from .picture import Picture
+    from .subjects import drawing_of
+    from .summary import summarised
+
+    drawing = drawing_of(what, args, kwargs, fused)
+    all_of_it = f"show(..., {'fused=True, ' if fused else ''}limit=None)"
+    return Picture(summarised(drawing, limit, all_of_it))
+
+
+def explore(stages: Stages, fused: bool = True) -> Any:
+    """A slider over the passes, then over the kernels, for notebooks: ``f.stages(x).explore()``.
+
+    What survives a pass keeps its place. What a pass added, removed or rewrote is coloured, with an outline of its own;
+    resting on a node shows its details. At the last positions nodes stand in the kernels that compute them, beside the
+    loops of the kernel that is selected.
+
+    Args:
+        stages: what ``f.stages(x)`` gives.
+        fused: whether to go on to the kernels.
+
+    Returns:
+        A widget: a notebook shows it, and it asks for nothing from any network.
+
+    Raises:
+        ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
+
+    Example:
+        >>> import minitorch as mt
+        >>> f = mt.jit(lambda x: (x * 1 + 2).sum(1))
+        >>> widget = f.stages(mt.ones(4, 8)).explore()
+        >>> [position["title"] for position in widget.data["positions"]]
+        ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
+    """
+    from .explore import explored
+
+    return explored(stages, fused)
+
+
+_stages: Any = Stages
+_stages.explore = explore
+
+_kinds: tuple[Any, ...] = (Graph, Run, Jitted, Session, Module, Tensor, LazyStaging)
+for _kind in _kinds:
+    _kind.show = show

@@ -1,0 +1,97 @@
+"""`Picture`: what `show()` returns, and what a notebook displays of it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from .drawing import Drawing
+from .layout import lay_out
+from .png import png
+from .scene import Scene, scene
+from .svg import svg
+from .text import text
+
+NOTEBOOK_WIDTH = 900  # points
+
+
+class Picture:
+    """A drawing that a notebook shows: as SVG, as PNG where SVG is not trusted, and as text.
+
+    Attributes:
+        drawing: what is drawn, as data.
+
+    Example:
+        >>> import minitorch as mt
+        >>> graph = mt.Graph.parse("graph(x: f32[2]): %0 = exp(x) return %0")
+        >>> picture = mt.inspect.show(graph)
+        >>> print(picture)
+        graph: 1 operation
+        output: f32[2]
+        %0 = exp(x)  f32[2]
+        x            f32[2], input
+        >>> picture.svg[:4], picture.png[1:4]
+        ('<svg', b'PNG')
+    """
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.drawing = drawing
+
+    @cached_property
+    def _scene(self) -> Scene:
+        return scene(self.drawing, lay_out(self.drawing))
+
+    @cached_property
+    def svg(self) -> str:
+        """The picture as SVG.
+
+        Raises:
+            ModuleNotFoundError: without pygraphviz; the message names the extra to install.
+        """
+        return svg(self._scene)
+
+    @cached_property
+    def png(self) -> bytes:
+        """The picture as PNG, for screens with two pixels to a point.
+
+        Raises:
+            ModuleNotFoundError: without pygraphviz or matplotlib; the message names the extra to install.
+        """
+        return png(self._scene)
+
+    @cached_property
+    def text(self) -> str:
+        """The same as text."""
+        return text(self.drawing)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture to a file: ``.svg``, ``.png`` or ``.txt``.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: for another ending.
+        """
+        path = Path(path)
+        contents = {".svg": lambda: self.svg.encode(), ".png": lambda: self.png, ".txt": lambda: self.text.encode()}
+        if path.suffix not in contents:
+            raise ValueError(f"a picture is saved as .svg, .png or .txt, not as {path.name!r}")
+        path.write_bytes(contents[path.suffix]())
+        return path
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<picture of {self.drawing.title}>"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        """What a notebook shows: the SVG if it trusts its author, else the PNG; without pygraphviz the text."""
+        try:
+            bundle: dict[str, Any] = {"image/svg+xml": self.svg, "image/png": self.png, "text/plain": self.text}
+        except ModuleNotFoundError as missing:
+            return {"text/plain": f"{missing}\n\n{self.text}"}
+        width = round(min(self._scene.width, NOTEBOOK_WIDTH))
+        return bundle, {"image/png": {"width": width}}

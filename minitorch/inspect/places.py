@@ -1,0 +1,189 @@
+"""Places: which node of a graph is which node of the graph after a pass.
+
+Nodes are immutable, so a pass that changes one value makes new nodes of everything that is computed from it. To follow
+a value from graph to graph, the pass itself is asked: it runs again on the same graph with *every* node as an output,
+and gives for each what it has become. A *place* holds the same value in every graph. What stands in it may be another
+operation than before, or the same one with other operands: that is a rewritten node. Splat constants have no place, as
+they have no identity: they are a part of the operation that uses them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import count
+
+from ..errors import GraphError
+from ..graph import Graph
+from ..graph.values import is_splat, params_key, splat_key
+from ..ir import Node
+
+ADDED, REMOVED, REWRITTEN = "added", "removed", "rewritten"
+CHANGES = (ADDED, REMOVED, REWRITTEN)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A transformation of graphs that was carried out.
+
+    Attributes:
+        title: what it is called.
+        doc: what it is for.
+        transformation: the function itself; it is run again, to be asked what each node became.
+        graph: what came out.
+    """
+
+    title: str
+    doc: str
+    transformation: Callable[[Graph], Graph]
+    graph: Graph
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One graph on the way, and what the step that led to it did in each place.
+
+    Attributes:
+        title: what the step is called.
+        doc: what it is for.
+        graph: what stands there now.
+        places: the place of every node and input that has one.
+        changes: the places that something was done to: `ADDED`, `REMOVED` or `REWRITTEN`.
+        instead: for places that were removed, what their users read now.
+    """
+
+    title: str
+    doc: str
+    graph: Graph
+    places: Mapping[Node, int]
+    changes: Mapping[int, str]
+    instead: Mapping[int, Node]
+
+    @property
+    def summary(self) -> str:
+        """How many nodes were changed, in words.
+
+        Example:
+            >>> Snapshot("", "", Graph(), {}, {4: REMOVED, 7: REWRITTEN, 8: REMOVED}, {}).summary
+            '2 removed, 1 rewritten'
+        """
+        counts = Counter(self.changes.values())
+        return ", ".join(f"{counts[kind]} {kind}" for kind in CHANGES if counts[kind]) or "nothing to do"
+
+
+def follow(graph: Graph, steps: Iterable[Step]) -> list[Snapshot]:
+    """The snapshot of a graph as it was traced, and one after each step.
+
+    Example:
+        >>> from minitorch.passes import ALGEBRA, DEAD_CODE
+        >>> graph = Graph.parse("graph(x: f32[2], y: f32[2]): %0 = neg(y) %1 = mul(x, 1.0) %2 = add(%1, %0) return %2")
+        >>> smaller = ALGEBRA(graph)
+        >>> steps = [Step("algebra", "", ALGEBRA, smaller), Step("dead code", "", DEAD_CODE, DEAD_CODE(smaller))]
+        >>> for snapshot in follow(graph, steps):
+        ...     print(snapshot.title, dict(snapshot.changes))
+        traced {}
+        algebra {4: 'rewritten', 3: 'removed'}
+        dead code {2: 'removed'}
+    """
+    unused = count()
+    places = {node: next(unused) for node in (*graph.inputs, *graph.nodes) if not is_splat(node)}
+    snapshots = [Snapshot("traced", "The program as it was written down.", graph, places, {}, {})]
+    for step in steps:
+        snapshots.append(_after(snapshots[-1], step, unused))
+    return snapshots
+
+
+def _after(before: Snapshot, step: Step, unused: Iterable[int]) -> Snapshot:
+    became = {} if step.graph is before.graph else what_became(step.transformation, before.graph, step.graph)
+    places = _places(before, step.graph, became, iter(unused))
+    stood = {place: node for node, place in before.places.items()}
+    changes: dict[int, str] = {}
+    for node, place in places.items():
+        if place not in stood:
+            changes[place] = ADDED
+        elif _operation(node, places) != _operation(stood[place], before.places):
+            changes[place] = REWRITTEN
+    gone = stood.keys() - set(places.values())
+    changes |= dict.fromkeys(sorted(gone), REMOVED)
+    instead = {place: became[stood[place]] for place in gone if stood[place] in became}
+    return Snapshot(step.title, step.doc, step.graph, places, changes, instead)
+
+
+def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused: Iterable[int]) -> dict[Node, int]:
+    """A place for each node: its own; or that of a node which has become it and is gone; or a new one."""
+    nodes = [node for node in (*graph.inputs, *graph.nodes) if not is_splat(node)]
+    still = set(nodes)
+    origins: dict[Node, list[Node]] = {}
+    for old, new in became.items():
+        if old in before.places and old not in still:
+            origins.setdefault(new, []).append(old)
+    places = {}
+    for node in nodes:
+        if node in before.places:
+            places[node] = before.places[node]
+        elif node in origins:  # of several, the one that did the same; else the last, which the others led to
+            alike = [old for old in origins[node] if old.primitive is node.primitive]
+            places[node] = before.places[(alike or origins[node])[-1]]
+        else:
+            places[node] = next(iter(unused))
+    return places
+
+
+def _operation(node: Node, places: Mapping[Node, int]) -> Hashable:
+    """Equal for the same operation on the same places."""
+    return node.primitive, params_key(node.params), *(_operand(each, places) for each in node.inputs)
+
+
+def _operand(node: Node, places: Mapping[Node, int]) -> Hashable:
+    return splat_key(node) if is_splat(node) else places[node]
+
+
+# What a node has become --------------------------------------------------------------------------------------
+
+
+def what_became(transformation: Callable[[Graph], Graph], before: Graph, after: Graph) -> dict[Node, Node]:
+    """For the nodes of one graph, those of the other that have their values.
+
+    Args:
+        transformation: what made `after` of `before`.
+        before, after: the graphs.
+
+    Returns:
+        An entry for each node whose value is there afterwards, as far as the transformation does to a graph whose
+        nodes are all outputs what it did to this one; nodes that are in both graphs always have one.
+    """
+    every = (*before.inputs, *before.nodes)
+    kept = {node: node for node in (*after.inputs, *after.nodes)}
+    try:
+        asked = transformation(Graph(before.inputs, every, before.nodes, before.name, verify=False))
+    except GraphError:  # a pass of somebody who did not think of such graphs
+        return {node: node for node in every if node in kept}
+    twins = _twins(asked, after)
+    return {old: twins[new] for old, new in zip(every, asked.outputs, strict=True) if new in twins} | {
+        node: node for node in every if node in kept
+    }
+
+
+def _twins(graph: Graph, other: Graph) -> dict[Node, Node]:
+    """For the nodes of a graph, those of another one that compute the same from the same, in order."""
+    number: dict[Hashable, int] = {}
+    numbers: dict[Node, int] = {node: number.setdefault(node, len(number)) for node in (*graph.inputs, *other.inputs)}
+
+    def numbered(node: Node) -> int:
+        if is_splat(node):
+            key: Hashable = splat_key(node)
+        else:
+            key = node.primitive, params_key(node.params), node.spec, *(numbers[each] for each in node.inputs)
+        return number.setdefault(key, len(number))
+
+    found: dict[int, deque[Node]] = {}
+    for node in other.nodes:
+        numbers[node] = numbered(node)
+        found.setdefault(numbers[node], deque()).append(node)
+    twins = {node: node for node in other.inputs}
+    for node in graph.nodes:
+        numbers[node] = numbered(node)
+        if alike := found.get(numbers[node]):
+            twins[node] = alike.popleft() if len(alike) > 1 else alike[0]
+    return twins

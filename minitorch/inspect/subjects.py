@@ -1,0 +1,220 @@
+"""What there is a picture of: from a program in any of its forms to a drawing, with names for what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..autograd import no_grad
+from ..compiler.schedule import Schedule, schedule
+from ..graph import Graph, topological_order
+from ..interpreters import current_staging
+from ..ir import INPUT as INPUT_NODE
+from ..ir import Node, is_input_name, user_frame
+from ..modes.definition import Graph as SessionGraph
+from ..modes.definition import GraphStaging
+from ..modes.jit import Jitted
+from ..modes.lazy import LazyStaging
+from ..modes.session import Session
+from ..modes.surroundings import names_in
+from ..modes.trace import Traced
+from ..nn import Module
+from ..passes import Run
+from ..tensor import Tensor
+from ..tree import flatten
+from .colours import OUTPUT, UPDATE, Role
+from .drawing import Drawing
+from .graphs import Setting, of_graph
+from .kernels import of_schedule
+from .modules import scopes_of
+from .tape import of_tape
+
+OUTCOMES: dict[str, tuple[Role, str]] = {  # of a traced call, as `Traced.outcomes` calls them
+    "result": (OUTPUT, "result"),
+    "update": (UPDATE, "new"),
+    "gradient": (UPDATE, "new"),
+    "kept": (OUTPUT, "kept for backward"),
+}
+
+
+Draw = Callable[[Any, tuple[Any, ...], dict[str, Any], bool], Drawing]
+
+
+def drawing_of(what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    """The drawing of whatever `minitorch.inspect.show` takes, all of it."""
+    for kind, draw in SUBJECTS:
+        if isinstance(what, kind):
+            return draw(what, args, kwargs, fused)
+    raise TypeError(
+        f"there is no picture of a {type(what).__name__}: show() takes a Graph, a jitted function or a Module with "
+        "arguments for it, a Session, a tensor, or several tensors"
+    )
+
+
+def _draw(graph: Graph, setting: Setting, fused: bool) -> Drawing:
+    return of_schedule(schedule(graph), setting) if fused else of_graph(graph, setting)
+
+
+def _of_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    return _draw(graph, Setting(), fused)
+
+
+def _of_schedule(found: Schedule, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    return of_schedule(found)
+
+
+def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    return _draw(run.graph, Setting(), fused)
+
+
+def _of_jitted(f: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    return _traced(f, args, kwargs, fused, {})
+
+
+def _of_module(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    with no_grad(), scopes_of(module) as scopes:
+        return _traced(Jitted(module, "interpret", None, (), 1), args, kwargs, fused, scopes)
+
+
+def _traced(
+    f: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool, scopes: Mapping[Node, tuple[str, str]]
+) -> Drawing:
+    traced = f.traced(*args, **kwargs)
+    graph = traced.program.pipeline.graph if fused else traced.program.graph
+    return _draw(graph, setting_of(traced, scopes), fused)
+
+
+def setting_of(traced: Traced, scopes: Mapping[Node, tuple[str, str]] | None = None) -> Setting:
+    """What the inputs and outputs of a traced function's graph are."""
+    count = len(traced.program.graph.inputs)
+    results = []
+    for kind, name in traced.outcomes():
+        role, word = OUTCOMES[kind]
+        results.append((role, f"{word} {name}".strip()))
+    return Setting(frozenset(range(count - traced.captured, count)), tuple(results), scopes or {})
+
+
+def _of_session_graph(graph: SessionGraph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    staging = graph.recording
+    if staging is None:
+        return _of_graph(graph, args, kwargs, fused)
+    last = {id(item.variable): item for item in staging.writes}
+    used = {operand for node in graph.nodes for operand in node.inputs} | {item.after for item in last.values()}
+    ends = [node for node in graph.nodes if node not in used]
+    names = {
+        tensor._value: name
+        for name, tensor in _variables().items()
+        if isinstance(tensor, Tensor) and isinstance(tensor._value, Node)
+    }
+    results = [(UPDATE, f"new {item.variable.input.params['name']}") for item in last.values()]
+    results += [(OUTPUT, names.get(node, "not used further")) for node in ends]
+    outputs = (*(item.after for item in last.values()), *ends)
+    whole = Graph(graph.inputs, outputs, graph.nodes, graph.name, verify=False)
+    return _draw(whole, Setting(_captured(staging, graph), tuple(results)), fused)
+
+
+def _captured(staging: GraphStaging, graph: Graph) -> frozenset[int]:
+    """The places of the inputs that are no placeholders."""
+    return frozenset(place for place, node in enumerate(graph.inputs) if node not in staging.placeholders)
+
+
+def _of_session(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    if not args:
+        return _of_session_graph(session.graph, args, kwargs, fused)
+    program, fetched, written = session.program_for(*args)
+    graph = program.pipeline.graph if fused else program.graph
+    staging = session.graph.recording
+    assert staging is not None
+    results = [(OUTPUT, "fetched" if fetched == 1 else f"fetched {place}") for place in range(fetched)]
+    results += [(UPDATE, f"new {name}") for name in written]
+    return _draw(graph, Setting(_captured(staging, graph), tuple(results)), fused)
+
+
+def _variables() -> dict[str, Any]:
+    """The caller's variables."""
+    frame = user_frame()
+    return {} if frame is None else {**frame.f_globals, **frame.f_locals}
+
+
+def _of_tensor(tensor: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    return _of_tensors([tensor], fused)
+
+
+def _of_several(tensors: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    leaves = flatten(tensors)[0]
+    strange = next((leaf for leaf in leaves if not isinstance(leaf, Tensor)), None)
+    if strange is not None or not leaves:
+        what = "nothing" if not leaves else f"a {type(strange).__name__}"
+        raise TypeError(f"show() of several things takes tensors, and there is {what} among them")
+    return _of_tensors(leaves, fused)
+
+
+def _of_lazy(pending: LazyStaging, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    held = [tensor for reference in pending.made if (tensor := reference()) is not None]
+    return _of_pending([tensor for tensor in held if isinstance(tensor._value, Node)], fused)
+
+
+def _of_tensors(tensors: list[Tensor], fused: bool) -> Drawing:
+    if all(isinstance(tensor._value, Node) for tensor in tensors):
+        return _of_pending(tensors, fused)
+    if fused:
+        raise ValueError(
+            "there are no kernels to show: these tensors were computed eagerly, operation by operation; fused=True "
+            "takes a jitted function with its arguments, or tensors that are pending in a lazy block"
+        )
+    names = names_in(_variables())
+    roots: dict[str, Tensor] = {}
+    for place, tensor in enumerate(tensors):
+        fallback = "result" if len(tensors) == 1 else f"result {place}"
+        roots[names.get(id(tensor), fallback)] = tensor
+    return of_tape(roots, names)
+
+
+def _of_pending(tensors: list[Tensor], fused: bool) -> Drawing:
+    """The operations behind tensors that are a part of a recording."""
+    staging, names = current_staging(), names_in(_variables())
+    outputs = []
+    for tensor in tensors:
+        is_here = staging is not None and tensor._value.trace is staging.trace
+        outputs.append(staging.node_of(tensor) if staging is not None and is_here else tensor._value)
+    inputs = [node for node in topological_order(outputs) if node.primitive is INPUT_NODE]
+    graph = Graph(inputs, outputs, name="pending", verify=False)
+    captured = staging.captured.values() if staging is not None else ()
+    known = {item.input: item.tensor for item in captured}
+    are_state = staging is not None and staging.is_definition
+    parameters = frozenset(
+        place for place, node in enumerate(inputs) if node in known and (are_state or known[node]._requires_grad)
+    )
+    results = tuple((OUTPUT, names.get(id(tensor), f"value {place}")) for place, tensor in enumerate(tensors))
+    return _draw(
+        _renamed(graph, {node: names.get(id(tensor), "") for node, tensor in known.items()}),
+        Setting(parameters, results),
+        fused,
+    )
+
+
+def _renamed(graph: Graph, names: Mapping[Node, str]) -> Graph:
+    """The graph with the names of the caller's variables for its inputs, as far as they are names, each once."""
+    found: dict[str, str] = {}
+    taken = {str(node.params["name"]) for node in graph.inputs}
+    for node in graph.inputs:
+        old, new = str(node.params["name"]), names.get(node, "")
+        if is_input_name(new) and new not in taken:
+            taken.add(new)
+            found[old] = new
+    return graph.rename(found) if found else graph
+
+
+# What `show` takes, the special before the general.
+SUBJECTS: tuple[tuple[type | tuple[type, ...], Draw], ...] = (
+    (SessionGraph, _of_session_graph),
+    (Graph, _of_graph),
+    (Schedule, _of_schedule),
+    (Run, _of_run),
+    (Jitted, _of_jitted),
+    (Session, _of_session),
+    (Module, _of_module),
+    (Tensor, _of_tensor),
+    (LazyStaging, _of_lazy),
+    ((list, tuple, dict), _of_several),
+)

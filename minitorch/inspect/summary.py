@@ -1,0 +1,221 @@
+"""Large drawings made small: marks that belong together become one, and the picture says so.
+
+Operations are taken together by kernel, by module, or by the line of the program that asked for them, in runs of the
+program's order, so that what comes out has no cycles either. If that is still too much, neighbouring runs are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from .colours import FAMILIES, KERNELS, ROLES
+from .drawing import MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
+from .graphs import work
+
+MOST_GROUPS = 40  # in a picture that is summarised
+MOST_NAMES = 20  # in a title
+_ROLES = {role.name for role in ROLES}
+_FAMILIES = [family.name for family in FAMILIES]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Operations that become one: what they have in common, and which they are."""
+
+    label: str
+    marks: tuple[Mark, ...]
+    cluster: Cluster | None = None
+
+
+def summarised(drawing: Drawing, limit: int | None, all_of_it: str = "show(limit=None)") -> Drawing:
+    """The drawing itself if it has no more marks than the limit, otherwise a smaller one.
+
+    Args:
+        limit: None for no limit.
+        all_of_it: how to see everything, for the note.
+
+    Example:
+        >>> from minitorch.graph import Graph
+        >>> from minitorch.inspect.graphs import of_graph
+        >>> nodes = " ".join(f"%{n + 1} = neg(%{n})" for n in range(500))
+        >>> drawing = of_graph(Graph.parse(f"graph(x: f32[2]): %0 = exp(x) {nodes} return %500"))
+        >>> small = summarised(drawing, 100)
+        >>> len(drawing.marks), len(small.marks)
+        (503, 3)
+        >>> small.marks[1].caption
+        '501: 500 neg, 1 exp'
+    """
+    if limit is None or len(drawing.marks) <= limit:
+        return drawing
+    runs, by = _runs(drawing)
+    if len(runs) > MOST_GROUPS:
+        runs, by = _merged(runs), f"{by}, several of them together"
+    groups: dict[str, str] = {}  # what has become of each mark
+    marks = []
+    for number, run in enumerate(runs):
+        marks.append(run.marks[0] if len(run.marks) == 1 else _together(run, f"g{number}"))
+        groups |= {mark.id: marks[-1].id for mark in run.marks}
+    outside = _values(drawing, groups)
+    first = [mark for mark in outside if mark.kind in ("input", "parameter", "constant")]
+    last = [mark for mark in outside if mark not in first]
+    count = sum(mark.kind not in _ROLES for mark in drawing.marks)
+    note = f"{count:,} operations, summarised by {by}; {all_of_it} draws all of them"
+    everything = tuple(replace(mark, cluster=None) for mark in (*first, *marks, *last))
+    return Drawing(drawing.title, everything, _arrows(drawing, groups), notes=(*drawing.notes, note))
+
+
+def _runs(drawing: Drawing) -> tuple[list[_Run], str]:
+    """The operations in runs, and by what they were taken together."""
+    clusters = {cluster.id: cluster for cluster in drawing.clusters}
+    operations = [mark for mark in drawing.marks if mark.kind not in _ROLES]
+    if any(cluster.kind in KERNELS for cluster in drawing.clusters):
+        inside: dict[str, list[Mark]] = {cluster.id: [] for cluster in drawing.clusters}
+        home = {mark.id: mark.cluster for mark in operations if mark.cluster}
+        operands: dict[str, list[str]] = {}
+        for arrow in drawing.arrows:
+            operands.setdefault(arrow.head, []).append(arrow.tail)
+        alone = []
+        for mark in operations:  # what is in no kernel is a view: it goes with what it is a view of
+            found = mark.cluster or next((home[each] for each in operands.get(mark.id, ()) if each in home), None)
+            if found is None:
+                alone.append(_Run(mark.heading, (mark,)))
+            else:
+                home[mark.id] = found
+                inside[found].append(mark)
+        kernels = [_Run(clusters[id].title, tuple(marks), clusters[id]) for id, marks in inside.items() if marks]
+        return alone + kernels, "kernel"
+    if clusters:
+        return _in_order(
+            operations, lambda mark: mark.cluster or mark.source, lambda mark: mark.scope or mark.source
+        ), ("module")
+    return _in_order(operations, lambda mark: mark.source, lambda mark: mark.source), "line of the program"
+
+
+def _in_order(marks: Iterable[Mark], key: Callable[[Mark], Hashable], label: Callable[[Mark], str]) -> list[_Run]:
+    runs: list[tuple[Hashable, list[Mark]]] = []
+    for mark in marks:
+        if not runs or runs[-1][0] != key(mark):
+            runs.append((key(mark), []))
+        runs[-1][1].append(mark)
+    return [_Run(label(found[0]), tuple(found)) for _, found in runs]
+
+
+def _merged(runs: Sequence[_Run]) -> list[_Run]:
+    """Neighbours together, so that there are few enough, each with about as many operations."""
+    most = sum(len(run.marks) for run in runs) / MOST_GROUPS
+    groups: list[list[_Run]] = []
+    size = 0.0
+    for run in runs:
+        if not groups or size + len(run.marks) / 2 > most:
+            groups.append([])
+            size = 0.0
+        groups[-1].append(run)
+        size += len(run.marks)
+    return [
+        _Run(_from_to([run.label for run in group]), tuple(mark for run in group for mark in run.marks))
+        for group in groups
+    ]
+
+
+def _from_to(labels: Sequence[str]) -> str:
+    """Several labels as one: lines of one file as a range."""
+    different = list(dict.fromkeys(labels))
+    if len(different) == 1:
+        return different[0]
+    parts = [label.rpartition(":") for label in different]
+    if all(line.isdigit() and file == parts[0][0] for file, _, line in parts):
+        lines = [int(line) for _, _, line in parts]
+        return f"{parts[0][0]}:{min(lines)}–{max(lines)}"
+    return f"{different[0]} … {different[-1]}"
+
+
+def _kind(run: _Run) -> str:
+    """The class of a kernel; otherwise the family with most arithmetic, or else most operations."""
+    if run.cluster is not None:
+        return run.cluster.kind
+    amounts: Counter[str] = Counter()
+    for mark in run.marks:
+        amounts[mark.kind] += mark.flops + mark.transcendentals
+    if not any(amounts.values()):
+        amounts = Counter(mark.kind for mark in run.marks)
+    return max(_FAMILIES, key=lambda name: amounts[name])
+
+
+def _together(run: _Run, id: str) -> Mark:
+    """Several operations as one mark."""
+    kinds = Counter(mark.label.split("(")[0] for mark in run.marks)
+    counted = [f"{count} {name}" for name, count in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))]
+    flops, special, read, written = (
+        sum(getattr(mark, name) for mark in run.marks) for name in ("flops", "transcendentals", "read", "written")
+    )
+    details = run.cluster.details if run.cluster else work(flops, special, read, written)
+    return Mark(
+        id,
+        _kind(run),
+        "",
+        run.label or "in between",
+        f"{len(run.marks)}: {', '.join(counted)}",
+        (
+            ("operations", f"{len(run.marks)}: {', '.join(counted)}"),
+            *details,
+            ("shapes", _first(dict.fromkeys(mark.caption for mark in run.marks))),
+            ("lines", _first(dict.fromkeys(mark.source for mark in run.marks if mark.source))),
+        ),
+        flops=flops,
+        transcendentals=special,
+        read=read,
+        written=written,
+        count=len(run.marks),
+    )
+
+
+def _first(names: Iterable[str]) -> str:
+    every = list(names)
+    more = f" and {len(every) - MOST_NAMES} more" if len(every) > MOST_NAMES else ""
+    return f"{', '.join(every[:MOST_NAMES])}{more}"
+
+
+def _values(drawing: Drawing, groups: dict[str, str]) -> list[Mark]:
+    """The values, those of one kind with the same users (or the same producer) as one; `groups` is added to."""
+    near: dict[str, dict[str, None]] = {mark.id: {} for mark in drawing.marks if mark.kind in _ROLES}
+    for arrow in drawing.arrows:
+        for one, other in ((arrow.tail, arrow.head), (arrow.head, arrow.tail)):
+            if one in near:
+                near[one][groups.get(other, other)] = None
+    alike: dict[Hashable, list[Mark]] = {}
+    for mark in drawing.marks:
+        if mark.kind in _ROLES:
+            alike.setdefault((mark.kind, tuple(sorted(near[mark.id]))), []).append(mark)
+    shown: list[Mark] = []
+    for number, marks in enumerate(alike.values()):
+        together = marks[0] if len(marks) == 1 else _values_together(marks, f"v{number}")
+        groups |= {mark.id: together.id for mark in marks}
+        shown.append(together)
+    return shown
+
+
+def _values_together(marks: Sequence[Mark], id: str) -> Mark:
+    label = f"{len(marks)} {marks[0].kind}s"
+    names = _first(mark.name or mark.label for mark in marks)
+    shapes = _first(dict.fromkeys(mark.caption for mark in marks))
+    details = (("names", names), ("shapes", shapes), ("FLOPs", "0"))
+    sizes = dict.fromkeys(mark.caption for mark in marks)
+    caption = next(iter(sizes)) if len(sizes) == 1 else f"{len(sizes)} shapes"
+    return Mark(id, marks[0].kind, "", label, caption, details, count=len(marks))
+
+
+def _arrows(drawing: Drawing, groups: dict[str, str]) -> tuple[Arrow, ...]:
+    """One arrow for all values that go from one mark to another."""
+    tails: dict[tuple[str, str], list[Arrow]] = {}
+    for arrow in drawing.arrows:
+        ends = groups[arrow.tail], groups[arrow.head]
+        if ends[0] != ends[1]:
+            tails.setdefault(ends, []).append(arrow)
+    found = []
+    for (tail, head), arrows in tails.items():
+        count = len({arrow.tail for arrow in arrows})
+        kind = MEMORY if any(arrow.kind == MEMORY for arrow in arrows) else VALUE
+        found.append(Arrow(tail, head, kind, f"{count} values" if count > 1 else arrows[0].label))
+    return tuple(found)
