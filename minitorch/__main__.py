@@ -125,6 +125,27 @@ COMMANDS: dict[str, Command] = {
             ("minitorch release --check", "has it been done?"),
         ),
     ),
+    "grade": Command(
+        "grade a class: run submissions in a sandbox, and write gradebook and feedback",
+        classroom("grade"),
+        (
+            argument("submitted", help="the folder with STUDENT/EXERCISE/EXERCISE.ipynb"),
+            argument("--only", nargs="+", default=[], metavar="NAME", help="these students or exercises"),
+            argument("--exercises", metavar="FOLDER", help="what was handed out (exercises/, beside SUBMITTED)"),
+            argument("--workers", type=int, metavar="N", help="submissions at a time (one for each processor)"),
+            argument("--cell-time", type=float, default=60, metavar="SECONDS", help="for one cell (%(default)s)"),
+            argument("--time", type=float, default=300, metavar="SECONDS", help="for one submission (%(default)s)"),
+            argument("--memory", type=int, default=2048, metavar="MIB", help="for one submission (%(default)s)"),
+            argument("--again", action="store_true", help="grade what has been graded before, too"),
+            argument("--unsafe", action="store_true", help="without a sandbox: students' code runs with your rights"),
+        ),
+        (
+            ("minitorch grade submitted/", "everything that is new; the same again after an interruption"),
+            ("minitorch grade submitted/ --only ana --again", "one student, from the beginning"),
+            ("minitorch grade submitted/ --json > class.json", "the report, for a program to read"),
+        ),
+        json=True,
+    ),
     "doctor": Command(
         "look at this installation, and say what is wrong and what to do about it",
         classroom("doctor"),

@@ -28,7 +28,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DRIVER = ("chromedriver", "chromium.chromedriver")
-SECONDS = 60  # for whatever is waited for; the usual is one or two
+SECONDS = 30  # for whatever is waited for; the usual is one or two
 HERE = ("127.0.0.1", "localhost")
 
 
@@ -103,6 +103,10 @@ class Browser:
     def errors(self) -> list[str]:
         self._errors += [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] == "SEVERE"]
         return self._errors
+
+    def forget(self, requests: list[str], errors: list[str]) -> None:
+        """Go on as if nothing but these had happened."""
+        self._asked, self._errors = requests, errors
 
     def wait(self, condition: Any, what: str) -> Any:
         """Wait until a function gives something true, and return that."""
@@ -202,9 +206,9 @@ def lab_server(root: Path, private: Path, dark: bool = False) -> Iterator[str]:
         settings.mkdir(parents=True)
         (settings / "themes.jupyterlab-settings").write_text('{"theme": "JupyterLab Dark"}')
     command = [
-        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--log-level=DEBUG"),
+        *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--log-level=ERROR"),
         *("--ServerApp.ip=127.0.0.1", "--ServerApp.port=0", f"--ServerApp.root_dir={root}"),
-        *("--ServerApp.disable_check_xsrf=True", "--IdentityProvider.token=", "--ServerApp.password="),
+        *("--IdentityProvider.token=", "--ServerApp.password="),
     ]
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
     log = private / "log.txt"

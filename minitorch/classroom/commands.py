@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -47,3 +48,28 @@ def doctor(options: Namespace) -> int:
     findings = examine()
     print(json.dumps([vars(each) for each in findings], indent=2) if options.json else table(findings))
     return int(any(each.state == "wrong" for each in findings))
+
+
+def grade(options: Namespace) -> int:
+    """``minitorch grade``: a class is graded; the status is 1 if a person should look at a submission."""
+    from .grading.course import Course, default_workers
+    from .grading.course import grade as grade_course
+    from .grading.limits import MIB, Limits
+    from .grading.progress import Progress
+
+    submitted = Path(options.submitted)
+    exercises = Path(options.exercises) if options.exercises else submitted.resolve().parent / "exercises"
+    limits = Limits(cell_seconds=options.cell_time, seconds=options.time, memory=options.memory * MIB)
+    course = Course(submitted, exercises)
+    workers = options.workers or default_workers()
+    progress = Progress(sys.stderr)
+    try:
+        report = grade_course(course, limits, workers, not options.unsafe, options.only, options.again, progress)
+    except KeyboardInterrupt:
+        print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
+        return 130
+    if options.json:
+        print(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+    else:
+        print(f"{report}\n\nPoints are in {course.gradebook}, pages for students in {course.root / 'feedback'}.")
+    return int(any(row.result.look for row in report.rows))

@@ -6,6 +6,7 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 const SHAPES = new Set(["svg", "g", "path", "rect", "text", "defs", "marker"]);
+const FOCUSABLE = new Set(["svg", "input", "button", "pre"]);
 
 const ZOOM = 1.25; // of one turn of the wheel, or one press of a button
 const PAN = 60; // pixels, of one press of an arrow key
@@ -20,6 +21,8 @@ const BADGES = { added: "+", removed: "−", rewritten: "~" };
 function make(tag, { text, ...attributes } = {}, children = []) {
   const element = SHAPES.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  // Without it JupyterLab takes the keys that are meant for the element: d, d would delete the cell.
+  if (FOCUSABLE.has(tag)) element.setAttribute("data-lm-suppress-shortcuts", "true");
   if (text !== undefined) element.textContent = text;
   element.append(...children);
   return element;
@@ -197,16 +200,11 @@ function render({ model, el }) {
   svg.style.setProperty("--arrow", `url(#${arrow.id})`);
   const note = make("div", { class: "note", role: "status", hidden: "" });
   const panel = make("div", { class: "panel" });
-  const root = make(
-    "div",
-    // Without the attribute, JupyterLab takes the keys that are meant for the drawing.
-    { class: "minitorch-explore", "data-lm-suppress-shortcuts": "true" },
-    [
-      make("div", { class: "bar" }, [slider, heading, make("span", { class: "buttons" }, buttons)]),
-      make("div", { class: "stage" }, [make("div", { class: "window" }, [svg, note]), panel]),
-      legend(data),
-    ],
-  );
+  const root = make("div", { class: "minitorch-explore" }, [
+    make("div", { class: "bar" }, [slider, heading, make("span", { class: "buttons" }, buttons)]),
+    make("div", { class: "stage" }, [make("div", { class: "window" }, [svg, note]), panel]),
+    legend(data),
+  ]);
 
   const view = new View(svg, data.size);
   const drawn = draw(data, svg);

@@ -1,0 +1,299 @@
+"""``minitorch grade``: all submissions of a course, in several processes, resumed where it was left.
+
+This process alone writes: the journal, `autograded/`, `feedback/` and the gradebook, in the folders and forms of
+nbgrader. A submission counts as done when its line is in the journal, which is the last file to be written.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...errors import CommandError
+from . import feedback, sandbox
+from .gradebook import Book, handed_in_at
+from .incidents import Incident
+from .journal import Journal, key_of
+from .limits import Limits
+from .preflight import DamagedError, Part, released
+from .progress import Progress
+from .report import Report, Row
+from .submission import JUDGE_SECONDS, Graded, GradingError, Result, task_of
+from .worker import Job, Worker
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where things are: nbgrader's folders, below one root."""
+
+    submitted: Path
+    exercises: Path
+
+    @property
+    def root(self) -> Path:
+        """The folder of the course."""
+        return self.submitted.resolve().parent
+
+    @property
+    def gradebook(self) -> Path:
+        """nbgrader's database."""
+        return self.root / "gradebook.db"
+
+    @property
+    def journal(self) -> Path:
+        """What is done."""
+        return self.root / "grading.jsonl"
+
+    def autograded(self, student: str, exercise: str) -> Path:
+        """The notebook as it was run."""
+        return self.root / "autograded" / student / exercise / f"{exercise}.ipynb"
+
+    def feedback(self, student: str, exercise: str) -> Path:
+        """The student's page."""
+        return self.root / "feedback" / student / exercise / f"{exercise}.html"
+
+    def release(self, exercise: str) -> Path:
+        """The notebook that was handed out."""
+        return self.exercises / exercise / f"{exercise}.ipynb"
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One student's folder for one exercise."""
+
+    student: str
+    exercise: str
+    folder: Path
+
+
+def grade(
+    course: Course,
+    limits: Limits,
+    workers: int,
+    safe: bool = True,
+    only: Sequence[str] = (),
+    again: bool = False,
+    progress: Progress | None = None,
+) -> Report:
+    """Grade everything that is not graded yet, and report on everything.
+
+    Args:
+        course: where things are.
+        limits: what a submission may use.
+        workers: number of submissions that are graded at the same time.
+        safe: run student code in a sandbox.
+        only: names of students or exercises; all by default.
+        again: grade what was graded before, too.
+        progress: is told of each submission that is done.
+
+    Raises:
+        CommandError: if grading cannot begin: no sandbox, nothing to grade, a course that does not fit.
+    """
+    check_safety(course, safe)
+    found, strays = submissions(course, only)
+    releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}
+    with ExitStack() as stack:
+        journal = stack.enter_context(Journal(course.journal))
+        book = stack.enter_context(Book(course.gradebook))
+        if not (course.root / "nbgrader_config.py").exists():
+            _replace(course.root / "nbgrader_config.py", NBGRADER)
+        for exercise, release in releases.items():
+            book.exercise(exercise, release)
+        keys = {each: key_of(each.folder, course.release(each.exercise), limits, safe) for each in found}
+        rows: dict[Submission, Row] = {}
+
+        def finish(each: Submission, result: Result) -> None:
+            book.record(each.student, each.exercise, result, handed_in_at(each.folder))
+            rows[each] = Row(each.student, each.exercise, result)
+
+        todo = []
+        for each in found:
+            before = None if again else journal.done(each.student, each.exercise, keys[each])
+            if before is None or not course.feedback(each.student, each.exercise).exists():
+                todo.append(each)
+            else:
+                finish(each, Result.from_json(before))
+        if progress is not None:
+            progress.begin(len(found), len(rows))
+        for each, result in stack.enter_context(_graded(course, todo, releases, journal.seeds, limits, workers, safe)):
+            _write(course, each, result)
+            if not any(incident.kind == "grader" for incident in result.incidents):  # that is to be tried again
+                journal.add(each.student, each.exercise, keys[each], result.to_json())
+            finish(each, result)
+            if progress is not None:
+                progress.step(str(rows[each]), result.look)
+    return Report([rows[each] for each in found], strays)
+
+
+def check_safety(course: Course, safe: bool) -> None:
+    """See that student code can be kept from the course.
+
+    Raises:
+        CommandError: if it cannot.
+    """
+    if not safe:
+        return
+    reason = sandbox.unavailable()
+    if reason is not None:
+        raise CommandError(f"{reason}; {sandbox.UNSAFE}")
+    shown = sandbox.exposed(course.root)
+    if shown is not None:
+        raise CommandError(f"the course is in {shown}, which student code can read: move {course.root} elsewhere")
+
+
+def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submission], list[Path]]:
+    """The submissions of a course in order, and what lies among them and is none.
+
+    Raises:
+        CommandError: if there are none.
+    """
+    if not course.submitted.is_dir():
+        raise CommandError(f"there is no folder {course.submitted}; collect submissions as submitted/STUDENT/EXERCISE/")
+    found: list[Submission] = []
+    strays: list[Path] = []
+    for student in sorted(course.submitted.iterdir()):
+        inside = sorted(student.iterdir()) if student.is_dir() and not student.is_symlink() else None
+        if inside is None or not inside:
+            strays.append(student)
+        for folder in inside or ():
+            if folder.is_dir() and not folder.is_symlink() and course.release(folder.name).is_file():
+                found.append(Submission(student.name, folder.name, folder))
+            else:
+                strays.append(folder)
+    found = [each for each in found if not only or each.student in only or each.exercise in only]
+    strays = [path for path in strays if not path.name.startswith(".")]
+    if not found:
+        raise CommandError(
+            f"nothing to grade: no folder {course.submitted}/STUDENT/EXERCISE with an EXERCISE of {course.exercises}"
+            + (f" (only {', '.join(only)})" if only else "")
+        )
+    return found, strays
+
+
+def read_release(course: Course, exercise: str) -> list[Part]:
+    """The cells of an exercise that was handed out.
+
+    Raises:
+        CommandError: if they cannot be graded.
+    """
+    path = course.release(exercise)
+    try:
+        release = released(path)
+        checks = [part for part in release if part.is_check]
+        for part in checks:
+            task_of(part)
+    except DamagedError as error:
+        raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
+    except GradingError as error:
+        raise CommandError(f"{path}: {error}; `minitorch release` makes it again") from None
+    if not checks:
+        raise CommandError(f"{path} has no graded cell; `minitorch release` makes it again")
+    return release
+
+
+@contextmanager
+def _graded(
+    course: Course,
+    todo: list[Submission],
+    releases: dict[str, list[Part]],
+    seeds: tuple[int, ...],
+    limits: Limits,
+    workers: int,
+    safe: bool,
+) -> Iterator[Iterator[tuple[Submission, Result]]]:
+    """Results as they come, from as many worker processes as asked for; nothing of them is left at the end."""
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minitorch-grade-")))
+        count = max(1, min(workers, len(todo)))
+        free: queue.Queue[tuple[int, Worker]] = queue.Queue()
+        if todo:
+            for slot in range(count):
+                free.put((slot, stack.enter_context(Worker())))
+        pool = stack.enter_context(ThreadPoolExecutor(count))
+        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
+
+        def one(each: Submission) -> Result:
+            slot, worker = free.get()
+            try:
+                release = releases[each.exercise]
+                job = Job(
+                    folder=str(each.folder.resolve()),
+                    exercise=each.exercise,
+                    release=str(course.release(each.exercise).resolve()),
+                    seeds=seeds,
+                    limits=limits,
+                    slot=slot,
+                    safe=safe,
+                    out=str(scratch / f"{slot}.json"),
+                )
+                checks = sum(part.is_check for part in release)
+                longest = limits.seconds + 2 * limits.start_seconds + checks * JUDGE_SECONDS + 30
+                return _result(worker.do(job, longest), release)
+            finally:
+                free.put((slot, worker))
+
+        def each_as_it_comes() -> Iterator[tuple[Submission, Result]]:
+            # Few are handed out at a time, so that an interruption finds none waiting.
+            waiting = iter(todo)
+            running: dict[Future[Result], Submission] = {}
+            while True:
+                while len(running) < count and (each := next(waiting, None)) is not None:
+                    running[pool.submit(one, each)] = each
+                if not running:
+                    return
+                for done in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(done), done.result()
+
+        yield each_as_it_comes()
+
+
+# Where nbgrader looks for things if it is started in the folder of a course, as formgrader is.
+NBGRADER = """c = get_config()  # noqa: F821  nbgrader gives it
+c.CourseDirectory.source_directory = "solutions"
+c.CourseDirectory.release_directory = "exercises"
+"""
+
+
+def _result(answer: dict[str, Any], release: list[Part]) -> Result:
+    """What a worker sent; a failure of the grader's is an incident, with no points yet."""
+    if "fatal" in answer:
+        raise CommandError(answer["fatal"])
+    if "error" not in answer:
+        return Result.from_json(answer)
+    incident = Incident("grader", answer["error"])
+    missing = [
+        Graded(part.name or "", 0.0, part.points, f"not graded yet: {incident.text}")
+        for part in release
+        if part.points is not None
+    ]
+    return Result(missing, [incident])
+
+
+def _write(course: Course, each: Submission, result: Result) -> None:
+    if result.notebook is not None:
+        text = json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        _replace(course.autograded(each.student, each.exercise), text)
+    _replace(course.feedback(each.student, each.exercise), feedback.page(each.student, each.exercise, result))
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.part")
+    unfinished.write_text(text, encoding="utf-8", errors="replace")
+    os.replace(unfinished, path)
+
+
+def default_workers() -> int:
+    """As many as there are processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

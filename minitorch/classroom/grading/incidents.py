@@ -1,0 +1,78 @@
+"""What can go wrong with a submission, each with a name, what it means, and what becomes of the points.
+
+One table, read by the grader, the feedback and the tests. An incident is never a score: the points are those of the
+tasks that could be judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row: what the student is told, and whether a person should look at the submission."""
+
+    meaning: str
+    look: bool = False
+
+
+KINDS: dict[str, Kind] = {
+    # the file
+    "renamed": Kind("the notebook had another name; it was graded under its own"),
+    "missing-notebook": Kind("no notebook of this exercise was handed in; nothing could be graded", look=True),
+    "several-notebooks": Kind("several notebooks could be the one meant; nothing was graded", look=True),
+    "not-json": Kind("the file is damaged and cannot be read as a notebook; nothing could be graded", look=True),
+    "too-large": Kind("the file is too large to be opened; nothing could be graded", look=True),
+    "not-a-file": Kind("the notebook is a link or a folder, which is not followed; nothing could be graded", look=True),
+    "wrong-exercise": Kind("no cell of this exercise is in the notebook; nothing could be graded", look=True),
+    "wrong-kernel": Kind("the notebook asked for another kernel; it was run with the course's"),
+    # its cells
+    "cell-missing": Kind("a cell was deleted; it was put back as it was handed out"),
+    "cell-twice": Kind("a cell was there twice; the last version that differs from what was handed out was graded"),
+    "cell-edited": Kind("a cell that must stay as it is was changed; the original was used"),
+    "cell-type": Kind("a cell had become text or code; it was changed back"),
+    # running it
+    "cell-time": Kind("a cell ran for too long and was stopped"),
+    "submission-time": Kind("all cells together ran for too long; the rest was not run", look=True),
+    "kernel-died": Kind("a cell ended the kernel; the other cells were run in a new one"),
+    "memory": Kind("a cell used too much memory"),
+    "processes": Kind("a cell started too many processes"),
+    "disk": Kind("a cell wrote more than a submission may"),
+    "output": Kind("a cell printed too much; the rest was dropped"),
+    "input": Kind("a cell waited for input, which nobody can give"),
+    "outside": Kind("a cell reached for a file or a computer that is not there when it is graded", look=True),
+    "call-time": Kind("a function ran for too long when it was checked, and was stopped"),
+    "background": Kind("processes were left running; they were ended", look=True),
+    # judging it
+    "tampered": Kind("the checks were changed from within; points come from the grader's own", look=True),
+    "no-answers": Kind("a check did not come to its end, so its task has no points"),
+    "grader": Kind("the grader itself failed; this submission has to be graded again", look=True),
+}
+
+
+@dataclass(frozen=True)
+class Incident:
+    """Something that happened to a submission: its kind, a detail, and the cell (by its grade_id) if it was in one.
+
+    >>> print(Incident("cell-time", "more than 5 s", "unbroadcast"))
+    cell-time in cell unbroadcast: a cell ran for too long and was stopped (more than 5 s)
+    """
+
+    kind: str
+    detail: str = ""
+    cell: str | None = None
+
+    @property
+    def look(self) -> bool:
+        """Whether the instructor should look at the submission."""
+        return KINDS[self.kind].look
+
+    @property
+    def text(self) -> str:
+        """The incident in words, without its name."""
+        return KINDS[self.kind].meaning + (f" ({self.detail})" if self.detail else "")
+
+    def __str__(self) -> str:
+        place = f" in cell {self.cell}" if self.cell else ""
+        return f"{self.kind}{place}: {self.text}"

@@ -1,0 +1,41 @@
+"""What a submission may use: one frozen record, which the command line fills and everything else reads."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use. Times are in seconds, sizes in bytes.
+
+    >>> Limits(cell_seconds=5).cell_seconds
+    5
+    """
+
+    cell_seconds: float = 60
+    """For one cell; then it is interrupted."""
+    seconds: float = 300
+    """For all cells of a submission together, restarts included."""
+    start_seconds: float = 60
+    """Until a kernel must have answered for the first time."""
+    memory: int = 2048 * MIB
+    """Resident memory of all processes of a submission together."""
+    processes: int = 128
+    """Processes and threads of a submission."""
+    disk: int = 64 * MIB
+    """For each of the folders that a submission may write to; they live in memory and vanish with it."""
+    file: int = 32 * MIB
+    """For one file."""
+    output: int = 256 * 1024
+    """What is kept of a cell's output."""
+    message: int = 8 * MIB
+    """One message of the kernel; a longer one is not read."""
+    notebook: int = 5 * MIB
+    """A submitted file; a larger one is not opened."""
+
+    def to_json(self) -> dict[str, float]:
+        """The limits as plain data, for another process."""
+        return asdict(self)

@@ -1,0 +1,193 @@
+"""Where student code runs: bubblewrap's command line, and whether this machine can run it.
+
+Inside there is the system, this Python with its environment and the package `minitorch`, all read-only; three small
+folders in memory; no network; no other process. In particular there is no gradebook, no solution, no test and no
+other student's work, because the folder of the course is not there. What bubblewrap has no option for (memory,
+processes, size of files) is done by `launch`, the first program inside.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from .limits import Limits
+
+PACKAGE = Path(__file__).resolve().parents[2]
+LAUNCH = Path(__file__).resolve().with_name("launch.py")
+COURSE = Path("/course")  # where the package is found inside
+HOME = Path("/home/student")  # and what student code may write to, with /tmp and /dev/shm
+
+# The system's own folders. On most distributions some of them are links into /usr, and stay so.
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
+
+# The least uid that no distribution gives to anything (after the containers' in systemd's UIDs-GIDs.md).
+FIRST_UID = 1_879_048_192
+
+UNSAFE = "--unsafe runs the students' code with your rights: it can read your files and change the gradebook"
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """How to start a kernel: under bubblewrap, or (``safe=False``) as a plain process.
+
+    ``slot`` tells submissions that run at the same time apart.
+    """
+
+    limits: Limits
+    slot: int = 0
+    safe: bool = True
+
+    @property
+    def uid(self) -> int | None:
+        """The user that student code becomes if the grader is root; None if it stays who it is, in a user namespace."""
+        return spare_uid(self.slot) if self.safe and os.geteuid() == 0 else None
+
+    def command(self, folder: Path, connection: Path) -> list[str]:
+        """The command line of a kernel whose sockets and connection file lie in `folder`, the only folder shared."""
+        kernel = ["-f", str(connection), "--HistoryManager.enabled=False", "--quiet"]
+        if not self.safe:
+            return [sys.executable, "-m", "ipykernel_launcher", *kernel]
+        options = {"limits": self.resources(), "uid": self.uid, "kernel": kernel}
+        launch = COURSE / LAUNCH.relative_to(PACKAGE.parent)
+        return [*self.bubblewrap(folder), sys.executable, "-P", str(launch), json.dumps(options)]
+
+    def resources(self) -> dict[str, int]:
+        """The resource limits of each process, by their names in the module `resource`."""
+        limits = self.limits
+        return {
+            "RLIMIT_AS": 2 * limits.memory + (2 << 30),  # addresses: far more are reserved than are used
+            "RLIMIT_CPU": int(limits.seconds * (os.cpu_count() or 1)) + 5,
+            "RLIMIT_NPROC": limits.processes,
+            "RLIMIT_FSIZE": limits.file,
+            "RLIMIT_CORE": 0,
+        }
+
+    def bubblewrap(self, folder: Path) -> list[str]:
+        """bubblewrap and its options; the command to run inside follows."""
+        size = str(self.limits.disk)
+        return [
+            shutil.which("bwrap") or "bwrap",
+            *self.namespaces(),
+            "--die-with-parent",
+            "--new-session",
+            "--clearenv",
+            *(part for name, value in environment().items() for part in ("--setenv", name, value)),
+            *(part for path in parents([*interpreter(), COURSE / "minitorch", HOME]) for part in open_folder(path)),
+            *(part for path in SYSTEM for part in as_it_is(Path(path))),
+            *(part for path in interpreter() for part in ("--ro-bind", str(path.resolve()), str(path))),
+            *("--ro-bind", str(PACKAGE), str(COURSE / "minitorch")),
+            *("--proc", "/proc", "--dev", "/dev"),
+            *(part for path in ("/dev/shm", "/tmp", str(HOME)) for part in memory_folder(path, size)),
+            *(
+                part
+                for path in parents([folder])
+                if path not in (Path("/etc"), Path("/tmp"))
+                for part in open_folder(path)
+            ),
+            *("--bind", str(folder), str(folder)),
+            *("--remount-ro", "/", "--remount-ro", "/dev", "--chdir", str(HOME), "--"),
+        ]
+
+    def namespaces(self) -> list[str]:
+        """Root needs no user namespace, and one would keep it from becoming another user."""
+        if self.uid is None:
+            return ["--unshare-all", "--cap-drop", "ALL"]
+        each = ("ipc", "pid", "net", "uts", "cgroup-try")
+        rights = ("CAP_SETUID", "CAP_SETGID")  # `launch` uses them to lose them
+        return [
+            *(f"--unshare-{name}" for name in each),
+            "--cap-drop",
+            "ALL",
+            *(x for r in rights for x in ("--cap-add", r)),
+        ]
+
+
+def environment() -> dict[str, str]:
+    """All environment variables inside."""
+    return {
+        "HOME": str(HOME),
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(COURSE),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def interpreter() -> list[Path]:
+    """The folders that this Python is made of, outermost first and none inside another or in the system's.
+
+    An environment inside a checkout is among them, the checkout is not.
+    """
+    found: list[Path] = []
+    for path in sorted({Path(sys.base_prefix), Path(sys.prefix), Path(sys.executable).resolve().parent.parent}):
+        if not any(path.is_relative_to(outer) for outer in [*map(Path, SYSTEM), *found]):
+            found.append(path)
+    return found
+
+
+def as_it_is(path: Path) -> Iterable[str]:
+    """Options that show `path` as it is outside: a link as a link, the rest read-only, nothing if there is none."""
+    if path.is_symlink() and path.is_dir():
+        return ("--symlink", os.readlink(path), str(path))
+    return ("--ro-bind-try", str(path.resolve()), str(path))
+
+
+def parents(paths: Iterable[Path]) -> list[Path]:
+    """The folders above `paths`, outermost first, but for the root."""
+    return sorted({Path("/etc"), *(parent for path in paths for parent in path.parents if parent != Path("/"))})
+
+
+def open_folder(path: Path) -> Iterable[str]:
+    """Options for a folder that anyone may look into; bubblewrap closes those that it makes on the way."""
+    return ("--perms", "0755", "--dir", str(path))
+
+
+def memory_folder(path: str, size: str) -> Iterable[str]:
+    """Options for an empty folder in memory that anyone inside may write to."""
+    return ("--perms", "1777", "--size", size, "--tmpfs", path)
+
+
+def spare_uid(slot: int) -> int | None:
+    """A user that owns nothing, another one for each slot; None where this root has no users to give away.
+
+    In a container without privileges root may be mapped to few users: then the last of them are taken.
+    """
+    ranges = [[int(number) for number in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
+    first, _, count = max(ranges)
+    if first + count > FIRST_UID + slot:
+        return FIRST_UID + slot
+    return first + count - 2 - slot if count > slot + 2 else None
+
+
+def exposed(course: Path) -> Path | None:
+    """The folder shown inside that `course` lies in, or None: then student code cannot see the course."""
+    shown = [*map(Path, SYSTEM), *interpreter(), PACKAGE]
+    return next((path for path in shown if course.resolve().is_relative_to(path.resolve())), None)
+
+
+@cache
+def unavailable() -> str | None:
+    """Why there can be no sandbox on this machine, in a sentence; None if there can."""
+    if sys.platform != "linux":
+        return f"the sandbox needs Linux, and this is {sys.platform}"
+    program = shutil.which("bwrap")
+    if program is None:
+        return "the sandbox needs bubblewrap (`apt-get install bubblewrap`)"
+    if "--size" not in subprocess.run([program, "--help"], capture_output=True, text=True).stdout:
+        return "the sandbox needs bubblewrap 0.7 or newer"
+    trial = Sandbox(Limits())
+    command = [*trial.bubblewrap(Path("/tmp")), sys.executable, "-c", "print('inside')"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if done.stdout.strip() != "inside":
+        return f"bubblewrap does not work here: {done.stderr.strip() or 'no reason given'}"
+    return None

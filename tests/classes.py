@@ -1,0 +1,116 @@
+"""Classes for the tests of grading: an exercise, its students, and what each of them hands in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.helpers import require
+
+Cell = dict[str, Any]
+
+ROOT = Path(__file__).resolve().parents[1]
+EXERCISE = "01-sample"
+
+BLANK = """
+def {name}(gradient, shape):
+    raise NotImplementedError
+"""
+
+RIGHT = """
+def {name}(gradient, shape):
+    front = gradient.ndim - len(shape)
+    dims = [*range(front)] + [front + i for i, n in enumerate(shape) if n == 1 and gradient.shape[front + i] > 1]
+    return (gradient.sum(dim=dims) if dims else gradient).reshape(shape)
+"""
+
+# Sums the dimensions in front, and forgets those of length 1: the first of three parts.
+PARTLY = """
+def {name}(gradient, shape):
+    front = gradient.ndim - len(shape)
+    return gradient.sum(dim=list(range(front))) if front else gradient
+"""
+
+LOST = """
+def {name}(gradient, shape):
+    return gradient
+"""
+
+
+def needs_bubblewrap() -> None:
+    """Skip where there is no sandbox; fail where MINITORCH_REQUIRE says that there has to be one."""
+    from minitorch.classroom.grading.sandbox import unavailable
+
+    require("bubblewrap", unavailable())
+
+
+def known(source: str, grade_id: str, **about: object) -> Cell:
+    """A code cell that nbgrader knows."""
+    rights = {"grade": False, "solution": False, "locked": True, "task": False, "schema_version": 3, **about}
+    cell = added(source)
+    cell["metadata"] = {"nbgrader": {"grade_id": grade_id, **rights}}
+    return cell | {"id": grade_id}
+
+
+def added(source: str) -> Cell:
+    """A code cell that nobody knows."""
+    return {"cell_type": "code", "metadata": {}, "source": source.strip(), "outputs": [], "execution_count": None}
+
+
+def sample(first: str = BLANK, second: str = BLANK) -> list[Cell]:
+    """An exercise of two tasks with 30 points each, so that one shows what is left when the other goes wrong."""
+    tasks = [("first", first), ("second", second)]
+    cells = [known("import minitorch as mt\nfrom minitorch.classroom import checks", "setup")]
+    for name, source in tasks:
+        cells.append(known(source.replace("{name}", name), name, solution=True, locked=False))
+        cells.append(known(f"checks.eager.unbroadcast({name})", f"{name}-check", grade=True, points=30))
+    return cells
+
+
+def notebook(cells: list[Cell], kernel: str = "python3", language: str = "python") -> str:
+    spec = {"name": kernel, "language": language, "display_name": kernel}
+    return json.dumps({"cells": cells, "metadata": {"kernelspec": spec}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def course(root: Path, release: str | None = None, exercise: str = EXERCISE) -> Path:
+    """The folder of a course in which an exercise was handed out."""
+    path = root / "exercises" / exercise / f"{exercise}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(release or notebook(sample()))
+    return root
+
+
+def hand_in(root: Path, student: str, content: str, name: str = "", exercise: str = EXERCISE) -> Path:
+    path = root / "submitted" / student / exercise / (name or f"{exercise}.ipynb")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def command(root: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "minitorch", "grade", str(root / "submitted"), "--json", *options]
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": ""}
+
+
+def grade(root: Path, *options: str) -> dict[str, dict[str, Any]]:
+    """Grade the course by the command line; what the report says of each student."""
+    done = subprocess.run(command(root, *options), capture_output=True, text=True, env=environment(), cwd=root)
+    assert done.returncode in (0, 1), done.stderr
+    return {row["student"]: row for row in json.loads(done.stdout)["submissions"]}
+
+
+def points(row: dict[str, Any]) -> dict[str, float]:
+    """A student's points by task."""
+    return {each["cell"].removesuffix("-check"): each["points"] for each in row["graded"]}
+
+
+def kinds(row: dict[str, Any]) -> list[str]:
+    """The names of what went wrong, each once, in order."""
+    return list(dict.fromkeys(incident["kind"] for incident in row["incidents"]))

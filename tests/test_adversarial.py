@@ -1,0 +1,294 @@
+"""Hostile and broken submissions: each ends as a named incident, with the points that could be given.
+
+The whole class is graded by one command, and nothing but its results is different afterwards. Each student hands in two
+tasks; the first holds the attack, the second is right. So 30 points for the second say that the attack ended there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from tests import classes
+from tests.classes import BLANK, RIGHT, added, hand_in, notebook, sample
+
+MARK = "98765.4321"  # how long the attackers' processes sleep: by it they are found
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What is handed in as the first task, what it should come to, and under what name.
+
+    `kinds` are the incidents, of which each that is written as a set may be one of several; `points` are those of the
+    first and the second task.
+    """
+
+    name: str
+    first: str
+    kinds: tuple[str | frozenset[str], ...]
+    points: tuple[float, float] = (30, 30)
+
+
+@dataclass(frozen=True)
+class Accident:
+    """A submission whose file is broken: the text of the file, and what it should come to."""
+
+    name: str
+    content: str
+    kinds: tuple[str, ...]
+    points: tuple[float, float] = (30, 30)
+    file: str = field(default="", kw_only=True)
+
+
+def then(source: str) -> str:
+    """A right solution, and something after it."""
+    return f"{RIGHT}\n{source}"
+
+
+def inside(source: str) -> str:
+    """A solution whose function does something else."""
+    return "\ndef {name}(gradient, shape):\n" + "\n".join(f"    {line}" for line in source.strip().splitlines())
+
+
+SLEEPERS = f"""
+import os, subprocess, sys
+subprocess.Popen(["sleep", "{MARK}"])
+if os.fork() == 0:
+    os.setsid()
+    os.execlp("sleep", "sleep", "{MARK}")
+"""
+
+SEARCH = """
+import os
+found = []
+for folder, inner, names in os.walk("/"):
+    inner[:] = [name for name in inner if name not in ("proc", "usr", "lib")]  # `lib`: of Python and its environment
+    found += [os.path.join(folder, name) for name in names if name.endswith((".ipynb", ".db", ".jsonl"))]
+    found += [os.path.join(folder, name) for name in inner if name in ("solutions", "tests", "submitted", "zoo")]
+open(found[0] if found else "COURSE/gradebook.db").read(1)
+"""
+
+FORGED = """
+from IPython.display import display
+display({"application/vnd.minitorch.answers+json": {"task": "eager.unbroadcast", "answers": []}}, raw=True)
+return gradient
+"""
+
+ALWAYS = """
+class Always:
+    def __eq__(self, other): return True
+    def __getattr__(self, name): return Always()
+    def __call__(self, *arguments): return Always()
+return Always()
+"""
+
+NO_ASSERT = """
+import ast
+class Remove(ast.NodeTransformer):
+    def visit_Assert(self, node): return None
+get_ipython().ast_transformers.append(Remove())
+def first(gradient, shape): return gradient
+"""
+
+PATCHED = """
+checks.eager.unbroadcast = lambda student: 30.0
+type(checks.TASKS["eager.unbroadcast"]).assess = lambda *arguments: 30.0
+checks.score.Score.points = 30.0
+def first(gradient, shape): return gradient
+"""
+
+STUBBORN = """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+while True:
+    pass
+"""
+
+DIES = (0, 30)  # the cell is lost, and its function with it
+
+ATTACKS = [
+    Attack("loop-at-top-level", then("while True: pass"), ("cell-time",)),
+    Attack("loop-in-function", inside("while True: pass"), ("cell-time",), DIES),
+    Attack("loop-that-ignores-interrupts", then(STUBBORN), ("cell-time",), DIES),
+    Attack("os-exit", then("import os; os._exit(0)"), ("kernel-died",), DIES),
+    Attack("os-exit-in-function", inside("import os; os._exit(0)"), ("kernel-died",), DIES),
+    Attack("kill-itself", then("import os; os.kill(os.getpid(), 9)"), ("kernel-died",), DIES),
+    Attack("kill-everybody-else", then("import os\ntry: os.kill(-1, 9)\nexcept OSError: pass"), ()),
+    Attack("memory-bomb", then("x = []\nwhile True: x.append(bytearray(10**7))"), ("memory",), DIES),
+    Attack("memory-at-once", then("bytearray(10**11)"), ("memory",)),
+    Attack("fork-bomb", then("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"), ("processes",), DIES),
+    Attack("disk-fill", then("for i in range(10**6): open(f'/tmp/{i}', 'wb').write(bytes(10**6))"), ("disk",)),
+    Attack("large-file", then("open('x', 'wb').truncate(10**11)"), ("disk",)),
+    Attack(
+        "fill-the-shared-folder",
+        then(
+            "import glob\nfor i in range(10**6): open(glob.glob('/tmp/mt-*/k')[0] + f'/{i}', 'wb').write(bytes(10**6))"
+        ),
+        (frozenset({"outside", "disk"}),),
+    ),
+    Attack("background-process", then(SLEEPERS), ("background",)),
+    Attack("write-the-gradebook", then("open('COURSE/gradebook.db', 'wb').write(b'A+')"), ("outside",)),
+    Attack("read-solutions", then("open('COURSE/solutions/01-sample/01-sample.ipynb').read()"), ("outside",)),
+    Attack("read-another-student", then("open('COURSE/submitted/ana/01-sample/01-sample.ipynb').read()"), ("outside",)),
+    Attack("search-for-hidden-tests", then(SEARCH), ("outside",)),
+    Attack("network", then("import urllib.request; urllib.request.urlopen('http://192.0.2.1')"), ("outside",)),
+    Attack("write-the-checks", then("open(checks.__file__, 'w')"), ("outside",)),
+    Attack("patch-assert", NO_ASSERT, ("tampered",), DIES),
+    Attack("patch-the-checks", PATCHED, ("tampered",), DIES),
+    Attack("patch-equality", inside(ALWAYS), (), DIES),
+    Attack("forged-answers", inside(FORGED), ("tampered",), DIES),
+    Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),
+    Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), DIES),
+    Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), DIES),
+    Attack("input", then("input('password: ')"), ("input",)),
+    Attack("input-in-function", inside("input()"), ("input",), DIES),
+]
+
+CELLS = sample(RIGHT, RIGHT)
+SETUP, FIRST, FIRST_CHECK, SECOND, SECOND_CHECK = CELLS
+EASY_CHECK = {**FIRST_CHECK, "source": "30.0"}
+MORE_POINTS = json.loads(json.dumps(FIRST_CHECK).replace('"points": 30', '"points": 3000'))
+AS_HANDED_OUT = sample(BLANK, BLANK)[1]
+
+ACCIDENTS = [
+    Accident("wrong-kernelspec", notebook(CELLS, "julia-1.11", "julia"), ("wrong-kernel",)),
+    Accident("damaged-json", notebook(CELLS)[:-40], ("not-json",), (0, 0)),
+    Accident("not-a-notebook", "[1, 2, 3]", ("not-json",), (0, 0)),
+    Accident("too-large", notebook([*CELLS, added("#" * 6_000_000)]), ("too-large",), (0, 0)),
+    Accident("edited-check", notebook([SETUP, FIRST, EASY_CHECK, SECOND, SECOND_CHECK]), ("cell-edited",)),
+    Accident("edited-points", notebook([SETUP, FIRST, MORE_POINTS, SECOND, SECOND_CHECK]), ("cell-edited",)),
+    Accident("deleted-check", notebook([SETUP, FIRST, SECOND, SECOND_CHECK]), ("cell-missing",)),
+    Accident("deleted-solution", notebook([SETUP, FIRST_CHECK, SECOND, SECOND_CHECK]), ("cell-missing",), DIES),
+    Accident("doubled-solution", notebook([SETUP, FIRST, AS_HANDED_OUT, *CELLS[2:]]), ("cell-twice",)),
+    Accident("doubled-check", notebook([*CELLS, FIRST_CHECK]), ("cell-twice",)),
+    Accident("other-order", notebook(CELLS[::-1]), ()),
+    Accident("renamed-notebook", notebook(CELLS), ("renamed",), file="01-sample (copy).ipynb"),
+    Accident("another-exercise", notebook([added("1 + 1")]), ("wrong-exercise",), (0, 0)),
+]
+
+ALL = [*ATTACKS, *ACCIDENTS]
+
+
+def state(root: Path, *ours: str) -> dict[str, str]:
+    """What is in each file of a course, but for what grading has to write."""
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(root.rglob("*"))
+        if path.is_file() and path.relative_to(root).parts[0] not in ours
+    }
+
+
+def scores(root: Path) -> dict[tuple[str, str], float]:
+    """The points in the gradebook, read without nbgrader, which might not show everything."""
+    rows = """
+        select submitted_assignment.student_id, base_cell.name, grade.auto_score from grade
+        join base_cell on grade.cell_id = base_cell.id
+        join submitted_notebook on grade.notebook_id = submitted_notebook.id
+        join submitted_assignment on submitted_notebook.assignment_id = submitted_assignment.id
+    """
+    with sqlite3.connect(f"file:{root / 'gradebook.db'}?mode=ro", uri=True) as connection:
+        return {(student, cell): score for student, cell, score in connection.execute(rows)}
+
+
+def processes() -> list[str]:
+    """What attackers have started and what they run in, as far as it is there."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or ())
+        if MARK in line or "/course/minitorch/classroom/grading/launch.py" in line:
+            found.append(line)
+    return found
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, Any]], dict[str, Any]]:
+    """The course, the report by student, and what was there before."""
+    classes.needs_bubblewrap()
+    root = classes.course(tmp_path_factory.mktemp("hostile"))
+    solution = root / "solutions" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
+    solution.parent.mkdir(parents=True)
+    solution.write_text(notebook(CELLS))
+    hand_in(root, "ana", notebook(CELLS))
+    for attack in ATTACKS:
+        source = attack.first.replace("COURSE", str(root))
+        hand_in(root, attack.name, notebook(sample(source, RIGHT)))
+    for accident in ACCIDENTS:
+        hand_in(root, accident.name, accident.content, accident.file)
+    link = hand_in(root, "link-to-another-student", "")
+    link.unlink()
+    link.symlink_to(root / "submitted" / "ana" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")
+    before = {"state": state(root), "temporary": set(Path("/tmp").glob("mt-*")), "processes": processes()}
+    limits = ("--cell-time", "3", "--time", "40", "--memory", "600")
+    return root, classes.grade(root, *limits, "--workers", "3"), before
+
+
+@pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.name)
+def test_ends_as_a_named_incident_with_the_points_that_could_be_given(attack: Attack | Accident, graded: Any) -> None:
+    row = graded[1][attack.name]
+    found = classes.kinds(row)
+    shown = json.dumps(row["incidents"], indent=1)
+    assert len(found) == len(attack.kinds), shown
+    for kind, expected in zip(found, attack.kinds, strict=True):
+        assert kind in ({expected} if isinstance(expected, str) else expected), shown
+    second = classes.points(row)["second"]
+    assert second == attack.points[1], shown
+    assert classes.points(row)["first"] == attack.points[0], shown
+
+
+def test_a_link_is_not_followed(graded: Any) -> None:
+    row = graded[1]["link-to-another-student"]
+    assert (row["points"], classes.kinds(row), row["look"]) == (0, ["not-a-file"], True)
+
+
+def test_no_zero_is_silent(graded: Any) -> None:
+    silent = [
+        (student, each["cell"])
+        for student, row in graded[1].items()
+        for each in row["graded"]
+        if each["points"] < each["of"] and not each["reason"]
+    ]
+    assert not silent
+
+
+def test_nothing_else_was_changed(graded: Any) -> None:
+    root, _, before = graded
+    assert (
+        state(root, "autograded", "feedback", "gradebook.db", "grading.jsonl", "nbgrader_config.py") == before["state"]
+    )
+
+
+def test_the_gradebook_holds_what_the_report_says_and_nothing_else(graded: Any) -> None:
+    root, report, _ = graded
+    said = {(student, each["cell"]): each["points"] for student, row in report.items() for each in row["graded"]}
+    assert scores(root) == said
+
+
+def test_nothing_is_left_running_or_lying_about(graded: Any) -> None:
+    _, _, before = graded
+    assert processes() == before["processes"]
+    assert set(Path("/tmp").glob("mt-*")) <= before["temporary"]
+
+
+def test_every_submission_has_a_page_that_names_its_incidents(graded: Any) -> None:
+    root, report, _ = graded
+    for student, row in report.items():
+        page = (root / "feedback" / student / classes.EXERCISE / f"{classes.EXERCISE}.html").read_text()
+        missing = [kind for kind in classes.kinds(row) if f"<b>{kind}</b>" not in page]
+        assert not missing, student
+        assert f"{row['points']:g} of 60 points" in page
+
+
+def test_hidden_seeds_are_nowhere_but_in_the_journal(graded: Any) -> None:
+    root, _, _ = graded
+    seeds = json.loads((root / "grading.jsonl").read_text().splitlines()[0])["seeds"]
+    for folder in ("autograded", "feedback"):
+        for path in (root / folder).rglob("*.*"):
+            text = path.read_text()
+            assert not [seed for seed in seeds if str(seed) in text], path

@@ -1,0 +1,294 @@
+"""A notebook in JupyterLab in headless Chromium: pictures are seen, the slider works, nothing is asked of other hosts.
+
+Skipped where there is no Chromium; with ``MINITORCH_REQUIRE=chromium`` that is a failure.
+"""
+
+from __future__ import annotations
+
+import time
+
+import nbformat
+import pytest
+
+pytest.importorskip("selenium", reason="the tests in a browser need selenium, of the extra 'dev'")
+
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.keys import Keys
+
+import minitorch as mt
+from tests.browser import Browser, Lab, lab_server, missing
+from tests.helpers import require
+
+SETUP = """
+import minitorch as mt
+import minitorch.nn.functional as F
+
+f = mt.jit(lambda x, w, b: (F.gelu(x @ w) * 1.0 + b).softmax(1).sum(0))
+args = mt.ones(64, 32), mt.ones(32, 16), mt.ones(16)
+"""
+CELLS = (SETUP.strip(), "f.show(*args)", "f.stages(*args).explore()", "f.stages(*args).explore(fused=False)")
+SHOW, EXPLORE = 1, 2
+ROOT = ".minitorch-explore"
+
+
+def notebook(*sources):
+    cells = [nbformat.v4.new_code_cell(source, id=f"cell-{number}") for number, source in enumerate(sources)]
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
+
+
+def not_trusted():
+    """A notebook that somebody else sends, with the outputs that it had there."""
+    made = notebook("f.show(*args)")
+    f = mt.jit(lambda x: x.softmax(1))
+    bundle, metadata = f.show(mt.ones(4, 4))._repr_mimebundle_()
+    output = nbformat.v4.new_output("execute_result", bundle_of_text(bundle), execution_count=1, metadata=metadata)
+    made.cells[0].outputs, made.cells[0].execution_count = [output], 1
+    return made
+
+
+def bundle_of_text(bundle):
+    """As files have it: bytes in base64."""
+    import base64
+
+    return {
+        kind: base64.b64encode(value).decode() if isinstance(value, bytes) else value for kind, value in bundle.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    require("chromium", missing())
+    folder = tmp_path_factory.mktemp("browser")
+    root = folder / "notebooks"
+    root.mkdir()
+    nbformat.write(notebook(*CELLS), root / "lesson.ipynb")
+    nbformat.write(not_trusted(), root / "received.ipynb")
+    browser = Browser(folder / "profile")
+    try:
+        with lab_server(root, folder / "lab") as address:
+            yield Lab(browser, address)
+    finally:
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def lesson(lab):
+    """The notebook with the pictures, its first three cells run; at the end nothing may have been asked of others."""
+    lab.open("lesson.ipynb")
+    for number in (0, SHOW, EXPLORE):
+        lab.run(number)
+    lab.browser.one(f"{ROOT} .node")
+    return lab
+
+
+@pytest.fixture
+def widget(lesson):
+    """The widget at its first position, seen as a whole."""
+    move(lesson.browser, 0)
+    lesson.browser.script(f"document.querySelector('{ROOT}').scrollIntoView({{block: 'center'}})")
+    lesson.browser.one(f"{ROOT} button[title='show all of it']").click()
+    return lesson.browser
+
+
+def slider(browser):
+    return browser.one(f"{ROOT} input[type=range]")
+
+
+def move(browser, position):
+    """Move the slider with the keyboard, as people may."""
+    element = slider(browser)
+    browser.script("arguments[0].focus()", element)
+    browser.press(Keys.HOME, *[Keys.ARROW_RIGHT] * position)
+    browser.wait(lambda: slider(browser).get_property("value") == str(position), "the slider to move")
+
+
+def positions(browser):
+    return int(slider(browser).get_attribute("max")) + 1
+
+
+def classes(browser):
+    """The class of every place, in order."""
+    return browser.script(
+        f"return [...document.querySelectorAll('{ROOT} .node')].map((node) => node.getAttribute('class'))"
+    )
+
+
+def places(browser):
+    return browser.script(
+        f"return [...document.querySelectorAll('{ROOT} .node')].map((node) => node.getAttribute('transform'))"
+    )
+
+
+def view_box(browser):
+    return [float(number) for number in browser.one(f"{ROOT} svg").get_dom_attribute("viewBox").split()]
+
+
+def panel(browser):
+    return browser.one(f"{ROOT} .panel").text
+
+
+# --- pictures ------------------------------------------------------------------------------------------------
+
+
+def test_show_is_a_picture_that_is_seen(lesson):
+    image = lesson.browser.wait(
+        lambda: lesson.cell(SHOW).find_element("css selector", ".jp-OutputArea-output img"), "the picture"
+    )
+    source = image.get_attribute("src")
+    assert source.startswith("data:image/svg+xml")
+    size = lesson.browser.script("return [arguments[0].naturalWidth, arguments[0].naturalHeight]", image)
+    assert min(size) > 100 and image.size["width"] > 100 and image.size["height"] > 100
+    assert image.size["width"] <= lesson.cell(SHOW).size["width"]
+
+
+def test_explore_is_seen(widget):
+    drawing = widget.one(f"{ROOT} svg")
+    assert drawing.size["width"] > 300 and drawing.size["height"] > 300
+    boxes = widget.script(
+        f"return [...document.querySelectorAll('{ROOT} .node:not(.absent)')]"
+        ".map((node) => node.getBoundingClientRect()).map(({width, height}) => [width, height])"
+    )
+    assert len(boxes) > 10 and all(width > 5 and height > 3 for width, height in boxes)
+
+
+# --- the slider ----------------------------------------------------------------------------------------------
+
+
+def test_moving_the_slider_changes_classes_and_no_place(widget):
+    before, where = classes(widget), places(widget)
+    assert "traced" in panel(widget)
+    seen = {0: before}
+    for position in range(1, positions(widget)):
+        move(widget, position)
+        seen[position] = classes(widget)
+        assert places(widget) == where
+    everything = " ".join(name for names in seen.values() for name in names).split()
+    assert {"kept", "removed", "rewritten", "absent"} <= set(everything)
+    assert all("removed" not in name and "rewritten" not in name for name in before)
+    survivors = [place for place, name in enumerate(before) if "absent" not in name]
+    assert len(survivors) > 10
+
+
+def test_what_is_removed_has_another_outline_and_a_sign(widget):
+    for position in range(1, positions(widget)):
+        move(widget, position)
+        if found := widget.all(f"{ROOT} .node.removed"):
+            break
+    outline = found[0].find_element("css selector", ".outline")
+    assert outline.value_of_css_property("stroke-dasharray") != "none"
+    assert outline.value_of_css_property("stroke") == "rgb(213, 94, 0)"
+    assert found[0].find_element("css selector", ".badge").text == "−"
+    assert "removed" in panel(widget)
+
+
+def test_the_last_positions_are_kernels_with_their_loops(widget):
+    assert widget.all(f"{ROOT} .kernel:not(.absent)") == []
+    move(widget, positions(widget) - 1)
+    (kernel,) = widget.all(f"{ROOT} .kernel.selected")
+    assert kernel.size["width"] > 50
+    source = widget.one(f"{ROOT} .panel pre").text
+    assert source.startswith("import numpy as np") and "for i0 in range(64):" in source
+
+
+def test_a_click_on_a_frame_selects_its_kernel(widget):
+    titles = [title.text for title in widget.all(f"{ROOT} .kernel text")]
+    move(widget, positions(widget) - 1 - len(titles))
+    assert "A frame is one pass over memory" in panel(widget) and not widget.all(f"{ROOT} .panel pre")
+    frame = widget.one(f"{ROOT} .kernel rect")
+    width, height = frame.size["width"], frame.size["height"]
+    ActionChains(widget.driver).move_to_element_with_offset(frame, 3 - width / 2, 3 - height / 2).click().perform()
+    widget.one(f"{ROOT} .panel pre")
+
+
+# --- looking closer --------------------------------------------------------------------------------------------
+
+
+def test_resting_on_a_node_shows_its_details(widget):
+    node = next(
+        node for node in widget.all(f"{ROOT} .node:not(.absent)") if node.text.startswith("reduce_sum") and node.size
+    )
+    ActionChains(widget.driver).move_to_element(node).perform()
+    note = widget.wait(lambda: widget.one(f"{ROOT} .note").text, "details")
+    for wanted in ("reduce_sum(", "shape: ", "dtype: float32", "FLOPs: ", "bytes: ", "line: In[1]:"):
+        assert wanted in note
+    ActionChains(widget.driver).move_to_element(widget.one(f"{ROOT} .panel h4")).perform()
+    assert not widget.one(f"{ROOT} .note").is_displayed()
+
+
+def test_zoom_and_pan_with_mouse_buttons_and_keys(widget):
+    drawing = widget.one(f"{ROOT} svg")
+    whole = view_box(widget)
+    widget.one(f"{ROOT} button[title='zoom in']").click()
+    assert view_box(widget)[2] < whole[2]
+    widget.one(f"{ROOT} button[title='zoom out']").click()
+    assert view_box(widget) == pytest.approx(whole, abs=1e-3)
+    ActionChains(widget.driver).move_to_element(drawing).click_and_hold().move_by_offset(40, 25).release().perform()
+    moved = view_box(widget)
+    assert moved[0] < whole[0] and moved[1] < whole[1] and moved[2:] == pytest.approx(whole[2:])
+    widget.script("arguments[0].focus()", drawing)
+    widget.press("+")
+    assert view_box(widget)[2] < moved[2]
+    before = view_box(widget)
+    widget.press(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
+    assert view_box(widget)[0] > before[0] and view_box(widget)[1] > before[1]
+    widget.press("n")
+    assert widget.one(f"{ROOT} .note").is_displayed()
+    widget.press(Keys.ESCAPE, "0")
+    assert view_box(widget) == pytest.approx(whole, abs=1e-3)
+
+
+def test_the_wheel_zooms_only_what_has_been_clicked_on(widget):
+    drawing = widget.one(f"{ROOT} svg")
+    wheel = (
+        "arguments[0].dispatchEvent(new WheelEvent('wheel', {deltaY: -100, ctrlKey: arguments[1], cancelable: true}))"
+    )
+    widget.script("document.activeElement.blur()")
+    whole = view_box(widget)
+    assert widget.script(f"return {wheel}", drawing, False) is True  # left to the page
+    assert view_box(widget) == whole
+    assert widget.script(f"return {wheel}", drawing, True) is False
+    assert view_box(widget)[2] < whole[2]
+
+
+def test_keys_for_the_drawing_are_not_jupyterlabs(lesson, widget):
+    """In JupyterLab's command mode ``d d`` deletes a cell, and ``0 0`` offers to restart the kernel."""
+    cells = len(lesson.browser.all(".jp-Notebook .jp-Cell"))
+    widget.script("arguments[0].focus()", widget.one(f"{ROOT} svg"))
+    widget.press("d", "d", "0", "0", "a", "b")
+    time.sleep(0.3)
+    assert len(lesson.browser.all(".jp-Notebook .jp-Cell")) == cells
+    assert lesson.browser.all(".jp-Dialog") == []
+
+
+def test_without_kernels_there_are_none(lesson):
+    cell = lesson.run(EXPLORE + 1)
+    drawing = lesson.browser.wait(lambda: cell.find_element("css selector", f"{ROOT} svg"), "the second widget")
+    assert drawing.find_elements("css selector", ".kernel") == []
+
+
+# --- what leaves the machine -------------------------------------------------------------------------------------
+
+
+def test_no_error_and_no_request_to_another_host(lesson):
+    assert len(lesson.browser.requests) > 20  # the log works
+    assert lesson.browser.requests_to_others == []
+    assert lesson.browser.errors == []
+
+
+def test_the_browser_does_tell_of_requests_and_errors(lesson):
+    """The test above can fail."""
+    browser = lesson.browser
+    requests, errors = list(browser.requests), list(browser.errors)
+    browser.script("fetch('http://example.org/picture.png').catch(() => 0); console.error('something is wrong')")
+    browser.wait(lambda: browser.requests_to_others, "the request in the log")
+    assert browser.requests_to_others == ["http://example.org/picture.png"]
+    browser.wait(lambda: any("something is wrong" in each for each in browser.errors), "the error in the log")
+    browser.forget(requests, errors)
+
+
+def test_an_untrusted_notebook_shows_the_picture_as_png(lab):
+    lab.browser.driver.get(f"{lab.address}lab/tree/received.ipynb?reset")
+    image = lab.browser.one(".jp-OutputArea-output img")
+    assert image.get_attribute("src").startswith("data:image/png")
+    assert min(lab.browser.script("return [arguments[0].naturalWidth, arguments[0].naturalHeight]", image)) > 100
