@@ -11,11 +11,11 @@ from .layout import lay_out
 from .png import png
 from .scene import Scene, scene
 from .summary import summarised
-from .svg import svg
+from .svg import SCALE, svg
 from .text import text
 
-NOTEBOOK_WIDTH = 900  # points
-WIDEST = 1250  # beyond that, letters are smaller than 8 points where the page is so wide
+NOTEBOOK_WIDTH = 900  # pixels
+WIDEST = 1150  # points; beyond that, letters are smaller than 9 pixels on a page that is so wide
 
 
 class Picture:
@@ -118,4 +118,4 @@ class Picture:
         except ModuleNotFoundError as missing:
             bundle["text/plain"] = f"{missing}\n\n{self.text}"
             return bundle, {}
-        return bundle, {"image/png": {"width": round(min(self._scene.width, NOTEBOOK_WIDTH))}}
+        return bundle, {"image/png": {"width": round(min(self._scene.width * SCALE, NOTEBOOK_WIDTH))}}

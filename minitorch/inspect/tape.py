@@ -145,6 +145,8 @@ class _Sketch:
     def notes(self) -> tuple[str, ...]:
         """What a reader has to know besides."""
         found = ["the arrows show the way forward; backward goes the other way"]
+        if not self.entries:
+            found = ["there is nothing on the tape: nothing that this was computed from requires a gradient"]
         if any(UNKNOWN in mark.label for mark in self.marks):
             found.append(f"{UNKNOWN} is an operand that needs no gradient, and whose value the tape does not keep")
         if any(entry.inputs is None for entry in self.entries):
