@@ -67,7 +67,7 @@ def titles(picture: Picture) -> dict[str, str]:
     found = {}
     for group in ET.fromstring(picture.svg).iter(f"{SVG}g"):
         title = group.find(f"{SVG}title")
-        found[group.attrib["id"]] = "" if title is None else str(title.text)
+        found[group.attrib["data-id"]] = "" if title is None else str(title.text)
     return found
 
 
@@ -118,7 +118,7 @@ def test_kinds_differ_in_shape_and_not_only_in_colour(model: nn.Module) -> None:
         "0.weight", "0.bias", "2.weight", "2.bias"
     }  # fmt: skip
     paths: dict[str, set[str]] = {}  # the commands of the outlines of each kind
-    groups = {group.attrib["id"]: group for group in ET.fromstring(picture.svg).iter(f"{SVG}g")}
+    groups = {group.attrib["data-id"]: group for group in ET.fromstring(picture.svg).iter(f"{SVG}g")}
     for mark in (*drawing.marks, *diamond().show().drawing.marks):
         if mark.id in groups and mark in drawing.marks:
             outline = "".join(path.attrib["d"] for path in groups[mark.id].iter(f"{SVG}path"))

@@ -18,6 +18,7 @@ from ..modes.jit import Jitted
 from ..modes.lazy import LazyStaging
 from ..modes.session import Session
 from ..modes.surroundings import names_in
+from ..modes.trace import Traced
 from ..nn import Module
 from ..passes import Run
 from ..primitives import constant
@@ -82,13 +83,17 @@ def _traced(
 ) -> Drawing:
     traced = f.traced(*args, **kwargs)
     graph = traced.program.pipeline.graph if fused else traced.program.graph
-    count = len(graph.inputs)
+    return _draw(graph, setting_of(traced, scopes), fused)
+
+
+def setting_of(traced: Traced, scopes: Mapping[Node, tuple[str, str]] | None = None) -> Setting:
+    """What the inputs and outputs of a traced function's graph are."""
+    count = len(traced.program.graph.inputs)
     results = []
     for kind, name in traced.outcomes():
         role, word = OUTCOMES[kind]
         results.append((role, f"{word} {name}".strip()))
-    setting = Setting(frozenset(range(count - traced.captured, count)), tuple(results), scopes)
-    return _draw(graph, setting, fused)
+    return Setting(frozenset(range(count - traced.captured, count)), tuple(results), scopes or {})
 
 
 def _of_session_graph(graph: SessionGraph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:

@@ -43,7 +43,7 @@ def _line(part: Line) -> str:
 
 
 def _group(group: Group) -> Iterator[str]:
-    yield f"<g id={quoteattr(group.name)}>"
+    yield f"<g data-id={quoteattr(group.name)}>"
     if group.title:
         yield f"<title>{escape(group.title)}</title>"
     for part in group.parts:
