@@ -117,7 +117,7 @@ def _space(text: str, size: float) -> str:
 
 def _node(mark: Mark) -> str:
     width, height = size_of(mark)
-    shape = SHAPES.get(mark.kind, "box")
+    shape = "ellipse" if SHAPES.get(mark.kind) == "ellipse" else "box"  # where arrows end
     return f'"{mark.id}" [shape={shape}, width={width / 72:.4f}, height={height / 72:.4f}]'
 
 

@@ -41,17 +41,16 @@ class Picture:
         self.drawing = drawing
 
     @staticmethod
-    def readable(drawing: Drawing, limit: int | None, all_of_it: str) -> Picture:
+    def readable(drawing: Drawing, limit: int | None) -> Picture:
         """A picture of a drawing, summarised if it has more than so many marks, or would be too wide to be read.
 
         Args:
             limit: None if it is never to be summarised.
-            all_of_it: how to see everything, for the note.
         """
         picture = Picture(drawing)
         if limit is None or (len(drawing.marks) <= limit and picture._fits):
             return picture
-        return Picture(summarised(drawing, all_of_it))
+        return Picture(summarised(drawing))
 
     @property
     def _fits(self) -> bool:
