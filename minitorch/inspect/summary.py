@@ -64,7 +64,7 @@ def summarised(drawing: Drawing) -> Drawing:
     outside = _values(drawing, groups)
     first = [mark for mark in outside if mark.kind in ("input", "parameter", "constant")]
     last = [mark for mark in outside if mark not in first]
-    note = f"summarised by {by}: a box with a double edge stands for several operations; the same with limit=None draws all"
+    note = f"summarised by {by}: a box with a double edge stands for several operations; limit=None draws all"
     everything = tuple(replace(mark, cluster=None) for mark in (*first, *marks, *last))
     return Drawing(drawing.title, everything, _arrows(drawing, groups), notes=(*drawing.notes, note))
 
