@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..graph import Graph
 from ..graph.arrays import array_text
@@ -143,12 +143,21 @@ def literal(node: Node, names: Names, id: str) -> Mark:
 
 
 def results(graph: Graph, setting: Setting, ids: Mapping[Node, str]) -> tuple[list[Mark], list[Arrow]]:
-    """The marks of a graph's outputs, and the arrows to them."""
-    marks, arrows = [], []
+    """The marks of a graph's outputs, and the arrows to them. Those that share a name share a mark."""
+    count = len(graph.outputs)
+    ends: dict[tuple[Role, str], dict[Node, None]] = {}
     for place, node in enumerate(graph.outputs):
-        role, name = setting.result(place, len(graph.outputs))
-        marks.append(value(role, name, name, node.spec, f"o{place}"))
-        arrows.append(Arrow(ids[node], f"o{place}"))
+        ends.setdefault(setting.result(place, count), {})[node] = None
+    marks, arrows = [], []
+    for number, ((role, name), nodes) in enumerate(ends.items()):
+        mark = value(role, name, name, next(iter(nodes)).spec, f"o{number}")
+        if len(nodes) > 1:
+            size = sum(node.spec.nbytes for node in nodes)
+            shapes = ", ".join(dict.fromkeys(str(node.spec) for node in nodes))
+            details = (*mark.details[:1], ("shapes", shapes), ("FLOPs", "0"), ("bytes", f"{size:,}"))
+            mark = replace(mark, caption=f"{len(nodes)} values", details=details, count=len(nodes))
+        marks.append(mark)
+        arrows += [Arrow(ids[node], mark.id) for node in nodes]
     return marks, arrows
 
 

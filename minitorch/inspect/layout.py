@@ -27,7 +27,7 @@ MOST_LETTERS = 32  # of a line in a mark; all of it is in its title
 
 # Graphviz begins with the order in which it is told of things, and what comes out may be twice as wide for another one.
 ORDERS = IN_ORDER, OPERATIONS_FIRST, BACKWARDS = "in order", "operations first", "backwards"
-FITS = 870.0  # the width that a notebook has room for
+FITS = 740.0  # the width that a notebook has room for without making it smaller
 MOST_TRIED = 300  # marks in a drawing of which several layouts are tried
 
 # How much rather the arrows from operation to operation are straight than those from inputs, which would otherwise push
@@ -117,7 +117,7 @@ def _space(text: str, size: float) -> str:
 
 def _node(mark: Mark) -> str:
     width, height = size_of(mark)
-    shape = SHAPES.get(mark.kind, "box")
+    shape = "ellipse" if SHAPES.get(mark.kind) == "ellipse" else "box"  # where arrows end
     return f'"{mark.id}" [shape={shape}, width={width / 72:.4f}, height={height / 72:.4f}]'
 
 

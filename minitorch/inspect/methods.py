@@ -65,9 +65,7 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
     from .picture import Picture
     from .subjects import drawing_of
 
-    drawing = drawing_of(what, args, kwargs, fused)
-    all_of_it = f"show(..., {'fused=True, ' if fused else ''}limit=None)"
-    return Picture.readable(drawing, limit, all_of_it)
+    return Picture.readable(drawing_of(what, args, kwargs, fused), limit)
 
 
 def explore(stages: Stages, fused: bool = True) -> Any:

@@ -11,11 +11,11 @@ from .layout import lay_out
 from .png import png
 from .scene import Scene, scene
 from .summary import summarised
-from .svg import svg
+from .svg import SCALE, svg
 from .text import text
 
-NOTEBOOK_WIDTH = 900  # points
-WIDEST = 1250  # beyond that, letters are smaller than 8 points where the page is so wide
+NOTEBOOK_WIDTH = 900  # pixels
+WIDEST = 1150  # points; beyond that, letters are smaller than 9 pixels on a page that is so wide
 
 
 class Picture:
@@ -41,17 +41,16 @@ class Picture:
         self.drawing = drawing
 
     @staticmethod
-    def readable(drawing: Drawing, limit: int | None, all_of_it: str) -> Picture:
+    def readable(drawing: Drawing, limit: int | None) -> Picture:
         """A picture of a drawing, summarised if it has more than so many marks, or would be too wide to be read.
 
         Args:
             limit: None if it is never to be summarised.
-            all_of_it: how to see everything, for the note.
         """
         picture = Picture(drawing)
         if limit is None or (len(drawing.marks) <= limit and picture._fits):
             return picture
-        return Picture(summarised(drawing, all_of_it))
+        return Picture(summarised(drawing))
 
     @property
     def _fits(self) -> bool:
@@ -118,4 +117,4 @@ class Picture:
         except ModuleNotFoundError as missing:
             bundle["text/plain"] = f"{missing}\n\n{self.text}"
             return bundle, {}
-        return bundle, {"image/png": {"width": round(min(self._scene.width, NOTEBOOK_WIDTH))}}
+        return bundle, {"image/png": {"width": round(min(self._scene.width * SCALE, NOTEBOOK_WIDTH))}}

@@ -171,7 +171,7 @@ def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], fl
     for name, doc, colour in shown:
         shape = SHAPES.get(name, "box")
         entries.append((name, doc, list(outlines(shape, Box(14.0, 0.0, 28.0, 16.0), colour)), 28.0))
-    if any(mark.count > 1 for mark in drawing.marks):
+    if any(mark.count > 1 and mark.kind not in SHAPES for mark in drawing.marks):
         stack = list(outlines("box", Box(14.0, 0.0, 28.0, 14.0), WHITE, double=True))
         entries.append(("several together", "coloured as most of their work", stack, 28.0))
     if any(arrow.kind == MEMORY for arrow in drawing.arrows):

@@ -39,8 +39,8 @@ class _Run:
     caption: str = ""
 
 
-def summarised(drawing: Drawing, all_of_it: str = "show(limit=None)") -> Drawing:
-    """The drawing with a mark for several operations each; `all_of_it` is how to see everything, for the note.
+def summarised(drawing: Drawing) -> Drawing:
+    """The drawing with a mark for several operations each, and a note that says so.
 
     Example:
         >>> from minitorch.graph import Graph
@@ -64,7 +64,7 @@ def summarised(drawing: Drawing, all_of_it: str = "show(limit=None)") -> Drawing
     outside = _values(drawing, groups)
     first = [mark for mark in outside if mark.kind in ("input", "parameter", "constant")]
     last = [mark for mark in outside if mark not in first]
-    note = f"summarised by {by}: a box with a double edge stands for several operations; {all_of_it} draws all"
+    note = f"summarised by {by}: a box with a double edge stands for several operations; limit=None draws all"
     everything = tuple(replace(mark, cluster=None) for mark in (*first, *marks, *last))
     return Drawing(drawing.title, everything, _arrows(drawing, groups), notes=(*drawing.notes, note))
 

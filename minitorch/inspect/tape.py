@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 from ..autograd.tape import key_of
 from ..graph.cost import FLOPS, flops, transcendentals
@@ -89,6 +90,7 @@ class _Sketch:
         self.numbers = {entry.serial: number for number, entry in enumerate(self.entries)}
         self.specs = {root._entry.serial: root.spec for root in roots.values() if root._entry is not None}
         self.leaves: dict[int, Mark] = {}
+        self.unnamed = {"leaf": count(), "data": count()}
         self.marks: list[Mark] = []
         self.arrows: list[Arrow] = []
 
@@ -101,8 +103,7 @@ class _Sketch:
             return UNKNOWN, None
         if id(tensor) not in self.leaves:
             role, word = (PARAMETER, "leaf") if tensor._requires_grad else (INPUT, "data")
-            count = sum(mark.kind == role.name for mark in self.leaves.values())
-            name = self.names.get(id(tensor), f"{word}{count}")
+            name = self.names.get(id(tensor), "") or f"{word}{next(self.unnamed[word])}"
             self.leaves[id(tensor)] = value(role, name, name, tensor.spec, f"i{len(self.leaves)}")
             self.marks.append(self.leaves[id(tensor)])
         mark = self.leaves[id(tensor)]
@@ -145,6 +146,8 @@ class _Sketch:
     def notes(self) -> tuple[str, ...]:
         """What a reader has to know besides."""
         found = ["the arrows show the way forward; backward goes the other way"]
+        if not self.entries:
+            found = ["there is nothing on the tape: nothing that this was computed from requires a gradient"]
         if any(UNKNOWN in mark.label for mark in self.marks):
             found.append(f"{UNKNOWN} is an operand that needs no gradient, and whose value the tape does not keep")
         if any(entry.inputs is None for entry in self.entries):
@@ -176,6 +179,6 @@ def of_tape(roots: Mapping[str, Tensor], names: Mapping[int, str] | None = None)
         sketch.operation(entry)
     for place, (name, root) in enumerate(roots.items()):
         sketch.result(place, name, root)
-    count = len(sketch.entries)
-    title = f"the tape of {', '.join(roots)}: {count} operation{'s' if count != 1 else ''}"
+    length = len(sketch.entries)
+    title = f"the tape of {', '.join(roots)}: {length} operation{'s' if length != 1 else ''}"
     return Drawing(title, tuple(sketch.marks), tuple(sketch.arrows), notes=sketch.notes())

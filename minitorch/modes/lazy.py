@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..tensor import Tensor
 from .callbacks import Callbacks
 from .history import History
 from .recording import Program, are_apart, written
+
+if TYPE_CHECKING:
+    from ..inspect.picture import Picture
 
 _PROGRAMS_KEPT = 128
 
@@ -82,6 +85,10 @@ class LazyStaging(Staging):
     def _is_used(self, root: Tensor) -> bool:
         """Whether what is pending reads or writes a tensor's memory, which its owner may now change behind our back."""
         return any(item.tensor._root is root for item in self.captured.values())
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     def _held(self) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors that wait for a value and that somebody holds: those with memory of their own, and views."""
