@@ -46,7 +46,7 @@ def overwritten(function: Callable[..., Any], *tensors: mt.Tensor, backend: str 
         np.testing.assert_allclose(tensor.numpy(), value, rtol=1e-5, atol=1e-6)
     if isinstance(found, mt.Tensor):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
-    program = compiled._for(tensors, {}).program
+    program = compiled.traced(*tensors).program
     inputs = program.graph.inputs
     return sorted(str(inputs[place].params["name"]) for place in program.execute.placement.overwritten.values())
 
@@ -271,7 +271,7 @@ def test_optimisers_write_all_their_state_in_place() -> None:
     optimizer = mt.optim.Adam(parameters, lr=0.1)
     step = mt.jit(optimizer.step, backend="llvm")
     step()
-    program = step._for((), {}).program
+    program = step.traced().program
     assert len(program.execute.placement.overwritten) == len(program.updates) >= 6
 
 

@@ -181,7 +181,7 @@ def test_live_bytes_of_compiled_code_are_results_and_the_arena():
     with mt.profile() as p:
         y = f(X)
         del y
-    arena = f._for((X,), {}).program.execute.arena_bytes
+    arena = f.traced(X).program.execute.arena_bytes
     assert p.live[-1][1] == 0 and 4 * 64 * 64 + arena <= p.peak_bytes <= 4 * 64 * 64 + arena + 64
 
 
