@@ -117,7 +117,7 @@ class Recorder:
         file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         memory = output
         if primitive.name == "reshape" and output.base is not None and not shares_memory(inputs[0], output):
-            memory = output.base  # it could not be a view, so NumPy made a copy, and a view of that
+            memory = output.base  # it could not be a view: NumPy has made a copy, and a view of that
         count, owns = len(inputs), memory.base is None
         different = (
             count if count < 2 else 1 + (inputs[0] is not inputs[1]) if count == 2 else len(set(map(id, inputs)))
