@@ -136,16 +136,16 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e9:.0f} ns"
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
-    """How many names there are, and the commonest.
+def named(names: Sequence[str], most: int = 2) -> str:
+    """How many operations of some names there are, and the commonest.
 
     Example:
         >>> named(["exp", "add", "exp"]), named("abcdef"), named(["exp"])
-        ('3: exp, add', '6: a, b, c, ...', 'exp')
+        ('3 operations: exp, add', '6 operations: a, b, ...', 'exp')
     """
     found = [name for name, _ in Counter(names).most_common()]
     listed = ", ".join([*found[:most], *(["..."] if len(found) > most else [])])
-    return listed if len(names) == 1 else f"{len(names)}: {listed}"
+    return listed if len(names) == 1 else f"{len(names)} operations: {listed}"
 
 
 def plain_ticks(axis: Any, text: Callable[[float], str] = "{:g}".format) -> None:
