@@ -260,3 +260,46 @@ def test_waves_of_large_float64_fuse() -> None:
     compiled = mt.jit(lambda x: (x * 2).sin() + x.cos())
     np.testing.assert_allclose(compiled(x).numpy(), ((x * 2).sin() + x.cos()).numpy(), rtol=1e-12, atol=1e-15)
     assert [kernel.kind for kernel in compiled.ledger(x).kernels] == ["K1"]
+
+
+@pytest.mark.parametrize("shape", [(5, 40), (5, 64), (64, 5), (300, 7), (3, 1000)])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x / (x + x.sum(1, keepdim=True)),
+        lambda x: 2 / (x + (x * x).sum()).sqrt(),
+        lambda x: x.T / (x.T + (x * x).sum()),
+        lambda x: x / (x.sum(0) + x.sum(1, keepdim=True)),
+    ],
+    ids=["rows", "all", "transposed", "both"],
+)
+def test_divisors_of_which_a_sum_is_only_a_part_are_divided_by_everywhere(
+    function: Any, shape: tuple[int, int]
+) -> None:
+    """A division by a sum is a multiplication by a reciprocal; not if the divisor has another value in each column."""
+    x = mt.rand(*shape) + 1
+    np.testing.assert_allclose(mt.jit(function)(x).numpy(), function(x).numpy(), rtol=1e-5)
+
+
+def test_a_step_of_adam_with_gradients_scaled_by_their_norm() -> None:
+    layer = mt.nn.Linear(64, 17)
+    optimizer = mt.optim.Adam(layer.parameters(), 1e-2)
+
+    def step(x: mt.Tensor) -> list[mt.Tensor]:
+        optimizer.zero_grad()
+        layer(x).square().mean().backward()
+        gradients = [parameter.grad for parameter in layer.parameters()]
+        norm = sum(gradient.square().sum() for gradient in gradients).sqrt()
+        for gradient in gradients:
+            gradient.mul_(1 / (norm + 1))
+        optimizer.step()
+        return gradients
+
+    x = mt.randn(16, 64)
+    start = [parameter.detach().clone() for parameter in layer.parameters()]
+    expected = [gradient.numpy().copy() for gradient in step(x)]
+    with mt.no_grad():
+        for parameter, value in zip(layer.parameters(), start, strict=True):
+            parameter.copy_(value)
+    for found, value in zip(mt.jit(step)(x), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), value, rtol=1e-4, atol=1e-6)

@@ -18,6 +18,7 @@ import minitorch.nn.functional as F
 from minitorch.__main__ import main
 from minitorch.compiler import instructions, nests, placement
 from minitorch.compiler import schedule as scheduling
+from minitorch.compiler.kernel import Kernel
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
 from minitorch.modes.difference import Excess, Noise, is_close, ulps
@@ -184,6 +185,18 @@ def test_wrong_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     text, report = failure(attention, *(mt.randn(2, 16, 8) for _ in range(3)))
     assert report.culprit.stage == "code generation" and report.culprit.node.primitive.name == "sub"
     assert "code generation, in kernel" in text and "test_shadow.py" in text
+
+
+def test_what_is_not_written_is_found_though_it_was_right_in_the_call_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory comes back with what was in it."""
+    units = Kernel.units.fget
+    assert units is not None
+    monkeypatch.setattr(Kernel, "units", property(lambda self: max(1, units(self) - 1)))
+    x = mt.randn(2, 3, 12, 12)
+    _, report = failure(lambda x: F.max_pool2d(x, 2), x)
+    assert report.culprit.stage == "code generation" and report.culprit.name == "k0_reduce_max"
+    _, report = failure(lambda x: (x * 3 - 1).sum(1), mt.arange(72).reshape(8, 9))
+    assert report.culprit.stage == "code generation" and report.culprit.node.primitive.name == "reduce_sum"
 
 
 @pytest.mark.parametrize("wrong", ["mul", "sub"])

@@ -20,7 +20,7 @@ import numpy as np
 from ..compiler.alone import by_machine, run_watched
 from ..compiler.driver import driver, handles
 from ..compiler.fusions import ALL_ON
-from ..compiler.memory import pool
+from ..compiler.memory import pool, spoilt
 from ..compiler.placement import place
 from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import schedule
@@ -115,8 +115,7 @@ class Compiled:
         if observer is not None:
             return self._watched(arrays, observer)
         if self.placement.overwritten and not overwrite:
-            self._cautious = self._cautious or Compiled(self.graph, without=self._without)
-            return self._cautious(arrays)
+            return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
         everything = [*arrays, *written, self._layout.make_arena()]
         known = handles(everything)
@@ -138,6 +137,19 @@ class Compiled:
             return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
 
+    def spoil(self) -> None:
+        """Fill new memory with NaN before every call from now on: what is not written shows, and not what was there."""
+        self._new = [(spoilt, shape, dtype) for _, shape, dtype in self._new]
+        self._layout.new = spoilt
+
+    def _careful(self, arrays: Sequence[Array]) -> list[Array]:
+        """Run without writing into inputs."""
+        if self._cautious is None:
+            self._cautious = Compiled(self.graph, without=self._without)
+            if self._layout.new is spoilt:
+                self._cautious.spoil()
+        return self._cautious(arrays)
+
     def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:
         """Run while somebody watches: node by node, or only the kernels whose results are suspect."""
         if hasattr(observer, "suspects"):
@@ -148,8 +160,7 @@ class Compiled:
     def _timed(self, arrays: Sequence[Array], overwrite: bool, recorder: Recorder) -> list[Array]:
         """The same call, each kernel by itself, noting when it ran and what memory the call takes."""
         if self.placement.overwritten and not overwrite:
-            self._cautious = self._cautious or Compiled(self.graph, without=self._without)
-            return self._cautious(arrays)
+            return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
         everything = [*arrays, *written, self._layout.make_arena()]
         for array in everything[len(arrays) :] if self.arena_bytes else written:

@@ -18,7 +18,7 @@ from ..ir import Node
 from . import cache, evaluate
 from .driver import driver
 from .kernel import Kernel
-from .memory import address
+from .memory import address, spoilt
 from .roots import is_stored_already, output_base
 from .schedule import Schedule
 from .steps import out_of_range
@@ -53,7 +53,7 @@ def by_python(kernel: Kernel, known: Known) -> None:
 def _prepare(kernel: Kernel, known: Known) -> bool:
     """Make memory for what a kernel writes; run it, if it is a library call."""
     if kernel.loops is not None:
-        known |= {node: np.empty(node.shape, node.dtype.numpy) for node in kernel.made}
+        known |= {node: spoilt(node.shape, node.dtype.numpy) for node in kernel.made}
         return True
     (node,) = kernel.nodes
     operands = [_viewed(operand, known) for operand in node.inputs]

@@ -80,18 +80,19 @@ class Values(Indices):
             if not self._depends(atom.value) & set(loop.columns):
                 varies = self.lane is not None and self._varies(atom, self.lane)
                 (self._vector_atom if varies else self._scalar_atom)(atom)
-        if isinstance(expression, Apply) and self._is_multiplied(expression) and not self._reciprocal(expression):
+        if isinstance(expression, Apply) and self._is_multiplied(expression, loop) and not self._reciprocal(expression):
             divisor = self._value(expression.arguments[1])
             self.known[-1][self._reciprocal_key(expression)] = reciprocal_of(self.builder, divisor)
 
-    def _is_multiplied(self, expression: Apply) -> bool:
-        """Whether a division by something that does not change with the columns becomes a multiplication.
+    def _is_multiplied(self, expression: Apply, loop: Loop) -> bool:
+        """Whether a division becomes a multiplication: if what it divides by does not change with the columns.
 
         It may then differ in the last place. So the divisor has to be made of a sum, which is not exact anyway.
         """
         return (
             expression.primitive == "div"
             and expression.dtype in (float32, float64)
+            and not self._depends(expression.arguments[1]) & set(loop.columns)
             and any(isinstance(part, Total) and part.slot in self.sums for part in walk(expression.arguments[1]))
         )
 

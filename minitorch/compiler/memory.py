@@ -295,6 +295,20 @@ def _restart(pool: Pool | None) -> None:
 pool = Pool()
 
 
+def spoilt(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
+    """An array of NaN, or of -1, for whoever wants to see which elements are not written.
+
+    Other new memory may have the right numbers in it, if the same was computed before.
+
+    Example:
+        >>> spoilt((2,), np.float32), spoilt((), np.int8)
+        (array([nan, nan], dtype=float32), array(-1, dtype=int8))
+    """
+    array = np.empty(shape, dtype)
+    ctypes.memset(_portable_address(array), 0xFF, array.nbytes)
+    return array
+
+
 # --- addresses --------------------------------------------------------------------------------------------------------
 
 

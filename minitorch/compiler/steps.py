@@ -7,7 +7,7 @@ code: inputs, outputs, the arena, and what library calls returned.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import Any
@@ -46,10 +46,12 @@ class Layout:
         arrays: how many arrays there are when a call begins: inputs, outputs, the arena.
         count: of all places.
         flags: what each of the arrays must be.
+        new: makes the arena.
     """
 
     def __init__(self, schedule: Schedule, placement: Placement, written: Sequence[Node]) -> None:
         self.arena_bytes = placement.arena_bytes
+        self.new: Callable[[tuple[int, ...], type[Any]], Array] = pool.array
         self.arrays = len(schedule.graph.inputs) + len(written) + 1
         self.arena = self.arrays
         self._where = {node: (1 + place, 0) for place, node in enumerate((*schedule.graph.inputs, *written))}
@@ -74,7 +76,7 @@ class Layout:
 
     def make_arena(self) -> Array:
         """Room for the intermediate values of one call."""
-        return pool.array((self.arena_bytes + ALIGNMENT,), np.uint8) if self.arena_bytes else _NO_ARENA
+        return self.new((self.arena_bytes + ALIGNMENT,), np.uint8) if self.arena_bytes else _NO_ARENA
 
     def memory(self, arrays: Sequence[Array]) -> Memory:
         """The memory of a call; its arena begins where native code takes it to begin."""

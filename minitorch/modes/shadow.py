@@ -74,6 +74,8 @@ class Shadowed:
         self.report: Report | None = None
         self._folder = folder
         self._shadow = interpret.compile(program.graph)
+        if hasattr(program.compiled, "spoil"):
+            program.compiled.spoil()
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
         """Run both.
