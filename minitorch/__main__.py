@@ -1,18 +1,64 @@
-"""The command line: ``python -m minitorch``."""
+"""The command line: ``minitorch``, also as ``python -m minitorch``. A table of commands; each loads what it needs."""
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from typing import Any, NoReturn
 
-from . import inspect
-from .modes.shadow import reproduce
-from .profiler import machine
+from . import __version__
+from .errors import CommandError
+from .ir import PRIMITIVES
+
+Run = Callable[[argparse.Namespace], int | None]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command.
+
+    Attributes:
+        text: what it does, in a sentence.
+        run: does it, and may return an exit status.
+        arguments: the flags or the name of each argument, and what else argparse is told about it.
+        examples: what people type, with what it is for.
+        json: whether the result is a table, which ``--json`` prints as such.
+    """
+
+    text: str
+    run: Run
+    arguments: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = ()
+    examples: tuple[tuple[str, str], ...] = ()
+    json: bool = False
+
+
+def argument(*names: str, **about: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """An argument of a command, as `argparse.ArgumentParser.add_argument` takes it."""
+    return names, about
+
+
+def classroom(name: str) -> Run:
+    """A command of the classroom, which is loaded when the command is used."""
+
+    def run(options: argparse.Namespace) -> int | None:
+        command: Run = getattr(import_module(f"{__package__}.classroom.commands"), name)
+        return command(options)
+
+    return run
 
 
 def _primitives(options: argparse.Namespace) -> None:
-    print(inspect.primitives_table())
+    from . import inspect
+
+    if options.json:
+        print_json([{"name": each.name, "kind": each.kind, "doc": each.doc} for each in PRIMITIVES.values()])
+    else:
+        print(inspect.primitives_table())
 
 
 def _cache(options: argparse.Namespace) -> None:
@@ -22,35 +68,146 @@ def _cache(options: argparse.Namespace) -> None:
 
 
 def _machine(options: argparse.Namespace) -> None:
-    print(machine())
+    from .profiler import machine
+
+    here = machine(again=options.again)
+    print_json(asdict(here)) if options.json else print(here)
 
 
 def _reproduce(options: argparse.Namespace) -> int:
+    from .modes.shadow import reproduce
+
     report = reproduce(options.folder)
     print(report)
     return int(not report.ok)
 
 
-# One row per command: what it does, its positional arguments with their choices (none: anything), and the function that
-# does it, which may return an exit status.
-COMMANDS: dict[str, tuple[str, dict[str, tuple[str, ...]], Callable[[argparse.Namespace], int | None]]] = {
-    "primitives": ("list the primitives, and count the public functions built on them", {}, _primitives),
-    "reproduce": ("run what shadow mode wrote down, and compare again", {"folder": ()}, _reproduce),
-    "cache": ("show or clear the compiled code kept on disk", {"action": ("info", "clear")}, _cache),
-    "machine": ("measure what this machine can do, once, and show it", {}, _machine),
+def print_json(data: object) -> None:
+    """Print data as JSON."""
+    print(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+COMMANDS: dict[str, Command] = {
+    "lab": Command(
+        "open JupyterLab at the first notebook",
+        classroom("lab"),
+        (
+            argument("--port", type=int, help="this port or none; the next free one from 8888 by default"),
+            argument("--no-browser", action="store_true", help="print the address, and start no browser"),
+            argument("options", nargs="*", help="JupyterLab's own options, after `--`"),
+        ),
+        (("minitorch lab", "here"), ("minitorch lab --port 8899 -- --ip=0.0.0.0", "for other machines, too")),
+    ),
+    "check": Command(
+        "run the checks of an exercise, and show the points and the reason for each task",
+        classroom("check"),
+        (
+            argument("paths", nargs="+", metavar="exercise", help="a notebook, or a folder with one"),
+            argument("--time", type=float, default=120, metavar="SECONDS", help="for a whole notebook (%(default)s)"),
+        ),
+        (
+            ("minitorch check exercises/03-graph", "one exercise"),
+            ("minitorch check exercises/* --json", "all of them, for a program to read"),
+        ),
+        json=True,
+    ),
+    "release": Command(
+        "make exercises/ from solutions/, as students get them",
+        classroom("release"),
+        (
+            argument("names", nargs="*", metavar="exercise", help="such as 03-graph; all by default"),
+            argument("--source", default="solutions", help="the folder of the solutions (%(default)s)"),
+            argument("--to", default="exercises", metavar="FOLDER", help="where to write (%(default)s)"),
+            argument("--check", action="store_true", help="write nothing; fail if the folder is not up to date"),
+        ),
+        (
+            ("minitorch release", "after a change in solutions/"),
+            ("minitorch release --check", "has it been done?"),
+        ),
+    ),
+    "doctor": Command(
+        "look at this installation, and say what is wrong and what to do about it",
+        classroom("doctor"),
+        examples=(("minitorch doctor", "before a class"), ("minitorch doctor --json", "to put into a report")),
+        json=True,
+    ),
+    "machine": Command(
+        "measure what this machine can do, once, and show it",
+        _machine,
+        (argument("--again", action="store_true", help="measure now, even if it was done before"),),
+        (("minitorch machine", "as it was measured"), ("minitorch machine --again", "measured now")),
+        json=True,
+    ),
+    "primitives": Command(
+        "list the primitives, and count the public functions built on them",
+        _primitives,
+        examples=(("minitorch primitives", "by family"),),
+        json=True,
+    ),
+    "cache": Command(
+        "show or clear the compiled code kept on disk",
+        _cache,
+        (argument("action", choices=("info", "clear")),),
+        (("minitorch cache info", "where it is, and how large"), ("minitorch cache clear", "compile all anew")),
+    ),
+    "reproduce": Command(
+        "run what shadow mode wrote down, and compare again",
+        _reproduce,
+        (argument("folder", help="the folder that the error names"),),
+        (("minitorch reproduce mismatch", "after `mt.jit(f, check=True)` found a difference"),),
+    ),
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """An error is one sentence that says where help is."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` says more\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """What reads the command line: a subcommand for each row of `COMMANDS`."""
+    whole = _Parser(prog="minitorch", description="A small tensor engine, and its course.", allow_abbrev=False)
+    whole.add_argument("--version", action="version", version=f"minitorch {__version__}")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="command")
+    for name, row in COMMANDS.items():
+        width = max((len(line) for line, _ in row.examples), default=0)
+        examples = "\n".join(f"  {line:<{width}}   {what}" for line, what in row.examples)
+        command = commands.add_parser(
+            name,
+            help=row.text,
+            description=f"{row.text[0].upper()}{row.text[1:]}.",
+            epilog=f"examples:\n{examples}" if examples else None,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        for names, about in row.arguments:
+            command.add_argument(*names, **about)
+        if row.json:
+            command.add_argument("--json", action="store_true", help="print the result as JSON")
+    return whole
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the result is the process's exit status."""
-    parser = argparse.ArgumentParser(prog="python -m minitorch", description="A small tensor engine.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for name, (text, arguments_of, _) in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text)
-        for argument, choices in arguments_of.items():
-            command.add_argument(argument, choices=choices or None)
-    options = parser.parse_args(arguments)
-    return COMMANDS[options.command][2](options) or 0
+    """Run one command; the result is the process's exit status: 0, or 2 if it could not be done.
+
+    Example:
+        >>> main(["primitives", "--json"])
+        [
+          {
+            "name": ...
+        0
+    """
+    options = parser().parse_args(arguments)
+    try:
+        return COMMANDS[options.command].run(options) or 0
+    except CommandError as error:
+        print(f"minitorch {options.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:  # whoever was reading, `head` for instance, has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 if __name__ == "__main__":

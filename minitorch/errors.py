@@ -137,5 +137,9 @@ class ParseError(GraphError):
         super().__init__("MT602", f"line {line}: {what}", fix=fix)
 
 
+class CommandError(Exception):
+    """A command of the command line cannot be carried out; the text is the one sentence that its user reads."""
+
+
 class TracingWarning(UserWarning):
     """Something that a trace does once, not at every call."""

@@ -230,9 +230,9 @@ def is_ours(file: str) -> bool:
     return file.startswith(_PACKAGE)
 
 
-def user_frame() -> FrameType | None:
-    """The frame of the nearest caller outside of this package."""
-    frame: FrameType | None = sys._getframe(1)
+def user_frame(skip: int = 0) -> FrameType | None:
+    """The frame of the nearest caller outside of this package; of those nearest, so many are known to be inside."""
+    frame: FrameType | None = sys._getframe(1 + skip)
     while frame is not None:
         file = frame.f_code.co_filename
         ours = _is_ours.get(file)

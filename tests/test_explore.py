@@ -18,7 +18,7 @@ import minitorch.nn.functional as F
 from minitorch.errors import GraphError
 from minitorch.graph import Graph
 from minitorch.graph.values import is_splat
-from minitorch.inspect.explore import MARK, STATIC, payload
+from minitorch.inspect.explorer import MARK, STATIC, payload
 from minitorch.inspect.journey import journey, prepared
 from minitorch.inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, Step, follow
 from minitorch.passes import ALGEBRA, COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEFAULT, Pass, run_pipeline

@@ -29,6 +29,8 @@ class Placement:
         arena_bytes: the size of the arena.
         peak_bytes: what a call takes at most: the arena, the outputs, and what library calls returned.
         lower_bound: the most bytes of intermediate values and outputs that are live at one step.
+        live: of each value that takes new memory, the numbers of the kernels that write it and that read it last; for
+            an output the second is the number of all kernels.
     """
 
     offsets: Mapping[Node, int]
@@ -36,6 +38,7 @@ class Placement:
     arena_bytes: int
     peak_bytes: int
     lower_bound: int
+    live: Mapping[Node, tuple[int, int]]
 
     @property
     def intermediate_bytes(self) -> int:
@@ -58,12 +61,14 @@ def place(schedule: Schedule, updates: Mapping[int, int] | None = None, donated:
     outputs = [node for node in computed if lives.by_loops(node) and node in lives.kept]
     inside = [node for node in computed if lives.by_loops(node) and node not in lives.kept]
     arena = plan(lives.lifetimes(inside))
+    lifetimes = lives.lifetimes(computed)
     return Placement(
         dict(zip(inside, arena.offsets, strict=True)),
         overwritten,
         arena.size,
         arena.size + sum(aligned(node.spec.nbytes) for node in outputs) + lower_bound(lives.lifetimes(returned)),
-        lower_bound(lives.lifetimes(computed)),
+        lower_bound(lifetimes),
+        {node: (life.first, life.last) for node, life in zip(computed, lifetimes, strict=True)},
     )
 
 

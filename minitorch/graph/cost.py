@@ -159,10 +159,25 @@ def count(graph: Graph) -> Cost:
     """The cost of a graph."""
     found = costs(graph)
     read, written, arithmetic, special = map(sum, zip(*found.values(), strict=True)) if found else (0, 0, 0, 0)
-    return Cost(len(found), read, written, arithmetic, special, _peak(graph, memory_roots(graph)))
+    return Cost(len(found), read, written, arithmetic, special, max(live_bytes(graph).values(), default=always(graph)))
 
 
-def _peak(graph: Graph, roots: dict[Node, Node]) -> int:
+def always(graph: Graph) -> int:
+    """The bytes that are alive throughout: inputs and array constants."""
+    constants = (node for node in graph.nodes if node.primitive is constant and not is_splat(node))
+    return sum(node.spec.nbytes for node in (*graph.inputs, *constants))
+
+
+def live_bytes(graph: Graph) -> dict[Node, int]:
+    """Of every operation, in program order, the bytes that are alive while it runs; the most of them is the peak.
+
+    Example:
+        >>> import minitorch as mt
+        >>> graph = mt.jit(lambda x: (x.exp() + x).sum()).graph(mt.ones(100))
+        >>> [(node.primitive.name, alive) for node, alive in live_bytes(graph).items()]
+        [('exp', 800), ('add', 1200), ('reduce_sum', 804)]
+    """
+    roots = memory_roots(graph)
     last_use: dict[Node, float] = {}
     for position, node in enumerate(graph.nodes):
         last_use[roots[node]] = position
@@ -170,16 +185,14 @@ def _peak(graph: Graph, roots: dict[Node, Node]) -> int:
             last_use[roots[operand]] = position
     for node in (*graph.inputs, *graph.outputs):
         last_use[roots[node]] = math.inf
-    constants = [node for node in graph.nodes if node.primitive is constant]
-    alive = sum(node.spec.nbytes for node in graph.inputs)
-    alive += sum(node.spec.nbytes for node in constants if not is_splat(node))
-    peak = alive
-    last_use.update(dict.fromkeys(constants, math.inf))
+    last_use.update(dict.fromkeys((node for node in graph.nodes if node.primitive is constant), math.inf))
+    alive = always(graph)
+    found = {}
     for position, node in enumerate(graph.nodes):
-        if roots[node] is node and node.primitive is not constant:
-            alive += node.spec.nbytes
-            peak = max(peak, alive)
+        if node.primitive is not constant:
+            alive += node.spec.nbytes if roots[node] is node else 0
+            found[node] = alive
         for root in {roots[node], *(roots[operand] for operand in node.inputs)}:
             if last_use[root] == position:
                 alive -= root.spec.nbytes
-    return peak
+    return found

@@ -94,7 +94,7 @@ def explore(stages: Stages, fused: bool = True) -> Any:
         >>> [position["title"] for position in widget.data["positions"]]
         ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
     """
-    from .explore import explored
+    from .explorer import explored
 
     return explored(stages, fused)
 

@@ -39,11 +39,8 @@ class Eager:
             value = self.run(primitive.evaluate, *[tensor._value for tensor in inputs], **params)
         except Exception as error:
             raise _explain(error, primitive, inputs, params) from None
-        if type(value) is not np.ndarray:
-            value = np.asarray(value)
-        elif not value.flags.c_contiguous and not primitive.is_view:
-            # What is computed lies in order in every mode, so that a reshape of it is a view in all or in none.
-            value = np.ascontiguousarray(value)
+        if type(value) is not np.ndarray or not value.flags.c_contiguous:
+            value = settled(value, primitive)
         return Tensor(value)
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
@@ -63,6 +60,18 @@ class Eager:
                 fix="write to a .clone() of it",
             )
         np.copyto(array, value._value)
+
+
+def settled(value: Any, primitive: Primitive) -> np.ndarray[Any, Any]:
+    """What `evaluate` has returned, as an array; what was computed lies in order.
+
+    It does in every mode, so that a reshape of it is a view in all of them or in none.
+    """
+    if type(value) is not np.ndarray:
+        return np.asarray(value)
+    if not value.flags.c_contiguous and not primitive.is_view:
+        return np.ascontiguousarray(value)
+    return value
 
 
 def _explain(

@@ -16,15 +16,16 @@ from ..ir import Node
 from ..tensor import Tensor
 from .recording import Program
 
-LONG = 0.05  # seconds; what takes longer is run once
+LONG = 0.05  # seconds; what takes longer is run once more, as the first run finds nothing in its place
+VERY_LONG = 0.5  # seconds; what takes longer is run once
 
 
 @dataclass(frozen=True)
 class BreakEven:
     """What compiling cost, and what it saves.
 
-    The times are measured, with inputs that are all zeros: the traced operations applied eagerly, one by one, and the
-    compiled graph. The Python around the operations is counted in neither.
+    The times are measured: the traced operations applied eagerly, one by one, and the compiled graph; `explain` does
+    it with inputs that are all zeros. The Python around the operations is counted in neither.
 
     Attributes:
         spent: seconds that tracing and compiling took.
@@ -47,6 +48,15 @@ class BreakEven:
         saved = self.eager - self.compiled
         return math.ceil(round(self.spent / saved, 6)) if saved > 0 else None
 
+    def per_call(self, calls: float) -> float:
+        """Seconds that a call takes on average, if there are so many: with what tracing and compiling took.
+
+        Example:
+            >>> BreakEven(spent=1.0, eager=0.3, compiled=0.1).per_call(10)
+            0.2
+        """
+        return self.spent / calls + self.compiled
+
     def __str__(self) -> str:
         paid = "never pays" if self.calls is None else f"pays after {self.calls:,} call{'s' * (self.calls != 1)}"
         return (
@@ -55,13 +65,17 @@ class BreakEven:
         )
 
 
-def measure(program: Program, spent: float) -> BreakEven | None:
-    """Run a program both ways; None if it cannot be run on zeros, as they lead to an index that is out of range."""
-    arrays = [np.zeros(node.shape, node.dtype.numpy) for node in program.graph.inputs]
+def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any]]) -> BreakEven:
+    """Run a program both ways; the arrays are its inputs, and may be written to."""
+    with interpreting(None):
+        eager = _shortest(lambda: run_eagerly(program.graph, arrays))
+    return BreakEven(spent, eager, _shortest(lambda: program.compiled(arrays)))
+
+
+def measure_on_zeros(program: Program, spent: float) -> BreakEven | None:
+    """The same with inputs that are all zeros; None if these lead to an index that is out of range."""
     try:
-        with interpreting(None):
-            eager = _shortest(lambda: run_eagerly(program.graph, arrays))
-        return BreakEven(spent, eager, _shortest(lambda: program.compiled(arrays)))
+        return measure(program, spent, [np.zeros(node.shape, node.dtype.numpy) for node in program.graph.inputs])
     except IndexError:
         return None
 
@@ -72,7 +86,7 @@ def _shortest(call: Callable[[], Any]) -> float:
         begin = time.perf_counter()
         call()
         times.append(time.perf_counter() - begin)
-        if times[0] > LONG:
+        if times[0] > VERY_LONG:
             break
     return min(times)
 

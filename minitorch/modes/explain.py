@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir import Spec
 from ..passes import Stage
 from ..tensor import Tensor
-from .breakeven import BreakEven, measure
+from .breakeven import BreakEven, measure_on_zeros
 from .recording import Program
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class SignatureReport:
     @cached_property
     def break_even(self) -> BreakEven | None:
         """After how many calls compiling has paid; measured when it is first asked for, by running it on zeros."""
-        return measure(self.program, self.trace_time + self.compile_time) if self.program else None
+        return measure_on_zeros(self.program, self.trace_time + self.compile_time) if self.program else None
 
     def details(self) -> Iterator[str]:
         """All that there is to say, line by line."""

@@ -32,9 +32,11 @@ from ..tensor import Tensor
 from ..tree import Structure, flatten
 from . import donation, surroundings
 from .ablation import Ablation, ablate
+from .breakeven import BreakEven, measure
 from .donation import Names as ArgumentNames
 from .explain import Explanation, SignatureReport, counted, difference
 from .naming import Names
+from .recording import Program
 from .shadow import Report
 from .stages import Stages
 from .stepping import Stepper, Values, kernels_of, values
@@ -435,6 +437,34 @@ class Jitted:
         from ..compiler.schedule import schedule  # loads LLVM
 
         return schedule(self.traced(*args, **kwargs).program.pipeline.graph)
+
+    def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
+        """What runs for these arguments, and copies of what it would be given: arguments, and tensors from outside.
+
+        For those who want to run it apart from the function: whatever is done with the copies, nothing else changes.
+
+        Example:
+            >>> import minitorch as mt
+            >>> program, arrays = mt.jit(lambda x: x * 2).program(mt.ones(2))
+            >>> program.compiled(arrays)
+            [array([2., 2.], dtype=float32)]
+        """
+        leaves, structure, tensors, key = self._signature(args, kwargs)
+        traced = self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
+        return traced.program, [np.array(tensor._value) for tensor in traced.inputs(tensors)]
+
+    def break_even(self, *args: Any, **kwargs: Any) -> BreakEven:
+        """After how many calls with these arguments compiling has paid; measured on copies of what the graph reads.
+
+        Example:
+            >>> import minitorch as mt
+            >>> found = mt.jit(lambda x: x * 2).break_even(mt.ones(2))
+            >>> found.eager > 0 and found.spent > 0
+            True
+        """
+        report = self.traced(*args, **kwargs).report
+        program, arrays = self.program(*args, **kwargs)
+        return measure(program, report.trace_time + report.compile_time, arrays)
 
     def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
         """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.

@@ -7,15 +7,11 @@ from contextlib import contextmanager
 from functools import cached_property
 from itertools import accumulate
 from os import PathLike
-from typing import TYPE_CHECKING
 
 from ..interpreters import Recorder, observing
 from . import chrome, tables
 from .machines import Machine, machine
 from .rows import TIMED, Row, rows
-
-if TYPE_CHECKING:
-    pass
 
 
 class Profile:

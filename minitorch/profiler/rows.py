@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import starmap
 from math import prod
 from typing import Any
 
@@ -88,11 +87,13 @@ class Row:
 def works(recorder: Recorder) -> Iterator[tuple[int, int, Any, Work]]:
     """Every run of an operation, node or kernel: begin, end, what ran, and its work."""
     nodes = {node: each for graph in recorder.graphs.values() for node, each in _of_graph(graph)}
-    operations = [(each.primitive, _of_operation(each)) for each in starmap(Operation, recorder.operations)]
+    operations: dict[tuple[Any, ...], Work] = {}
     kernels: dict[int, Work] = {}
     for begin, end, kind, what in recorder.events:
         if kind == "operation":
-            yield begin, end, *operations[what]
+            if what not in operations:
+                operations[what] = _of_operation(Operation.of(what))
+            yield begin, end, what[0], operations[what]
         elif kind == "node":
             yield begin, end, what, nodes[what]
         elif kind == "kernel":

@@ -1,0 +1,160 @@
+"""``minitorch check``: a notebook is run as it is, in a kernel of its own, and its checks are shown as a table."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import CommandError
+from .checks.score import MIME
+
+SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # of the kernel
+
+
+@dataclass(frozen=True)
+class Row:
+    """One graded cell: its task, the points, and why they are not all."""
+
+    task: str
+    points: float
+    of: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A notebook that was run.
+
+    Attributes:
+        path: the notebook.
+        rows: one for each graded cell.
+        stopped: why it did not come to its end; empty if it did.
+    """
+
+    path: Path
+    rows: tuple[Row, ...]
+    stopped: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has all points."""
+        return not self.stopped and all(row.points == row.of for row in self.rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "notebook": str(self.path),
+            "points": sum(row.points for row in self.rows),
+            "of": sum(row.of for row in self.rows),
+            "stopped": self.stopped,
+            "tasks": [vars(row) for row in self.rows],
+        }
+
+
+def notebooks(paths: Iterable[str]) -> list[Path]:
+    """The notebooks that are meant by some paths: a notebook, or the ones in a folder.
+
+    Raises:
+        CommandError: if there is none.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted(path.glob("*.ipynb")) if path.is_dir() else [path] if path.is_file() else []
+        if not inside:
+            raise CommandError(f"there is no notebook at {path}")
+        found += inside
+    return found
+
+
+def check_notebook(path: Path, seconds: float) -> Checked:
+    """Run a notebook for so many seconds at most, and read its scores.
+
+    Raises:
+        CommandError: if it cannot be read, or has no graded cell, or the `course` extra is not installed.
+    """
+    try:
+        import nbformat
+    except ImportError:
+        raise CommandError("running notebooks needs the course extra: pip install 'minitorch[course]'") from None
+    try:
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+    except Exception as error:  # nbformat raises what its JSON reader raises, and its own
+        first = next(iter(str(error).splitlines()), type(error).__name__)
+        raise CommandError(f"{path} cannot be read as a notebook: {first}") from None
+    if not any(map(_is_graded, notebook.cells)):
+        raise CommandError(f"{path} has no graded cell")
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None  # what is in the file may be of another day
+    stopped = asyncio.run(_run(notebook, path.resolve().parent, seconds))
+    return Checked(path, tuple(_row(cell) for cell in notebook.cells if _is_graded(cell)), stopped)
+
+
+async def _run(notebook: Any, folder: Path, seconds: float) -> str:
+    """Run all cells, going on after errors; what kept it from its end, or nothing."""
+    from jupyter_client.kernelspec import KernelSpecManager
+    from jupyter_client.manager import AsyncKernelManager
+    from nbclient import NotebookClient
+    from nbclient.exceptions import DeadKernelError
+
+    # With no folder to search, the client's own "python3" is left, which is this very interpreter.
+    kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+    client = NotebookClient(notebook, km=kernel, allow_errors=True, resources={"metadata": {"path": str(folder)}})
+    try:
+        async with asyncio.timeout(seconds), client.async_setup_kernel(env={**os.environ, **SETTINGS}):
+            for number, cell in enumerate(notebook.cells):
+                await client.async_execute_cell(cell, number)
+    except TimeoutError:
+        return f"it was stopped after {seconds:g} seconds"
+    except DeadKernelError:
+        return "its kernel died"
+    return ""
+
+
+def _is_graded(cell: Any) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade"))
+
+
+def _row(cell: Any) -> Row:
+    about = cell.metadata.nbgrader
+    name, of = _task_of(cell), float(about.points)
+    for output in cell.outputs:
+        score = output.get("data", {}).get(MIME)
+        if score:
+            return Row(score["task"], score["points"], of, score["reason"])
+        if output.output_type == "error":
+            return Row(name, 0, of, f"the cell stops with {output.ename}: {output.evalue}")
+    return Row(name, 0, of, "the cell has shown no score")
+
+
+def _task_of(cell: Any) -> str:
+    found = re.search(r"checks\.(\w+\.\w+)\(", cell.source)
+    return found[1] if found else str(cell.metadata.nbgrader.grade_id)
+
+
+def table(checked: Checked, width: int = 0) -> str:
+    """A table for a terminal: task, points, reason."""
+    width = max(width or min(shutil.get_terminal_size().columns, 120), 60)
+    rows: Sequence[Row] = checked.rows
+    names = max([len(row.task) for row in rows])
+    total = sum(row.points for row in rows)
+    lines = [f"{checked.path}: {total:g} of {sum(row.of for row in rows):g} points"]
+    for row in rows:
+        head = f"  {row.task:<{names}}  {row.points:>4g} of {row.of:<3g}  "
+        space = " " * len(head)
+        for line in row.reason.splitlines() or [""]:
+            # A listing is indented and stays as it is; a sentence is broken.
+            pieces = [line] if line.startswith(" ") else textwrap.wrap(line, max(width - len(head), 30)) or [""]
+            for piece in pieces:
+                lines.append(f"{head}{piece}".rstrip())
+                head = space
+    if checked.stopped:
+        lines.append(f"  {checked.stopped}")
+    return "\n".join(lines)

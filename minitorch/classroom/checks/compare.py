@@ -1,0 +1,57 @@
+"""Whether an answer is right: exact types, exact shapes, and numbers up to rounding. A sentence says why not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .plain import Array, Value, described
+
+
+def wrong_tensor(answer: Any, right: Array, tolerance: float = 1e-5) -> str | None:
+    """Why an answer is not this tensor; None if it is.
+
+    Example:
+        >>> import minitorch as mt
+        >>> from minitorch.classroom.checks.plain import plain
+        >>> right = np.array([1, 2], np.float32)
+        >>> print(wrong_tensor(plain(mt.tensor([1.0, 2.0])), right))
+        None
+        >>> wrong_tensor(plain(mt.tensor([1.0, 3.0])), right)
+        'element [1] is 3.0 and should be 2.0'
+        >>> wrong_tensor(plain([1.0, 2.0]), right)
+        'a tensor was expected, and it is [1.0, 2.0]'
+    """
+    if type(answer) is not Value or not answer.is_tensor:
+        return f"a tensor was expected, and it is {described(answer)}"
+    return wrong_array(answer, right, tolerance)
+
+
+def wrong_array(answer: Any, right: Array, tolerance: float = 1e-5) -> str | None:
+    """Why an answer is not an array, or tensor, with these elements; a tolerance of 0 asks for the bits."""
+    if type(answer) is not Value:
+        return f"an array was expected, and it is {described(answer)}"
+    array = answer.array
+    if array.shape != right.shape:
+        return f"its shape is {list(array.shape)} and should be {list(right.shape)}"
+    if array.dtype != right.dtype:
+        return f"its type is {array.dtype} and should be {right.dtype}"
+    return different(array, right, tolerance)
+
+
+def different(array: Array, right: Array, tolerance: float) -> str | None:
+    """The first element that is not as it should be, as a sentence; None if there is none. NaN is equal to NaN."""
+    with np.errstate(all="ignore"):
+        same = (array == right) | ((array != array) & (right != right))
+        if not tolerance and array.dtype.kind == "f":
+            same &= (np.signbit(array) == np.signbit(right)) | (array != array)
+        if tolerance:
+            wide, exact = array.astype(np.float64), right.astype(np.float64)
+            same |= np.abs(wide - exact) <= tolerance * np.maximum(1.0, np.abs(exact))
+    if same.all():
+        return None
+    at = tuple(int(axis[0]) for axis in np.nonzero(~same))
+    return (
+        f"element {list(at)} is {array[at]} and should be {right[at]}" if at else f"it is {array} and should be {right}"
+    )

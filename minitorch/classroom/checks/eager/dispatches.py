@@ -1,0 +1,106 @@
+"""Counting what eager mode does: an observer that the engine calls after every operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....interpreters import observing
+from ....ir import Primitive
+from ....tensor import Tensor
+from ..limit import Limited, limited
+from ..plain import Array, described
+from ..task import Task, by_case
+
+Cases = list[tuple[str, Any]]
+
+OBSERVE = {
+    "dispatches": 8,
+    "bytes of elementwise operations": 9,
+    "bytes of other operations": 4,
+    "views move nothing": 7,
+    "an operand that is used twice": 7,
+}
+
+
+def _square_of_difference(x: Tensor, y: Tensor) -> Any:
+    z = x - y
+    return z * z
+
+
+# Small programs. What is written here with operators is one dispatch each.
+PROGRAMS: dict[str, tuple[str, Callable[[Tensor, Tensor], Any]]] = {
+    "x + y": ("bytes of elementwise operations", lambda x, y: x + y),
+    "(x + y) * y": ("bytes of elementwise operations", lambda x, y: (x + y) * y),
+    "x.neg().exp() + y": ("bytes of elementwise operations", lambda x, y: x.neg().exp() + y),
+    "(x + y).sum()": ("bytes of other operations", lambda x, y: (x + y).sum()),
+    "x.T - y.T": ("views move nothing", lambda x, y: x.transpose(0, 1).sub(y.transpose(0, 1))),
+    "x.reshape(-1)[2:].exp()": ("views move nothing", lambda x, y: x.reshape(-1)[2:].exp()),
+    "x * x": ("an operand that is used twice", lambda x, y: x * x),
+    "z = x - y; z * z": ("an operand that is used twice", _square_of_difference),
+}
+
+
+def _programs(seed: int) -> Cases:
+    random = np.random.default_rng(seed)
+    rows, columns = int(random.integers(2, 6)), int(random.integers(3, 9))
+    x, y = (random.random((rows, columns)).astype(np.float32) for _ in range(2))
+    whole: Cases = [("dispatches", ("all of them", x, y))]
+    return whole + [(part, (name, x, y)) for name, (part, _) in PROGRAMS.items()]
+
+
+def _observed(observe: Any, name: str, x: Array, y: Array) -> Any:
+    """What an observer has noted of a program, or of all of them."""
+    ledger = {"dispatches": 0, "read": 0, "written": 0}
+    programs = [program for title, (_, program) in PROGRAMS.items() if name in (title, "all of them")]
+    a, b = Tensor(x), Tensor(y)
+    with observing(lambda primitive, operands, value, source: observe(ledger, primitive, operands, value)):
+        for program in programs:
+            program(a, b)
+    return ledger
+
+
+def _observe_all(call: Limited, cases: Cases) -> list[Any]:
+    return [limited(partial(_observed, call.function, *case), call.seconds) for _, case in cases]
+
+
+def _note(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array], value: Array) -> None:
+    ledger["dispatches"] += 1
+    if not primitive.is_view:
+        ledger["read"] += sum({id(operand): operand.nbytes for operand in operands}.values())
+        ledger["written"] += value.nbytes
+
+
+def _wrong_observe(case: tuple[str, Array, Array], answer: Any) -> str | None:
+    name, x, _ = case
+    right = _observed(_note, *case)
+    if type(answer) is not dict or not all(type(answer.get(key)) is int for key in right):
+        return f"the ledger has to keep three whole numbers, and is {described(answer)}"
+    if name not in PROGRAMS:
+        given, wanted = answer["dispatches"], right["dispatches"]
+        more = ": a view is a dispatch, too; nothing is moved, but Python has to call it" if given < wanted else ""
+        return None if given == wanted else f"{given} dispatches were counted, and it is {wanted}{more}"
+    if all(answer[key] == right[key] for key in ("read", "written")):
+        return None
+    shown = ", ".join(f"{answer[key]} {key} instead of {right[key]}" for key in ("read", "written"))
+    where = f"{name} on float32 of shape {list(x.shape)}: {shown} bytes"
+    if answer["read"] * x.itemsize == right["read"] or answer["written"] * x.itemsize == right["written"]:
+        return f"{where}; these are elements, and an element of float32 is {x.itemsize} bytes"
+    part = PROGRAMS[name][0]
+    if part == "views move nothing":
+        return f"{where}; a view (primitive.is_view) only says how to look at memory, nothing of which moves"
+    if part == "an operand that is used twice" and answer["read"] > right["read"]:
+        return f"{where}; the two operands are one array, which is read once: compare with `is`"
+    if answer["read"] < right["read"]:
+        return f"{where}; every operand is read, not only the first"
+    return where
+
+
+def _judge_observe(cases: Cases, answers: Any) -> Any:
+    return by_case(OBSERVE, cases, answers, _wrong_observe)
+
+
+observe = Task("eager.observe", OBSERVE, _programs, _observe_all, _judge_observe)

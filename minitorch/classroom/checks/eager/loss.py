@@ -1,0 +1,71 @@
+"""A loss that refuses to broadcast by accident."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ....tensor import Tensor
+from ..compare import wrong_tensor
+from ..limit import Limited
+from ..plain import Array, Fault, Value
+from ..task import Task, by_case
+
+Cases = list[tuple[str, Any]]
+
+LOSS = {"equal shapes": 6, "shapes that would broadcast": 9}
+
+_LOSS_SHAPES = (
+    ("equal shapes", (4,), (4,)),
+    ("equal shapes", (4, 1), (4, 1)),
+    ("equal shapes", (2, 3), (2, 3)),
+    ("shapes that would broadcast", (4, 1), (4,)),
+    ("shapes that would broadcast", (4,), (1,)),
+    ("shapes that would broadcast", (3,), (2, 3)),
+    ("shapes that would broadcast", (4,), ()),
+)
+
+
+def _losses(seed: int) -> Cases:
+    random = np.random.default_rng(seed)
+    return [
+        (part, tuple(random.normal(size=shape).astype(np.float32) for shape in shapes))
+        for part, *shapes in _LOSS_SHAPES
+    ]
+
+
+def _lose_all(call: Limited, cases: Cases) -> list[Any]:
+    found = []
+    for part, (prediction, target) in cases:
+        answer = call(Tensor(prediction), Tensor(target))
+        refused = isinstance(answer, Fault) and part == "shapes that would broadcast" and answer.kind == "ValueError"
+        found.append(("ValueError", answer.text) if refused else answer)  # which is what is wanted here
+    return found
+
+
+def _wrong_loss(case: tuple[Array, Array], answer: Any) -> str | None:
+    prediction, target = case
+    where = f"prediction of shape {list(prediction.shape)}, target of shape {list(target.shape)}"
+    if prediction.shape == target.shape:
+        squares = (prediction - target) ** 2
+        reason = wrong_tensor(answer, np.asarray(squares.mean(dtype=np.float32)))
+        if reason and type(answer) is Value and answer.array.shape == ():
+            if np.isclose(answer.array, squares.sum()):
+                return f"{where}: that is the sum; the mean divides by the number of elements"
+            if np.isclose(answer.array, np.sqrt(squares.mean())):
+                return f"{where}: that is the root of the mean square"
+        return reason and f"{where}: {reason}"
+    if type(answer) is not tuple:
+        lengths = "×".join(map(str, np.broadcast_shapes(prediction.shape, target.shape)))
+        return f"{where}: no ValueError is raised; the difference is {lengths} numbers, and nobody notices"
+    text = str(answer[1]).replace(" ", "").replace(",)", ")").replace("(", "[").replace(")", "]")
+    missing = [list(each.shape) for each in case if str(list(each.shape)).replace(" ", "") not in text]
+    return f"{where}: the message should name both shapes; it lacks {missing[0]}" if missing else None
+
+
+def _judge_loss(cases: Cases, answers: Any) -> Any:
+    return by_case(LOSS, cases, answers, _wrong_loss)
+
+
+mean_squared_error = Task("eager.mean_squared_error", LOSS, _losses, _lose_all, _judge_loss)

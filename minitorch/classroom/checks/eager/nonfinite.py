@@ -1,0 +1,104 @@
+"""The operation that made the first NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..limit import Limited
+from ..plain import Array, described
+from ..task import Task, by_case
+
+Cases = list[tuple[str, Any]]
+
+FIRST_BAD = {"a NaN that an operation makes": 8, "an infinity": 5, "a NaN that was there before": 7}
+
+# Programs of one operation a step: name, which values it reads (0 and 1 are the inputs), and the numbers in x and y.
+_RUNS: tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...], list[float], list[float]], ...] = (
+    (
+        "a NaN that an operation makes",
+        (("sub", (0, 0)), ("div", (2, 2)), ("add", (3, 1)), ("sum", (4,))),
+        [1, 2],
+        [1, 2],
+    ),
+    ("a NaN that an operation makes", (("add", (0, 1)), ("sqrt", (2,)), ("mul", (3, 1))), [-5, 2], [1, 2]),
+    ("an infinity", (("mul", (0, 1)), ("log", (2,)), ("exp", (3,)), ("add", (4, 1))), [0, 2], [1, 2]),
+    ("an infinity", (("add", (0, 1)), ("exp", (2,)), ("sub", (3, 3))), [1000, 2], [1, 2]),
+    ("a NaN that was there before", (("add", (0, 1)), ("sum", (2,))), [math.nan, 1], [1, 2]),
+    ("a NaN that was there before", (("add", (0, 1)), ("sub", (1, 1)), ("div", (3, 3))), [math.nan, 1], [1, 2]),
+    ("a NaN that was there before", (("add", (0, 1)), ("mul", (2, 2))), [1, 2], [3, 4]),
+)
+_STEPS: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "sqrt": np.sqrt,
+    "log": np.log,
+    "exp": np.exp,
+    "sum": np.sum,
+}
+
+
+def _runs(seed: int) -> Cases:
+    random = np.random.default_rng(seed)
+    cases: Cases = []
+    for part, steps, x, y in _RUNS:
+        # In front, steps that do no harm; behind the numbers, others that do none.
+        more = random.integers(1, 9, int(random.integers(0, 3))).tolist()
+        before = [("mul", (1, 1))] * int(random.integers(0, 4)) if seed else []
+        shift = len(before)
+        moved = [(name, [at + shift if at > 1 else at for at in reads]) for name, reads in steps]
+        cases.append((part, ([(name, list(reads)) for name, reads in before] + moved, [*x, *more], [*y, *more])))
+    return cases
+
+
+def _records(case: Any) -> list[tuple[str, list[Array], Array]]:
+    """What an observer would have seen: of each operation its name, operands and result."""
+    steps, x, y = case
+    values = [np.array(x, np.float32), np.array(y, np.float32)]
+    records = []
+    with np.errstate(all="ignore"):
+        for name, reads in steps:
+            operands = [values[at] for at in reads]
+            values.append(np.asarray(_STEPS[name](*operands)))
+            records.append((name, operands, values[-1]))
+    return records
+
+
+def _find_all(call: Limited, cases: Cases) -> list[Any]:
+    return [call(_records(case)) for _, case in cases]
+
+
+def _bad(array: Array) -> bool:
+    return not np.isfinite(array).all()
+
+
+def _wrong_first_bad(case: Any, answer: Any) -> str | None:
+    records = _records(case)
+    right = next(
+        (i for i, (_, operands, made) in enumerate(records) if _bad(made) and not any(map(_bad, operands))), None
+    )
+    if type(answer) is type(right) and answer == right:
+        return None
+    trace = "\n".join(
+        f"  {i}: {name} of {' and '.join(str(each.tolist()) for each in operands)} gives {made.tolist()}"
+        for i, (name, operands, made) in enumerate(records)
+    )
+    if type(answer) is not int:
+        return f"{described(answer)} instead of {right}\n{trace}"
+    if 0 <= answer < len(records) and right is not None and any(map(_bad, records[answer][1])):
+        return f"operation {answer} only passes on what it got; the first that makes it is {right}\n{trace}"
+    if right is None:
+        return f"no operation makes a NaN or an infinity of finite numbers, so it is None, not {answer}\n{trace}"
+    return f"it is operation {right}, not {answer}; an infinity counts, too\n{trace}"
+
+
+def _judge_first_bad(cases: Cases, answers: Any) -> Any:
+    return by_case(FIRST_BAD, cases, answers, _wrong_first_bad)
+
+
+first_bad = Task("eager.first_bad", FIRST_BAD, _runs, _find_all, _judge_first_bad)

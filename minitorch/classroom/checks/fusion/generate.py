@@ -1,0 +1,146 @@
+"""A small code generator: the student's source is run, and its text is looked at."""
+
+from __future__ import annotations
+
+import ast
+import math
+from functools import partial
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from .... import primitives as P
+from ....dtypes import float64
+from ....graph import Graph, apply, input_node, literal
+from ....ir import Node, Spec
+from ..limit import Limited, limited
+from ..plain import described
+from ..samples import evaluate
+from ..smaller import attempt, explained, indented
+from ..task import Task, by_case
+
+Cases = list[tuple[str, Any]]
+GENERATE = {"the right numbers": 10, "one loop": 7, "each value once": 8}
+LENGTH = 5
+MOST_TEXT = 20_000  # characters of a source
+UNARY, BINARY = (P.neg, P.exp), (P.add, P.sub, P.mul, P.maximum)
+
+
+def _text(*lines: str) -> str:
+    return "\n".join([f"graph(x: f64[{LENGTH}], y: f64[{LENGTH}]):", *lines[:-1], f"return {lines[-1]}"])
+
+
+def _random(random: Random, size: int) -> str:
+    spec = Spec((LENGTH,), float64)
+    inputs = [input_node(name, spec) for name in "xy"]
+    pool: list[Node] = list(inputs)
+    for _ in range(size):
+        a, b = random.choice(pool[-3:]), random.choice(pool)
+        if random.random() < 0.3:
+            # exp of what is not positive, so that no number grows beyond all bounds
+            pool.append(apply(P.exp, apply(P.neg, apply(P.maximum, a, literal(0.0, spec)))))
+        else:
+            b = literal(random.choice((2.0, 0.5, -1.0)), spec) if random.random() < 0.3 else b
+            pool.append(apply(random.choice(BINARY), a, b))
+    return str(Graph(inputs, pool[-1:]))
+
+
+def _graphs(seed: int) -> Cases:
+    random = Random(seed)
+    return [
+        ("the right numbers", _text("%0 = add(x, y)", "%0")),
+        ("the right numbers", _text("%0 = neg(x)", "%1 = exp(%0)", "%2 = mul(%1, 0.5)", "%2")),
+        ("the right numbers", _text("%0 = sub(x, y)", "%1 = sub(y, %0)", "%2 = maximum(%1, 0.0)", "%2")),
+        ("the right numbers", _random(random, 6)),
+        ("one loop", _text("%0 = neg(x)", "%1 = add(%0, y)", "%1")),
+        ("one loop", _random(random, 5)),
+        ("each value once", _text("%0 = add(x, y)", "%1 = mul(%0, %0)", "%1")),
+        ("each value once", _text("%0 = exp(x)", "%1 = neg(%0)", "%2 = mul(%1, %0)", "%3 = add(%2, %0)", "%3")),
+        ("each value once", _text("%0 = mul(x, x)", "%1 = add(%0, x)", "%1")),
+    ]
+
+
+def _numbers(graph: Graph) -> list[list[float]]:
+    random = np.random.default_rng(len(graph.nodes))
+    return [random.uniform(-2, 2, node.shape).tolist() for node in graph.inputs]
+
+
+def _run(generate: Any, text: str) -> Any:
+    """The source that a student's generator writes, and the numbers that it computes."""
+    graph = Graph.parse(text)
+    source = generate(graph)
+    if not isinstance(source, str):
+        return described(source), None
+    namespace: dict[str, Any] = {"math": math}
+    exec(compile(source, "<generated>", "exec"), namespace)
+    if not callable(namespace.get("kernel")):
+        return source, None
+    out = [0.0] * LENGTH
+    namespace["kernel"](*_numbers(graph), out)
+    return source, [float(each) for each in out]
+
+
+def _answer(call: Limited, text: str) -> Any:
+    return limited(partial(_run, call.function, text), call.seconds)
+
+
+def _generate_all(call: Limited, cases: Cases) -> list[Any]:
+    return [attempt(text, partial(_answer, call), partial(_wrong, part)) for part, text in cases]
+
+
+def _wrong(part: str, text: str, answer: Any) -> str | None:
+    graph = Graph.parse(text)
+    source, out = answer
+    what = f"\nof\n{indented(str(graph))}\nit wrote\n{indented(str(source))}"
+    if out is None:
+        return f"the source defines no function `kernel`{what}"
+    arrays = [np.array(numbers) for numbers in _numbers(graph)]
+    right = evaluate(graph, arrays)[0]
+    if not np.allclose(out, right, rtol=1e-12, atol=1e-12, equal_nan=True):
+        at = int(np.argmin(np.isclose(out, right, rtol=1e-12, atol=1e-12)))
+        swapped = "; mind the order of the operands" if graph.count()["sub"] else ""
+        return f"element {at} is {out[at]:.6g} and should be {right[at]:.6g}{swapped}{what}"
+    return _misshapen(part, graph, source, what)
+
+
+def _misshapen(part: str, graph: Graph, source: str, what: str) -> str | None:
+    """What is wrong with the form of a source that computes the right numbers."""
+    try:
+        tree = ast.parse(source[:MOST_TEXT])
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return f"the source cannot be read{what}"
+    nodes = list(ast.walk(tree))
+    loops = sum(isinstance(node, (ast.For, ast.While, ast.comprehension)) for node in nodes)
+    if part == "one loop" and loops != 1:
+        why = "a loop for each operation puts every value into memory; that is what fusion is to avoid"
+        return f"there are {loops} loops: {why}{what}"
+    if part != "each value once":
+        return None
+    names = [str(node.params["name"]) for node in graph.inputs]
+    loads = [n.value.id for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
+    for name in names:
+        if loads.count(name) > 1:
+            return f"{name} is read {loads.count(name)} times for each element: keep it in a variable{what}"
+    written = sum(isinstance(node, (ast.BinOp, ast.Call)) for node in nodes) - _bookkeeping(nodes)
+    computed = sum(node.primitive.kind == "binary" or node.primitive is P.exp for node in graph.nodes)
+    if written > computed:
+        return f"{written} operations for a graph of {computed}: a value that is used twice is computed twice{what}"
+    return None
+
+
+def _bookkeeping(nodes: list[ast.AST]) -> int:
+    """Calls of `range` and `len`, which belong to the loop."""
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return sum(isinstance(function, ast.Name) and function.id in ("range", "len") for function in calls)
+
+
+def _judge(cases: Cases, answers: Any) -> Any:
+    def wrong(case: tuple[str, str], attempted: Any) -> str | None:
+        part, text = case
+        return explained(text, attempted, partial(_wrong, part))
+
+    return by_case(GENERATE, [(part, (part, text)) for part, text in cases], answers, wrong)
+
+
+generate = Task("fusion.generate", GENERATE, _graphs, _generate_all, _judge)

@@ -1,0 +1,126 @@
+"""Which operations share a kernel: graded by kernels and bytes."""
+
+from __future__ import annotations
+
+from functools import partial
+from random import Random
+from typing import Any
+
+from ....graph import Graph
+from ....graph.text import node_names
+from ....ir import Node
+from ..limit import Limited
+from ..plain import Fault, described
+from ..smaller import attempt, believed, indented
+from ..task import Task, Verdict
+from .graphs import CHAIN, DIAMOND, SIBLINGS, SOFTMAX, ZIGZAG, random_kernels
+from .measure import illegal, reference, traffic
+from .rules import operations
+
+PARTITION = {"kernels that can run": 10, "few kernels": 10, "few bytes": 10}
+SIZES = (4, 6, 9, 12)
+
+
+def _graphs(seed: int) -> list[str]:
+    random = Random(seed)
+    return [CHAIN, DIAMOND, ZIGZAG, SIBLINGS, SOFTMAX, *(str(random_kernels(random, size)) for size in SIZES)]
+
+
+def _places(call: Limited, text: str) -> Any:
+    graph = Graph.parse(text)
+    where = {id(node): place for place, node in enumerate(operations(graph))}
+    kernels = call(graph)
+    if not isinstance(kernels, (list, tuple)) or not all(isinstance(kernel, (list, tuple)) for kernel in kernels):
+        return kernels if isinstance(kernels, Fault) else described(kernels)
+    return [[where.get(id(node), -1) for node in kernel] for kernel in kernels]
+
+
+def _partition_all(call: Limited, texts: list[str]) -> list[Any]:
+    return [attempt(text, partial(_places, call), _wrong_partition) for text in texts]
+
+
+def _read(text: str, answer: Any) -> tuple[Graph, list[list[Node]], str | None]:
+    """The graph, the kernels, and why they cannot run."""
+    graph = Graph.parse(text)
+    nodes = operations(graph)
+    if type(answer) is not list:
+        return graph, [], f"a list of lists of nodes was expected, and it is {answer}"
+    if not all(type(place) is int and 0 <= place < len(nodes) for kernel in answer for place in kernel):
+        return graph, [], "something in a kernel is no operation of the graph; constants belong to none"
+    kernels = [[nodes[place] for place in kernel] for kernel in answer]
+    return graph, kernels, "a kernel is empty" if not all(kernels) else illegal(graph, kernels)
+
+
+def _wrong_partition(text: str, answer: Any) -> str | None:
+    """The first thing that is wrong with a partition, legality first."""
+    return next((reason for reason in _reasons(text, answer) if reason), None)
+
+
+def _reasons(text: str, answer: Any) -> tuple[str, str, str]:
+    """What is wrong: it cannot run, it has too many kernels, it moves too many bytes."""
+    graph, kernels, wrong = _read(text, answer)
+    listing = f" in\n{indented(str(graph))}"
+    if wrong:
+        return f"{wrong}{listing}", "", ""
+    best = reference(graph)
+    mine, least = traffic(graph, kernels), traffic(graph, best)
+    shown = " | ".join(" ".join(node_names(graph)[node] for node in kernel) for kernel in kernels)
+    better = " | ".join(" ".join(node_names(graph)[node] for node in kernel) for kernel in best)
+    many = f"{len(kernels)} kernels ({shown}) where {len(best)} can do ({better}){listing}"
+    much = f"{mine} bytes with {shown}, {least} with {better}{listing}"
+    return "", many if len(kernels) > len(best) else "", much if mine > least else ""
+
+
+def _gain(have: int, best: int, worst: int) -> float:
+    """How much of what can be gained has been."""
+    return 1.0 if have <= best else (worst - have) / (worst - best)
+
+
+def _judge_partition(texts: list[str], answers: Any) -> dict[str, Verdict]:
+    if type(answers) is not list:
+        raise ValueError("the answers are a list")
+    pairs = list(zip(texts, answers, strict=True))
+    faults = [answer for _, (answer, _) in pairs if isinstance(answer, Fault)]
+    if faults:
+        return dict.fromkeys(PARTITION, str(faults[0]))
+    counts, sizes, reasons = [], [], [["", "", ""]]
+    joined = False
+    for text, (answer, smaller) in pairs:
+        graph, kernels, wrong = _read(text, answer)
+        nodes, best = operations(graph), reference(graph)
+        alone = [[node] for node in nodes]
+        joined |= not wrong and len(kernels) < len(nodes)
+        gain = [0.0, 0.0]
+        if not wrong:
+            gain = [
+                _gain(len(kernels), len(best), len(nodes)),
+                _gain(*(traffic(graph, k) for k in (kernels, best, alone))),
+            ]
+        counts.append(gain[0])
+        sizes.append(gain[1])
+        reasons.append(list(_told(text, (answer, smaller))))
+    first = [next((reason for reason in column if reason), "") for column in zip(*reasons, strict=True)]
+    runs = first[0] or ("" if joined else "every operation has a kernel of its own: nothing is fused")
+    missing = "kernels that cannot run save nothing: " + first[0].split(" in\n")[0] if first[0] else ""
+    return {
+        "kernels that can run": runs or None,
+        "few kernels": _share(counts, first[1] or missing),
+        "few bytes": _share(sizes, first[2] or missing),
+    }
+
+
+def _told(text: str, attempted: Any) -> tuple[str, ...]:
+    """The reasons, told of the smaller graph where that has the same kind of fault."""
+    small, given = believed(text, attempted, _wrong_partition)
+    if isinstance(given, Fault):
+        return _reasons(text, attempted[0])
+    both = zip(_reasons(text, attempted[0]), _reasons(small, given), strict=True)
+    return tuple(short if whole and short else whole for whole, short in both)
+
+
+def _share(gains: list[float], reason: str) -> Verdict:
+    fraction = sum(gains) / len(gains)
+    return None if fraction >= 1 else (fraction, reason)
+
+
+partition = Task("fusion.partition", PARTITION, _graphs, _partition_all, _judge_partition)

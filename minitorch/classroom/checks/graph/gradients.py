@@ -1,0 +1,122 @@
+"""The way back: cotangents in reverse order, added up where a value is used twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from .... import primitives as P
+from ....dtypes import float64
+from ....graph import Graph, apply, input_node
+from ....ir import Node, Spec
+from ..limit import Limited, limited
+from ..plain import described
+from ..smaller import indented
+from ..task import Task, by_case
+from .naming import Cases, everything_in
+
+BACKWARD = {"a chain": 4, "a value that is used twice": 8, "one operand twice": 4, "an input without use": 4}
+
+# The derivative by each operand, given the cotangent of the result and the values of the operands.
+PULL: dict[str, Callable[..., tuple[float, ...]]] = {
+    "neg": lambda g, a: (-g,),
+    "exp": lambda g, a: (g * float(np.exp(a)),),
+    "add": lambda g, a, b: (g, g),
+    "sub": lambda g, a, b: (g, -g),
+    "mul": lambda g, a, b: (g * b, g * a),
+}
+
+
+def _scalar(*lines: str) -> str:
+    return "\n".join(["graph(x: f64[], y: f64[]):", *lines[:-1], f"return {lines[-1]}"])
+
+
+def _ways_back(seed: int) -> Cases:
+    """The graph, and the values of x and y."""
+    random = Random(seed)
+    x, y = random.uniform(0.5, 2), random.uniform(-2, -0.5)
+    texts = [
+        ("a chain", _scalar("%0 = neg(x)", "%1 = mul(%0, y)", "%2 = exp(%1)", "%2")),
+        ("a value that is used twice", _scalar("%0 = mul(x, y)", "%1 = exp(%0)", "%2 = mul(%1, %0)", "%2")),
+        (
+            "a value that is used twice",
+            _scalar("%0 = neg(x)", "%1 = mul(%0, y)", "%2 = sub(%1, %0)", "%3 = add(%2, %0)", "%3"),
+        ),
+        ("a value that is used twice", _diamonds(random)),
+        ("one operand twice", _scalar("%0 = exp(x)", "%1 = mul(%0, %0)", "%2 = add(%1, y)", "%2")),
+        ("an input without use", _scalar("%0 = neg(x)", "%1 = mul(%0, y)", "%2 = exp(x)", "%2")),
+    ]
+    return [(part, (text, x, y)) for part, text in texts]
+
+
+def _diamonds(random: Random) -> str:
+    spec = Spec((), float64)
+    pool = inputs = [input_node("x", spec), input_node("y", spec)]
+    for _ in range(8):
+        pool = [*pool, apply(random.choice((P.add, P.sub, P.mul)), pool[-1], random.choice(pool))]
+    return str(Graph(inputs, pool[-1:]))
+
+
+def _values(graph: Graph, *numbers: float) -> dict[Node, float]:
+    values = {node: float(number) for node, number in zip(graph.inputs, numbers, strict=True)}
+    for node in graph.nodes:
+        operands = [np.float64(values[operand]) for operand in node.inputs]
+        values[node] = float(node.primitive.evaluate(*operands, **node.params))
+    return values
+
+
+def _backward_once(backward: Any, text: str, x: float, y: float) -> Any:
+    graph = Graph.parse(text)
+    values = _values(graph, x, y)
+
+    def pull(node: Node, cotangent: float) -> tuple[float, ...]:
+        return PULL[node.primitive.name](cotangent, *[values[operand] for operand in node.inputs])
+
+    return backward(graph, pull)
+
+
+def _backward_all(call: Limited, cases: Cases) -> list[Any]:
+    return [limited(partial(_backward_once, call.function, *case), call.seconds) for _, case in cases]
+
+
+def backward_of(graph: Graph, values: dict[Node, float]) -> tuple[list[float], list[float], bool]:
+    """The gradients by the inputs, those if only one use of each value counts, and whether they differ."""
+    sums, last = (dict.fromkeys(everything_in(graph), 0.0) for _ in range(2))
+    sums[graph.outputs[0]] = last[graph.outputs[0]] = 1.0
+    for node in reversed(graph.nodes):
+        operands = [values[operand] for operand in node.inputs]
+        for operand, share in zip(node.inputs, PULL[node.primitive.name](sums[node], *operands), strict=True):
+            sums[operand] += share
+        for operand, share in zip(node.inputs, PULL[node.primitive.name](last[node], *operands), strict=True):
+            last[operand] = share
+    every, only = ([found[node] for node in graph.inputs] for found in (sums, last))
+    return every, only, every != only
+
+
+def _wrong_backward(case: Any, answer: Any) -> str | None:
+    text, x, y = case
+    graph = Graph.parse(text)
+    right, last_only, differ = backward_of(graph, _values(graph, x, y))
+    what = f"with x = {x:.3g} and y = {y:.3g} in\n{indented(str(graph))}"
+    if type(answer) is not list or not all(type(each) is float for each in answer) or len(answer) != 2:
+        return f"a list of two floats was expected, the gradients by x and y, and it is {described(answer)}, {what}"
+    if np.allclose(answer, right, rtol=1e-9, atol=1e-12):
+        return None
+    shown = f"{[float(f'{each:.4g}') for each in answer]} instead of {[float(f'{each:.4g}') for each in right]}"
+    if differ and np.allclose(answer, last_only, rtol=1e-9, atol=1e-12):
+        once = "the gradient was counted once, the value is used twice: add up what comes back from every use"
+        return f"{once}; {shown}, {what}"
+    return f"{shown}, {what}"
+
+
+backward = Task(
+    "graph.backward",
+    BACKWARD,
+    _ways_back,
+    _backward_all,
+    lambda cases, answers: by_case(BACKWARD, cases, answers, _wrong_backward),
+)

@@ -1,0 +1,101 @@
+"""`Session.run`: what the fetches need, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ....graph import Graph, topological_order
+from ....ir import Node
+from ..compare import wrong_array
+from ..limit import Limited, limited
+from ..plain import Array, described
+from ..samples import evaluate, ladder, random_graph, values_for
+from ..smaller import indented
+from ..task import Task, by_case
+from .naming import DIAMOND, Cases, everything_in, name_of, places_of, text_of
+
+RUN = {"values": 8, "several fetches": 6, "only what the fetches need": 10, "each value once": 6}
+
+
+def _sessions(seed: int) -> Cases:
+    """The graph, the places of what is fetched, and the names of what is fed."""
+    random = Random(seed)
+    two = text_of("%0 = add(x, y)", "%1 = mul(%0, y)", "%2 = exp(x)", "%3 = neg(%2)", "%1, %3")
+    cases: Cases = [
+        ("values", (DIAMOND, [5], ["x", "y"])),
+        ("values", (two, [3], ["x", "y"])),
+        ("several fetches", (two, [5, 3, 2], ["x", "y"])),
+        ("several fetches", (two, [1, 3, 0], ["x", "y"])),
+        ("only what the fetches need", (two, [5], ["x"])),
+        ("only what the fetches need", (two, [4], ["x", "y"])),
+        ("only what the fetches need", (two, [0], ["x"])),
+        ("each value once", (str(ladder(4 + random.randrange(3))), [-1], ["x"])),
+        ("each value once", (DIAMOND, [3, 4, 5], ["x", "y"])),
+    ]
+    for _ in range(2):
+        graph = random_graph(random, 10, constants=0, outputs=3, reductions=False)
+        everything = everything_in(graph)
+        fetched = sorted({everything.index(node) for node in graph.outputs}, key=lambda place: random.random())
+        cases.append(("values", (str(graph), fetched, ["x", "y"])))
+    return cases
+
+
+def _run_once(run: Any, text: str, fetched: list[int], fed: list[str]) -> Any:
+    """What a student's run gives, and which nodes it had evaluated."""
+    graph = Graph.parse(text)
+    everything = everything_in(graph)
+    arrays = {str(node.params["name"]): array for node, array in zip(graph.inputs, values_for(graph), strict=True)}
+    done: list[Node] = []
+
+    def compute(node: Node, operands: Sequence[Array]) -> Array:
+        done.append(node)
+        with np.errstate(all="ignore"):
+            return np.asarray(node.primitive.evaluate(*operands, **node.params))
+
+    values = run([everything[place] for place in fetched], {name: arrays[name] for name in fed}, compute)
+    return list(values) if isinstance(values, (list, tuple)) else values, places_of(graph, done)
+
+
+def _run_all(call: Limited, cases: Cases) -> list[Any]:
+    return [limited(partial(_run_once, call.function, *case), call.seconds) for _, case in cases]
+
+
+def _wrong_run(case: Any, answer: Any) -> str | None:
+    text, fetched, _ = case
+    graph = Graph.parse(text)
+    everything = everything_in(graph)
+    values, done = answer
+    wanted = [everything[place] for place in fetched]
+    what = (
+        f"fetching {', '.join(name_of(graph, place % len(everything)) for place in fetched)} of\n{indented(str(graph))}"
+    )
+    right = evaluate(Graph(graph.inputs, wanted, graph.nodes), values_for(graph))
+    if type(values) is not list or len(values) != len(right):
+        return f"a list of {len(right)} arrays was expected, one for each fetch, and it is {described(values)}, {what}"
+    for index, (value, expected) in enumerate(zip(values, right, strict=True)):
+        if reason := wrong_array(value, expected):
+            return f"result {index}: {reason}, {what}"
+    needed = set(topological_order(wanted))
+    for place in done:
+        if everything[place] not in needed:
+            return f"{name_of(graph, place)} is computed, which no fetch needs, {what}"
+        if done.count(place) > 1:
+            return f"{name_of(graph, place)} is computed {done.count(place)} times; keep what has been computed, {what}"
+    return None
+
+
+def _judge_run(cases: Cases, answers: Any) -> Any:
+    said = by_case(RUN, cases, answers, _wrong_run)
+    # A value that was not fed is asked for only by code that computes what no fetch needs.
+    fault = said["only what the fetches need"]
+    if fault and "KeyError" in str(fault):
+        return {**said, "only what the fetches need": f"{fault}: a placeholder that no fetch needs may be left out"}
+    return said
+
+
+run = Task("graph.run", RUN, _sessions, _run_all, _judge_run)

@@ -1,0 +1,104 @@
+"""Laws of algebra: the student's table is run by the engine's own rewriting, on values at which tempting laws fail."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ....graph import Graph
+from ....graph.rewrite import Rules, rewrite
+from ....passes import DEAD_CODE
+from ..limit import Limited, limited
+from ..plain import Array, described
+from ..samples import evaluate
+from ..task import Task, by_case
+from .passes import changed
+
+LAWS = {"laws of one": 4, "negation": 4, "the right zero": 4, "with a condition": 4, "no law that fails": 4}
+
+# The part, the type, an expression, and how many operations a law leaves of it; then expressions to be left alone.
+WANTED = (
+    ("laws of one", "f32", ("%0 = mul(x, 1.0)",), 0),
+    ("laws of one", "f32", ("%0 = div(x, 1.0)",), 0),
+    ("negation", "f32", ("%0 = neg(x)", "%1 = neg(%0)"), 0),
+    ("negation", "f32", ("%0 = neg(y)", "%1 = sub(x, %0)"), 1),
+    ("the right zero", "f32", ("%0 = sub(x, 0.0)",), 0),
+    ("the right zero", "f32", ("%0 = add(x, -0.0)",), 0),
+    ("with a condition", "i32", ("%0 = mul(x, 0)",), 0),
+    ("with a condition", "i32", ("%0 = sub(x, x)",), 0),
+)
+TEMPTING = (
+    (("%0 = mul(x, 0.0)",), "0 times NaN or infinity is NaN, and 0 times -1 is -0.0"),
+    (("%0 = sub(x, x)",), "infinity minus infinity is NaN"),
+    (("%0 = div(x, x)",), "0 / 0 is NaN"),
+    (("%0 = add(x, 0.0)",), "-0.0 + 0.0 is 0.0"),
+    (("%0 = add(x, y)", "%1 = sub(%0, y)"), "x + y rounds: what is small beside y is lost"),
+    (("%0 = mul(x, y)", "%1 = div(%0, y)"), "x * y may overflow, and y may be 0"),
+    (("%0 = sqrt(x)", "%1 = mul(%0, %0)"), "the root is rounded, and that of -1 is NaN"),
+)
+_NUMBERS = (1.0, float("nan"), float("inf"), -1.0, 2.0, 0.0, -0.0, 3e38, 1e-3, float("-inf"), 0.1, 7.0)
+
+
+def _text(kind: str, lines: tuple[str, ...]) -> str:
+    return "\n".join([f"graph(x: {kind}[4], y: {kind}[4]):", *lines, f"return %{len(lines) - 1}"])
+
+
+def _tables(seed: int) -> list[tuple[str, Any]]:
+    found: list[tuple[str, Any]] = [(part, (_text(kind, lines), left, "")) for part, kind, lines, left in WANTED]
+    return found + [("no law that fails", (_text("f32", lines), -1, why)) for lines, why in TEMPTING]
+
+
+def _rewritten(laws: Any, text: str) -> str:
+    rules = laws()
+    if not isinstance(rules, Rules):
+        raise TypeError(f"Rules(...) was expected, and it is {described(rules)}")
+    return str(rewrite(Graph.parse(text), rules))
+
+
+def _rewrite_all(call: Limited, cases: list[tuple[str, Any]]) -> list[Any]:
+    return [limited(partial(_rewritten, call.function, text), call.seconds) for _, (text, _, _) in cases]
+
+
+def _pairs() -> list[Array]:
+    x, y = np.meshgrid(np.array(_NUMBERS, np.float32), np.array(_NUMBERS, np.float32))
+    return [x.reshape(-1, 4), y.reshape(-1, 4)]
+
+
+def refutation(before: Graph, after: Graph) -> str:
+    """A pair of numbers for which two expressions differ; empty if none of ours does."""
+    for x, y in zip(*_pairs(), strict=True):
+        old, new = (evaluate(graph, [x, y])[0] for graph in (before, after))
+        bits = (old.view(np.uint32) == new.view(np.uint32)) | ((old != old) & (new != new))
+        if not bits.all():
+            at = int(np.argmin(bits))
+            return f"for x = {x[at]:g}, y = {y[at]:g} it was {old[at]:g} and now is {new[at]:g}"
+    return ""
+
+
+def _wrong(case: tuple[str, int, str], answer: Any) -> str | None:
+    text, left, why = case
+    before = Graph.parse(text)
+    expression = "; ".join(line.partition(" :")[0].strip() for line in str(before).splitlines()[1:-1])
+    if isinstance(answer, str) and before.inputs[0].dtype.is_floating_point:
+        after = Graph.parse(answer)
+        if found := refutation(before, after):
+            return f"a law changes {expression}: {found}{why and ' (' + why + ')'}"
+    after_or_none, reason = changed(before, answer)
+    if after_or_none is None:
+        return f"{expression}: {reason}"
+    count = DEAD_CODE(after_or_none).count().total()
+    if left >= 0 and count > left:
+        return f"{expression} is still there, though a law makes it {'x' if not left else 'shorter'} or a number"
+    return None
+
+
+def _judge(cases: list[tuple[str, Any]], answers: Any) -> Any:
+    said = dict(by_case(LAWS, cases, answers, _wrong))
+    if all(said[part] for part in LAWS if part != "no law that fails") and not said["no law that fails"]:
+        said["no law that fails"] = "no law of the others holds yet, and an empty table is no achievement"
+    return said
+
+
+laws = Task("rewriting.laws", LAWS, _tables, _rewrite_all, _judge)

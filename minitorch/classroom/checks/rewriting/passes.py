@@ -1,0 +1,246 @@
+"""Three passes: the student's function runs in the real pipeline, and what comes out is run beside what went in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from random import Random
+from typing import Any
+
+from ....errors import GraphError
+from ....graph import Graph
+from ....passes import COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEAD_CODE, Pass, run_pipeline
+from ....primitives import constant
+from ..compare import different
+from ..limit import Limited, limited
+from ..plain import described
+from ..samples import evaluate, random_graph, values_for
+from ..smaller import Wrong, attempt, explained, indented, is_harmless
+from ..task import Task, by_case
+
+Cases = list[tuple[str, Any]]
+SIZES = (3, 5, 8, 12, 18)  # of the random graphs
+
+
+def _text(*lines: str) -> str:
+    return "\n".join(["graph(x: f32[2,3], y: f32[2,3]):", *lines[:-1], f"return {lines[-1]}"])
+
+
+def _run(function: Any, text: str) -> str:
+    """The graph that a student's pass makes of a graph, in the pipeline that every way into the engine uses."""
+
+    def checked(graph: Graph) -> Graph:
+        result = function(graph)
+        if not isinstance(result, Graph):
+            raise TypeError(f"a pass returns a Graph, and this one returns {described(result)}")
+        return result
+
+    return str(run_pipeline(Graph.parse(text), [Pass("yours", checked, "A student's pass.")]).graph)
+
+
+def _answer(call: Limited, text: str) -> Any:
+    return limited(partial(_run, call.function, text), call.seconds)
+
+
+def _ask(wrong: Wrong) -> Callable[[Limited, Cases], list[Any]]:
+    return lambda call, cases: [attempt(text, partial(_answer, call), wrong) for _, text in cases]
+
+
+def _judge(parts: dict[str, int], wrong: Wrong) -> Callable[[Cases, Any], Any]:
+    return lambda cases, answers: by_case(
+        parts, cases, answers, lambda text, attempted: explained(text, attempted, wrong)
+    )
+
+
+def changed(before: Graph, text: object) -> tuple[Graph | None, str]:
+    """The graph that a pass has made, if it does what the old one did; and, if it does not, what it does."""
+    if not isinstance(text, str):
+        return None, f"a graph was expected, and it is {described(text)}"
+    try:
+        after = Graph.parse(text)
+    except GraphError as error:
+        return None, f"the result is no legal graph: {next(iter(str(error).splitlines()))}"
+    if not is_harmless(after):
+        return None, "the result is far larger than the graph"
+    if [(n.params["name"], n.spec) for n in before.inputs] != [(n.params["name"], n.spec) for n in after.inputs]:
+        return None, "the inputs have changed; whoever runs the graph gives values by their place"
+    if [node.spec for node in before.outputs] != [node.spec for node in after.outputs]:
+        return None, "the outputs have changed; whoever runs the graph takes them by their place"
+    for seed in range(3):
+        arrays = values_for(before, seed)
+        for place, (new, old) in enumerate(zip(evaluate(after, arrays), evaluate(before, arrays), strict=True)):
+            if reason := different(new, old, 0):
+                return None, f"output {place} is another: {reason}"
+    return after, ""
+
+
+def _both(before: str, after: str) -> str:
+    return f"\nbefore\n{indented(before)}\nafter\n{indented(after)}"
+
+
+def _wrong(
+    text: str, answer: Any, missed: Callable[[Graph, Graph], str | None], why: Callable[[Graph], str]
+) -> str | None:
+    """What is wrong with a pass's result: other values, with the likely reason, or something left to do."""
+    before = Graph.parse(text)
+    after, reason = changed(before, answer)
+    if after is None:
+        hint = why(before) if "another" in reason else ""
+        return f"{reason}{hint and '; ' + hint}{_both(text, answer) if isinstance(answer, str) else ''}"
+    reason = missed(before, after) or ""
+    return f"{reason}{_both(text, str(after))}" if reason else None
+
+
+def _random(seed: int, name: str, **about: Any) -> Cases:
+    random = Random(seed)
+    return [(name, str(random_graph(random, size, outputs=1 + size % 2, **about))) for size in SIZES]
+
+
+def _operations(graph: Graph) -> int:
+    return sum(node.primitive is not constant for node in graph.nodes)
+
+
+# --- dead code --------------------------------------------------------------------------------------------------
+
+DEAD = {"one unused node": 6, "a chain of unused nodes": 8, "random graphs": 6}
+
+
+def _dead(seed: int) -> Cases:
+    return [
+        ("one unused node", _text("%0 = neg(x)", "%1 = exp(x)", "%0")),
+        ("one unused node", _text("%0 = exp(x)", "%1 = neg(%0)", "%2 = add(%0, y)", "%2")),
+        ("one unused node", _text("%0 = exp(y)", "y")),
+        ("a chain of unused nodes", _text("%0 = neg(x)", "%1 = exp(%0)", "%2 = abs(%1)", "%3 = add(x, y)", "%3")),
+        ("a chain of unused nodes", _text("%0 = neg(x)", "%1 = mul(%0, %0)", "%2 = add(%1, %0)", "%0, y")),
+        *_random(seed, "random graphs"),
+    ]
+
+
+def _missed_dead(before: Graph, after: Graph) -> str | None:
+    wanted = _operations(DEAD_CODE(before))
+    if _operations(after) <= wanted:
+        return None
+    if _operations(after) == _operations(before):
+        return "nothing was removed, although no output needs some of it"
+    return "something is left that no output needs: what only dead code reads is dead itself"
+
+
+def _wrong_dead(text: str, answer: Any) -> str | None:
+    return _wrong(text, answer, _missed_dead, lambda graph: "")
+
+
+dead_code = Task("rewriting.dead_code", DEAD, _dead, _ask(_wrong_dead), _judge(DEAD, _wrong_dead))
+
+# --- constant folding -------------------------------------------------------------------------------------------
+
+FOLD = {"one operation": 8, "chains": 9, "only constants": 7, "random graphs": 6}
+
+
+def _constants(seed: int) -> Cases:
+    random = Random(seed)
+    a, b = random.randint(2, 9), random.randint(2, 9)
+    spec = ":f32[2,3]"
+    array = "%0 = constant([[1, 2, 3], [4, 5, 6]]) : f32[2,3]"
+    return [
+        ("one operation", _text(f"%0 = add({a}{spec}, {b}{spec})", "%1 = mul(x, %0)", "%1")),
+        ("one operation", _text(array, "%1 = neg(%0)", "%2 = add(x, %1)", "%2")),
+        ("one operation", _text(array, "%1 = reduce_sum(%0, dims=[1])", "%2 = reduce_sum(y, dims=[1])", "%1, %2")),
+        ("chains", _text(f"%0 = add({a}{spec}, {b}{spec})", "%1 = mul(%0, %0)", "%2 = sub(x, %1)", "%2")),
+        ("chains", _text(array, "%1 = neg(%0)", f"%2 = mul(%1, {b}.0)", "%3 = add(%2, %0)", "%4 = add(%3, y)", "%4")),
+        ("only constants", _text(f"%0 = mul(x, {a}.0)", f"%1 = mul({a}{spec}, {b}{spec})", "%2 = add(%0, %1)", "%2")),
+        ("only constants", _text("%0 = sub(x, x)", f"%1 = neg({b}{spec})", "%2 = mul(%0, %1)", "%2, y")),
+        *_random(seed, "random graphs", constants=0.6),
+    ]
+
+
+def _missed_folds(before: Graph, after: Graph) -> str | None:
+    # The engine's own pass, and then whatever nothing reads any more left out.
+    wanted = _operations(run_pipeline(before, (CONSTANT_FOLDING, DEAD_CODE)).graph)
+    have = _operations(DEAD_CODE(after))
+    if have <= wanted:
+        return None
+    if have == _operations(DEAD_CODE(before)):
+        return "nothing was folded, although there is an operation whose operands are all constants"
+    return "an operation on constants is left: what was just folded is a constant, too, for whoever reads it"
+
+
+def _why_folded(before: Graph) -> str:
+    return "only an operation *all* of whose operands are constants has a value that is known now"
+
+
+def _wrong_fold(text: str, answer: Any) -> str | None:
+    return _wrong(text, answer, _missed_folds, _why_folded)
+
+
+fold_constants = Task("rewriting.fold_constants", FOLD, _constants, _ask(_wrong_fold), _judge(FOLD, _wrong_fold))
+
+# --- common subexpressions --------------------------------------------------------------------------------------
+
+MERGE = {"the same twice": 8, "chains": 8, "parameters, operands, numbers": 9, "random graphs": 5}
+
+
+def _repeated(seed: int) -> Cases:
+    return [
+        ("the same twice", _text("%0 = neg(x)", "%1 = neg(x)", "%2 = add(%0, %1)", "%2")),
+        ("the same twice", _text("%0 = mul(x, y)", "%1 = exp(x)", "%2 = mul(x, y)", "%0, %1, %2")),
+        ("chains", _text("%0 = neg(x)", "%1 = exp(%0)", "%2 = neg(x)", "%3 = exp(%2)", "%4 = mul(%1, %3)", "%4")),
+        (
+            "chains",
+            _text("%0 = add(x, y)", "%1 = abs(%0)", "%2 = add(x, y)", "%3 = abs(%2)", "%4 = sqrt(%3)", "%1, %4"),
+        ),
+        (
+            "parameters, operands, numbers",
+            _text(
+                "%0 = reduce_sum(x, dims=[0])",
+                "%1 = reduce_sum(x, dims=[])",
+                "%2 = reduce_sum(x, dims=[1])",
+                "%3 = reduce_sum(x, dims=[0])",
+                "%0, %1, %2, %3",
+            ),
+        ),
+        ("parameters, operands, numbers", _text("%0 = sub(x, y)", "%1 = sub(y, x)", "%2 = sub(x, y)", "%0, %1, %2")),
+        (
+            "parameters, operands, numbers",
+            _text("%0 = mul(x, 0.0)", "%1 = mul(x, -0.0)", "%2 = mul(x, 0.0)", "%0, %1, %2"),
+        ),
+        *_random(seed, "random graphs", repeats=0.4),
+    ]
+
+
+def _missed_repeats(before: Graph, after: Graph) -> str | None:
+    def merged(graph: Graph) -> int:
+        return _operations(DEAD_CODE(graph))
+
+    # Operands of add and mul in another order are the same value as well, but need not be found.
+    if merged(after) <= max(merged(COMMON_SUBEXPRESSIONS(before)), _without_symmetry(before)):
+        return None
+    if merged(after) == merged(before):
+        return "nothing was merged, although there is a value that is computed twice"
+    return "a value is still computed twice: look at the operands after they were merged themselves"
+
+
+def _without_symmetry(graph: Graph) -> int:
+    """How many operations are left if only what is written in the same way is the same."""
+    from ....graph.values import params_key
+
+    known: dict[Any, int] = {}
+    place = {node: ~number for number, node in enumerate(graph.inputs)}
+    for node in DEAD_CODE(graph).nodes:
+        key = node.primitive, tuple(place[operand] for operand in node.inputs), params_key(node.params), node.spec
+        place[node] = known.setdefault(key, len(known))
+    return sum(key[0] is not constant for key in known)
+
+
+def _why_merged(before: Graph) -> str:
+    same: Iterable[str] = (
+        "two nodes are the same only if the primitive, the operands in their order *and* the parameters are",
+        "and 0.0 and -0.0 are not one number: params_key tells them apart, == does not",
+    )
+    return ", ".join(same)
+
+
+def _wrong_merge(text: str, answer: Any) -> str | None:
+    return _wrong(text, answer, _missed_repeats, _why_merged)
+
+
+merge = Task("rewriting.merge", MERGE, _repeated, _ask(_wrong_merge), _judge(MERGE, _wrong_merge))

@@ -1,0 +1,13 @@
+"""Plots of what a jitted function costs: each a picture for a notebook, and the same as plain text.
+
+They show what is counted and measured elsewhere (`f.cost`, `f.ledger`, `mt.profile`, `mt.machine`), and are of no
+use to the engine. matplotlib is imported when a picture is asked for; the text never needs it.
+"""
+
+from .breakeven import plot_breakeven
+from .memory import plot_memory
+from .plot import Plot
+from .roofline import plot_roofline
+from .traffic import plot_traffic
+
+__all__ = ["Plot", "plot_breakeven", "plot_memory", "plot_roofline", "plot_traffic"]

@@ -1,0 +1,105 @@
+"""`plot_breakeven`: after how many calls compiling has paid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...compiler.machine import host
+from ...modes.breakeven import BreakEven
+from .. import colours
+from .plot import INK, Plot, bar, duration, footnote, jitted, plain_ticks, tidy, write
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CALLS = tuple(10**power for power in range(7))
+
+
+@dataclass(frozen=True)
+class BreakEvenRow:
+    """A number of calls, and the seconds that each takes on average: eagerly, and compiled with what compiling took."""
+
+    calls: int
+    eager: float
+    compiled: float
+
+
+def plot_breakeven(f: Any, *args: Any, **kwargs: Any) -> Plot:
+    """Time per call against the number of calls, tracing and compiling included: where the curves cross, it has paid.
+
+    Measured, by ``f.break_even(*args)``: the traced operations one by one, and the compiled graph, on copies of the
+    arguments. What tracing and compiling took is what it took *here*: code that an earlier process has left in the disk
+    cache (``python -m minitorch cache info``) makes it less.
+
+    Args:
+        f: a jitted function; another one is jitted first.
+
+    Returns:
+        A `Plot`, whose rows are `BreakEvenRow`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> plot = mt.inspect.plot_breakeven(lambda x: x * 2 + 1, mt.ones(1000))
+        >>> [row.calls for row in plot.rows][:3], plot.rows[0].compiled > plot.rows[-1].compiled
+        ([1, 10, 100], True)
+    """
+    f = jitted(f)
+    found = f.break_even(*args, **kwargs)
+    points = sorted({*CALLS, *([found.calls] if found.calls else ())})
+    rows = tuple(BreakEvenRow(calls, found.eager, found.per_call(calls)) for calls in points)
+    verdict = f"pays after {found.calls:,} call{'s' * (found.calls != 1)}" if found.calls else "never pays"
+    title = f"Compiling {f.__name__} on backend {f.backend!r} {verdict}"
+    return Plot(title, _text(rows, found), rows, partial(_draw, found, f.backend), 3.8)
+
+
+def _text(rows: Sequence[BreakEvenRow], found: BreakEven) -> str:
+    lines = [
+        f"{'calls':>9}{'eager':>14}{'compiled':>14}   us per call; # how compiled compares with eager (40 = equal)"
+    ]
+    for row in rows:
+        share = row.compiled / row.eager
+        drawn = bar((min(share, 1.5), "#"), most=1.5, width=60) + (">" if share > 1.5 else "")
+        mark = "  <- here it has paid" if row.calls == found.calls else ""
+        lines.append(f"{row.calls:>9,}{row.eager * 1e6:>14,.1f}{row.compiled * 1e6:>14,.1f}   {drawn}{mark}")
+    return "\n".join([*lines, _measured(found)])
+
+
+def _measured(found: BreakEven) -> str:
+    return (
+        f"measured on {host().cpu}: tracing and compiling {duration(found.spent)}, once; "
+        f"a call {duration(found.eager)} eagerly, {duration(found.compiled)} compiled"
+    )
+
+
+def _draw(found: BreakEven, backend: str, figure: Figure) -> None:
+    axes = figure.subplots()
+    most = max(CALLS[4], 10 * (found.calls or 0))
+    calls = [most ** (step / 200) for step in range(201)]
+    axes.plot(calls, [found.per_call(each) for each in calls], color=colours.BLUE, linewidth=2)
+    axes.plot([1, most], [found.eager] * 2, color=colours.VERMILION, linewidth=2, linestyle="--")
+    axes.axhline(found.compiled, color=colours.BLUE, linewidth=0.8, linestyle=":")
+    axes.set(xscale="log", yscale="log", xlim=(1, most))
+    axes.annotate(
+        "eager", (most / 1.1, found.eager), xytext=(0, 4), textcoords="offset points", ha="right", fontsize=9, color=INK
+    )
+    write(axes, 1.1, found.compiled, "a compiled call, compiling not counted")
+    middle = (most**0.12, found.per_call(most**0.12))
+    axes.annotate(
+        f"compiled ({backend}), with {duration(found.spent)} of compiling", middle, xytext=(8, 4),
+        textcoords="offset points", fontsize=9, color=INK,
+    )  # fmt: skip
+    if found.calls:
+        axes.plot(found.calls, found.eager, "o", color=INK, markersize=8, zorder=3)
+        axes.annotate(
+            f"paid after {found.calls:,} call{'s' * (found.calls != 1)}", (found.calls, found.eager),
+            xytext=(10, 10), textcoords="offset points", fontsize=9, color=INK,
+        )  # fmt: skip
+    axes.set_xlabel("calls")
+    axes.set_ylabel("time per call, on average")
+    plain_ticks(axes.xaxis, "{:,.0f}".format)
+    plain_ticks(axes.yaxis, duration)
+    tidy(axes)
+    footnote(figure, _measured(found))

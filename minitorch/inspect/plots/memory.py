@@ -1,0 +1,234 @@
+"""`plot_memory`: what is alive when, node by node, and where the compiled program puts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...compiler.cost import FusedCost
+from ...compiler.kernel import in_units
+from ...compiler.memory import Lifetime, aligned, plan
+from ...compiler.placement import Placement, place
+from ...compiler.roots import output_base
+from ...compiler.schedule import Schedule
+from ...graph.cost import always, live_bytes
+from ...ir import Node
+from .. import colours
+from .plot import INK, Plot, bar, footnote, jitted, short, tidy, write
+from .traffic import _scale
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_STEPS, MOST_BLOCKS = 24, 24
+
+WHERE = {  # where a value of a compiled program lies, and its colour
+    "arena": colours.SKY,
+    "result": colours.GREEN,
+    "library call": colours.GREY,
+}
+PLACES = {"arena": "in the arena", "result": "a result", "library call": "made by a library call"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation of the graph, run by itself.
+
+    Attributes:
+        name: of the operation.
+        bytes: alive while it runs, inputs and constants included.
+    """
+
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Block:
+    """A value of the compiled program that takes new memory.
+
+    Attributes:
+        name: of the operation that computes it.
+        where: a key of `WHERE`.
+        first, last: the numbers of the kernels that write it and read it last; a result is alive until the end.
+        offset: bytes from the beginning of the arena; what is not in the arena lies above it.
+        bytes: its size.
+    """
+
+    name: str
+    where: str
+    first: int
+    last: int
+    offset: int
+    bytes: int
+
+
+def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
+    """Buffers over time: the bytes alive node by node, and the compiled program's arena.
+
+    Counted, not measured; the peaks are those of ``f.cost(*args)``. Inputs and constants are there all the time. Node
+    by node, each result has memory of its own until its last use. Compiled, fewer values are ever in memory, and those
+    that are not needed at the same time lie in the same place.
+
+    Args:
+        f: a jitted function; another one is jitted first.
+
+    Returns:
+        A `Plot`, whose rows are `Step` (the operations, in order) and `Block` (the values of the compiled program).
+
+    Example:
+        >>> import minitorch as mt
+        >>> plot = mt.inspect.plot_memory(lambda x: (x * 2).exp() + 1, mt.ones(1000))
+        >>> [row.bytes for row in plot.rows if hasattr(row, "first")], max(row.bytes for row in plot.rows)
+        ([4000], 12000)
+    """
+    f = jitted(f)
+    program, _ = f.program(*args, **kwargs)
+    schedule = f.ledger(*args, **kwargs)
+    cost = f.cost(*args, **kwargs)
+    steps = [Step(node.primitive.name, alive) for node, alive in live_bytes(schedule.graph).items()]
+    placement = place(schedule, program.updates, program.donated)
+    blocks = list(_blocks(schedule, placement))
+    there = always(schedule.graph)
+    title = (
+        f"Memory of {f.__name__}: at most {in_units(cost.unfused.peak_bytes, 'B')} alive node by node, "
+        f"{in_units(cost.peak_in_arena, 'B')} compiled"
+    )
+    kernels = len(schedule.kernels)
+    return Plot(
+        title,
+        _text(steps, blocks, there, cost, kernels),
+        (*steps, *blocks),
+        partial(_draw, steps, blocks, there, cost, kernels),
+        4.2,
+    )
+
+
+def _blocks(schedule: Schedule, placement: Placement) -> Iterator[Block]:
+    kept = set(map(output_base, schedule.graph.outputs))
+    by_loops = {node for kernel in schedule.kernels if kernel.loops for node in kernel.made}
+    top = placement.arena_bytes
+    returned: list[Node] = []
+    for node, (first, last) in placement.live.items():
+        size = node.spec.nbytes
+        if node in placement.offsets:
+            yield Block(node.primitive.name, "arena", first, last, placement.offsets[node], size)
+        elif node in kept and node in by_loops:
+            yield Block(node.primitive.name, "result", first, last, top, size)
+            top += aligned(size)
+        else:
+            returned.append(node)
+    lives = [Lifetime(node.spec.nbytes, *placement.live[node]) for node in returned]
+    for node, life, offset in zip(returned, lives, plan(lives).offsets, strict=True):
+        yield Block(node.primitive.name, "library call", life.first, life.last, top + offset, life.size)
+
+
+def _sampled(steps: Sequence[Step]) -> list[tuple[str, Step]]:
+    """At most so many steps, each the greatest of those that it stands for, with their numbers."""
+    length = -(-len(steps) // MOST_STEPS)
+    found = []
+    for begin in range(0, len(steps), max(length, 1)):
+        part = steps[begin : begin + length]
+        label = str(begin + 1) if len(part) == 1 else f"{begin + 1}-{begin + len(part)}"
+        found.append((label, max(part, key=lambda step: step.bytes)))
+    return found
+
+
+def _text(steps: Sequence[Step], blocks: Sequence[Block], there: int, cost: FusedCost, kernels: int) -> str:
+    most = max((step.bytes for step in steps), default=there)
+    lines = [f"node by node: {len(steps)} operations; bytes alive, : inputs and constants, # what was computed"]
+    for label, step in _sampled(steps):
+        drawn = bar((there, ":"), (step.bytes - there, "#"), most=most)
+        lines.append(f"  {label:<9}{step.name:<16}{in_units(step.bytes, 'B'):>10}  {drawn}".rstrip())
+    lines.append(
+        f"compiled: {kernels} kernel{'s' * (kernels != 1)}, {in_units(cost.intermediate_bytes, 'B')} of intermediate "
+        f"values in an arena of {in_units(cost.arena_bytes, 'B')}, {in_units(there, 'B')} of inputs and constants"
+    )
+    if blocks:
+        lines.append(f"  {'value':<16}{'bytes':>10}  {'where':<14}{'from':>10}  alive in kernels")
+    for block in sorted(blocks, key=lambda block: -block.bytes)[:MOST_BLOCKS]:
+        at = in_units(block.offset, "B") if block.where == "arena" else ""
+        until = "the end" if block.last >= kernels else str(block.last + 1)
+        span = f"{block.first + 1} to {until}"
+        lines.append(f"  {block.name:<16}{in_units(block.bytes, 'B'):>10}  {block.where:<14}{at:>10}  {span}")
+    if len(blocks) > MOST_BLOCKS:
+        lines.append(f"  and {len(blocks) - MOST_BLOCKS} smaller ones")
+    return "\n".join(lines)
+
+
+def _draw(
+    steps: Sequence[Step], blocks: Sequence[Block], there: int, cost: FusedCost, kernels: int, figure: Figure
+) -> None:
+    left, right = figure.subplots(1, 2, sharey=True)
+    top = max([step.bytes for step in steps] + [there + block.offset + block.bytes for block in blocks] + [there, 1])
+    size, unit = _scale(top)
+    edges = [number + 0.5 for number in range(len(steps) + 1)]
+    left.stairs([step.bytes / size for step in steps], edges, fill=True, color=colours.ORANGE, baseline=there / size)
+    left.set_xlabel("operation, in program order")
+    left.set_ylabel(f"{unit} of memory")
+    _title(left, f"node by node: {len(steps)} operations", [(colours.ORANGE, "computed, and needed still")])
+    if steps:
+        peak = max(range(len(steps)), key=lambda number: steps[number].bytes)
+        _note(
+            left,
+            peak + 1,
+            steps[peak].bytes / size,
+            f"{in_units(steps[peak].bytes, 'B')}, in {steps[peak].name}",
+            len(steps),
+        )
+    found = [
+        (colour, PLACES[where]) for where, colour in WHERE.items() if any(block.where == where for block in blocks)
+    ]
+    _title(right, f"compiled: {kernels} kernel{'s' * (kernels != 1)}", found)
+    right.set_xlabel("kernel, in the order in which they run")
+    for block in blocks:
+        last = min(block.last, kernels - 1) + 1.5
+        corner, width, height = (
+            (block.first + 0.5, (there + block.offset) / size),
+            last - block.first - 0.5,
+            block.bytes,
+        )
+        _box(right, corner, width, height / size, WHERE[block.where])
+        if block.bytes > 0.06 * top and width > 0.12 * kernels:
+            middle = corner[0] + width / 2, corner[1] + height / size / 2
+            label = f"{short(block.name, 18)}, {in_units(block.bytes, 'B')}"
+            write(right, *middle, label, ha="center", va="center", fontsize=7.5)
+    right.axhline(cost.peak_in_arena / size, color=INK, linewidth=0.8, linestyle=":")
+    write(right, kernels + 0.5, cost.peak_in_arena / size, in_units(cost.peak_in_arena, "B"), ha="right")
+    for axes, length in ((left, len(steps)), (right, kernels)):
+        axes.axhspan(0, there / size, facecolor=colours.GREY, alpha=0.5, hatch="//", edgecolor="white", linewidth=0)
+        if there > 0.06 * top:
+            label = f"inputs and constants, {in_units(there, 'B')}"
+            write(axes, 0.5 + length * 0.02, there / size / 2, label, va="center")
+        axes.set_xlim(0.5, max(length, 1) + 0.5)
+        axes.set_ylim(0, top / size * 1.12)
+        axes.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+        tidy(axes)
+    footnote(
+        figure, "counted, not measured; compiled code uses the arena's memory again once a value is needed no more"
+    )
+
+
+def _box(axes: Any, corner: tuple[float, float], width: float, height: float, colour: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    axes.add_patch(Rectangle(corner, width, height, facecolor=colour, edgecolor="white", linewidth=0.8))
+
+
+def _note(axes: Any, x: float, y: float, text: str, length: int) -> None:
+    along = (x - 0.5) / length
+    side = "left" if along < 1 / 3 else "right" if along > 2 / 3 else "center"
+    write(axes, x, y, text, ha=side)
+
+
+def _title(axes: Any, text: str, colour_names: Sequence[tuple[str, str]]) -> None:
+    """A title above a legend."""
+    from matplotlib.patches import Patch
+
+    axes.set_title(text, loc="left", pad=22, fontsize=9)
+    handles = [Patch(color=colour, label=name) for colour, name in colour_names]
+    axes.legend(
+        handles=handles, ncols=3, loc="lower left", bbox_to_anchor=(0, 0.99), frameon=False, fontsize=8, borderaxespad=0
+    )

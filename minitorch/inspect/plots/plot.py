@@ -1,0 +1,178 @@
+"""`Plot`: a picture that is drawn when somebody looks, and the same facts as text."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from ...modes import Jitted, jit
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH = 9.0  # inches; with 100 points to the inch this is the width of a notebook's cell
+DPI = 200  # twice that, so that it is sharp on paper too
+INK, FAINT = "#222222", "#777777"
+
+MISSING = "a picture of this needs matplotlib, which is not installed: pip install 'minitorch[viz]'"
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot; a notebook shows the picture, `print` the text.
+
+    Attributes:
+        title: what it shows.
+        text: the same as a table with bars.
+        rows: what is shown, as data; each plot has its own kind.
+        draw: draws it onto an empty figure.
+        height: of the picture, in inches.
+
+    Example:
+        >>> import minitorch as mt
+        >>> plot = mt.inspect.plot_traffic(mt.jit(lambda x: x.softmax(1)), mt.ones(256, 1000))
+        >>> print(plot.title)
+        Memory traffic of <lambda>: 8.2 MB node by node, 2.05 MB in 1 kernel (4.0 times less)
+        >>> sorted(plot._repr_mimebundle_()[0])
+        ['image/png', 'text/plain']
+    """
+
+    title: str
+    text: str
+    rows: tuple[Any, ...]
+    draw: Callable[[Figure], None]
+    height: float
+
+    @cached_property
+    def figure(self) -> Figure:
+        """The picture as a matplotlib figure, to be changed or saved; pyplot knows nothing of it.
+
+        Raises:
+            ModuleNotFoundError: without matplotlib; the message says what to install.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(MISSING) from None
+        figure = Figure(figsize=(WIDTH, self.height), dpi=DPI, layout="constrained", facecolor="white")
+        figure.suptitle(self.title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=INK)
+        self.draw(figure)
+        return figure
+
+    @cached_property
+    def png(self) -> bytes:
+        """The picture as PNG; the same bytes whenever the rows are the same."""
+        file = io.BytesIO()
+        self.figure.savefig(file, format="png", metadata={"Software": None})
+        return file.getvalue()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the picture to a file; the ending says in which format (``.png``, ``.svg``, ``.pdf``)."""
+        self.figure.savefig(path)
+
+    def _repr_mimebundle_(
+        self, include: object = None, exclude: object = None
+    ) -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
+        """What a notebook shows: the picture at the width of a cell; without matplotlib the text."""
+        try:
+            return {"image/png": self.png, "text/plain": str(self)}, {"image/png": {"width": int(100 * WIDTH)}}
+        except ModuleNotFoundError as error:
+            return {"text/plain": f"{self}\n({error})"}, {}
+
+    def __str__(self) -> str:
+        return f"{self.title}\n{self.text}"
+
+    __repr__ = __str__
+
+
+def jitted(f: Any) -> Jitted:
+    """A jitted function as it is; any other function or module, jitted."""
+    return f if isinstance(f, Jitted) else jit(f)
+
+
+def bar(*parts: tuple[float, str], most: float, width: int = 40) -> str:
+    """A bar of characters: for each part its value and its character.
+
+    Example:
+        >>> bar((5, "#"), (2.5, "="), most=10, width=8)
+        '####=='
+        >>> bar((0.001, "#"), most=10)
+        '#'
+    """
+    total, text = 0.0, ""
+    for value, character in parts:
+        total += value
+        end = round(width * total / most) if most else 0
+        text += character * max(end - len(text), int(value > 0 and not text))
+    return text
+
+
+def short(name: str, length: int) -> str:
+    """A name, cut in the middle if it is too long.
+
+    Example:
+        >>> short("k0_reduce_max_sub_exp", 12), short("exp", 12)
+        ('k0_redu..exp', 'exp')
+    """
+    return name if len(name) <= length else f"{name[: length - 5]}..{name[-3:]}"
+
+
+def duration(seconds: float) -> str:
+    """A time in the unit in which it is read most easily.
+
+    Example:
+        >>> duration(3.3e-3), duration(4.539e-4), duration(12), duration(0)
+        ('3.3 ms', '454 us', '12 s', '0 ns')
+    """
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= 0.9995 * factor:
+            value = seconds / factor
+            return f"{value:.3g} {unit}" if value < 999.5 else f"{value:,.0f} {unit}"
+    return f"{seconds * 1e9:.0f} ns"
+
+
+def named(names: Sequence[str], most: int = 3) -> str:
+    """How many names there are, and the commonest.
+
+    Example:
+        >>> named(["exp", "add", "exp"]), named("abcdef"), named(["exp"])
+        ('3: exp, add', '6: a, b, c, ...', 'exp')
+    """
+    found = [name for name, _ in Counter(names).most_common()]
+    listed = ", ".join([*found[:most], *(["..."] if len(found) > most else [])])
+    return listed if len(names) == 1 else f"{len(names)}: {listed}"
+
+
+def plain_ticks(axis: Any, text: Callable[[float], str] = "{:g}".format) -> None:
+    """Numbers along a logarithmic axis as people write them."""
+    from matplotlib.ticker import LogLocator
+
+    low, high = axis.get_view_interval()
+    if high < 50 * low:  # else there may be one number, or none
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda value, _: text(value))
+    axis.set_minor_formatter(lambda value, _: "")
+
+
+def tidy(axes: Any) -> None:
+    """What all axes have in common: no frame, small print."""
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(labelsize=8, colors=INK)
+    axes.title.set_fontsize(9)
+    axes.xaxis.label.set_fontsize(9)
+    axes.yaxis.label.set_fontsize(9)
+
+
+def write(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
+    """Text among the data: it takes no room of its own."""
+    axes.text(x, y, text, color=INK, **{"fontsize": 8, "va": "bottom", **style}).set_in_layout(False)
+
+
+def footnote(figure: Figure, text: str) -> None:
+    """A line at the foot: what was measured or counted, and where."""
+    figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)

@@ -1,0 +1,217 @@
+"""`plot_roofline`: how near every kernel comes to what the machine can do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...backends.interpret import Interpreted
+from ...profiler import Machine, machine, profile
+from ...profiler.rows import Row
+from ...profiler.tables import shares
+from .. import colours
+from .plot import FAINT, INK, Plot, bar, duration, footnote, jitted, plain_ticks, short, tidy, write
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LONG = 0.3  # seconds; no further round after that
+ROUNDS = 3, 30  # at least and at most
+LEAST = 0.01  # of the time of all operations: of those that take less, the picture shows none
+MOST_ROWS, MOST_LABELS = 24, 10
+MARKERS = "osD^vPX*hd"  # of kernels, in turn
+
+
+@dataclass(frozen=True)
+class RooflineRow:
+    """A kernel, or an operation by itself.
+
+    Attributes:
+        name, kind: of a kernel, as the ledger has them; of an operation, its name and ``"node"``.
+        calls: how often it runs in one call of the function.
+        seconds: of one call of the function, the shortest that was seen.
+        bytes: moved.
+        operations: arithmetic, an exp or the like as one.
+        of_bandwidth: its bytes in a second, as a share of those of a copy; above 1 for what lies in the caches.
+        of_peak: its arithmetic in a second (without exp and the like) as a share of the machine's.
+    """
+
+    name: str
+    kind: str
+    calls: int
+    seconds: float
+    bytes: int
+    operations: int
+    of_bandwidth: float
+    of_peak: float
+
+    @property
+    def intensity(self) -> float:
+        """Operations for each byte that is moved."""
+        return self.operations / self.bytes if self.bytes else 0.0
+
+    @property
+    def rate(self) -> float:
+        """Operations in a second."""
+        return self.operations / self.seconds if self.seconds else 0.0
+
+    @property
+    def fused(self) -> bool:
+        """Whether it is a kernel."""
+        return self.kind != "node"
+
+
+def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
+    """The roofline of Williams, Waterman and Patterson (2009): arithmetic per byte, and arithmetic per second.
+
+    Under the slope a kernel waits for memory, under the flat roof for arithmetic; the distance to the roof is what
+    could still be gained. The roofs are those that `minitorch.machine` measured; the times are the shortest of some
+    profiled calls, on copies of the arguments. The operations of the same graph, run one by one by NumPy, are shown for
+    comparison.
+
+    Args:
+        f: a jitted function; another one is jitted first.
+
+    Returns:
+        A `Plot`, whose rows are `RooflineRow`: the kernels, then the operations one by one.
+
+    Example:
+        >>> import minitorch as mt
+        >>> plot = mt.inspect.plot_roofline(lambda x: (x * 2 + 1).sum(), mt.ones(1000))
+        >>> [(row.name, row.intensity) for row in plot.rows if row.fused]
+        [('k0_reduce_sum', 0.74...)]
+    """
+    f = jitted(f)
+    program, arrays = f.program(*args, **kwargs)
+    roofs = machine()
+    kernels = _measured(program.compiled, arrays, roofs)
+    nodes = _measured(Interpreted(f.ledger(*args, **kwargs).graph), arrays, roofs)
+    rows = tuple(kernels if not kernels or not kernels[0].fused else [*kernels, *nodes])
+    what = "kernels" if any(row.fused for row in rows) else "operations"
+    title = f"Roofline of {f.__name__}: its {what} against what this machine can do"
+    return Plot(title, _text(rows, roofs), rows, partial(_draw, rows, roofs), 5.2)
+
+
+def _measured(execute: Any, arrays: Sequence[Any], roofs: Machine) -> list[RooflineRow]:
+    best: dict[tuple[str, str], Row] = {}
+    end = time.perf_counter() + LONG
+    execute(arrays)
+    for number in range(ROUNDS[1]):
+        if number >= ROUNDS[0] and time.perf_counter() > end:
+            break
+        with profile() as found:
+            execute(arrays)
+        for row in found.rows():
+            key = row.name, row.kind
+            if key not in best or row.seconds < best[key].seconds:
+                best[key] = row
+    rows = [
+        RooflineRow(
+            row.name, row.kind, row.calls, row.seconds, row.bytes, row.flops + row.transcendentals, *shares(row, roofs)
+        )
+        for row in best.values()
+        if row.bytes
+    ]
+    return sorted(rows, key=lambda row: -row.seconds)
+
+
+def _text(rows: Sequence[RooflineRow], roofs: Machine) -> str:
+    width = max((len(row.name) for row in rows), default=0) + 2
+    peak = roofs.flops["float32"]
+    lines = [
+        f"{'':<{width}}{'kind':<6}{'us':>10}{'ops/byte':>10}{'Gop/s':>9}{'of copy':>9}{'of peak':>9}"
+        "  share of the nearer roof"
+    ]
+    for fused in (True, False):
+        found = [row for row in rows if row.fused is fused]
+        for row in found[:MOST_ROWS]:
+            share = max(row.of_bandwidth, row.of_peak)
+            drawn = bar((min(share, 1.0), "#"), most=1.0, width=24) + (">" if share > 1 else "")
+            lines.append(
+                f"{row.name:<{width}}{row.kind:<6}{row.seconds * 1e6:>10.1f}{row.intensity:>10.2f}"
+                f"{row.rate / 1e9:>9.2f}{row.of_bandwidth:>9.0%}{row.of_peak:>9.0%}  {drawn}".rstrip()
+            )
+        if len(found) > MOST_ROWS:
+            lines.append(f"and {len(found) - MOST_ROWS} more")
+    return "\n".join([*lines, _roofs(roofs), f"the roofs meet at {peak / roofs.bandwidth:.1f} operations per byte"])
+
+
+def _roofs(roofs: Machine) -> str:
+    return (
+        f"measured on {roofs.processor}, {roofs.threads} thread{'s' * (roofs.threads != 1)}: a copy moves "
+        f"{roofs.bandwidth / 1e9:.1f} GB/s, float32 peaks at {roofs.flops['float32'] / 1e9:.0f} GFLOP/s; "
+        "above a roof: in the caches, or the roofs were measured on a busy machine"
+    )
+
+
+def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
+    axes = figure.subplots()
+    kernels = [row for row in rows if row.fused]
+    alone = [row for row in rows if not row.fused]
+    alone = [row for row in alone if row.seconds > LEAST * sum(each.seconds for each in alone)]
+    shown = [row for row in (*kernels, *alone) if row.operations and row.seconds]
+    bandwidth, peak = roofs.bandwidth / 1e9, roofs.flops["float32"] / 1e9
+    ridge = peak / bandwidth
+    low = min([row.intensity for row in shown] + [0.05]) / 2
+    high = max([row.intensity for row in shown] + [ridge * 4]) * 2
+    bottom = min([row.rate / 1e9 for row in shown] + [bandwidth * low]) / 2
+    axes.plot([low, ridge], [bandwidth * low, peak], color=INK, linewidth=1.5)
+    axes.plot([ridge, high], [peak, peak], color=INK, linewidth=1.5)
+    axes.fill_between([low, ridge, high], [bandwidth * low, peak, peak], bottom, color=INK, alpha=0.04)
+    axes.set(xscale="log", yscale="log", xlim=(low, high), ylim=(bottom, peak * 5))
+    axes.set_xlabel("operations per byte moved (an exp counts as one)")
+    axes.set_ylabel("billion operations per second")
+    write(axes, high / 1.1, peak * 2.5, f"arithmetic: {peak:.0f} GFLOP/s of float32", ha="right")
+    axes.annotate(
+        f"memory: {bandwidth:.1f} GB/s",
+        (ridge / 6, peak / 6),
+        xytext=(-6, 6),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        fontsize=8,
+    )
+    for number, row in enumerate(kernels):
+        nothing = "" if row.operations else ", no arithmetic"
+        label = (
+            f"{short(row.name, 26)} ({row.kind}, {duration(row.seconds)}{nothing})" if number < MOST_LABELS else None
+        )
+        colour = colours.KERNELS.get(row.kind, ("", colours.GREY))[1]
+        marker = MARKERS[number % len(MARKERS)]
+        axes.plot(
+            row.intensity,
+            row.rate / 1e9,
+            marker,
+            color=colour,
+            markeredgecolor=INK,
+            markersize=9,
+            label=label,
+            zorder=3,
+        )
+    alone = [row for row in alone if row.operations]
+    axes.plot(
+        [row.intensity for row in alone],
+        [row.rate / 1e9 for row in alone],
+        "x",
+        color=FAINT,
+        markersize=6,
+        label="operations one by one, by NumPy",
+        zorder=2,
+    )
+    for row in alone[:MOST_LABELS]:
+        axes.annotate(
+            row.name,
+            (row.intensity, row.rate / 1e9),
+            xytext=(4, -8),
+            textcoords="offset points",
+            fontsize=7,
+            color=FAINT,
+        )
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
+    plain_ticks(axes.xaxis)
+    plain_ticks(axes.yaxis)
+    tidy(axes)
+    footnote(figure, _roofs(roofs))

@@ -1,0 +1,182 @@
+"""The plots show what is counted elsewhere: their sums and peaks are those of `f.cost`, as text and as pictures."""
+
+from __future__ import annotations
+
+import struct
+import sys
+
+import pytest
+
+import minitorch as mt
+from minitorch.graph.cost import always
+from minitorch.inspect import plots
+from minitorch.inspect.plots.breakeven import CALLS
+from minitorch.inspect.plots.memory import Block, Step
+from minitorch.inspect.plots.plot import MISSING
+from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised
+from minitorch.modes.breakeven import BreakEven
+from minitorch.nn import functional as F
+
+NAMES = tuple(name for name in plots.__all__ if name.startswith("plot_"))
+
+
+def several(x, w):
+    """Kernels of most kinds, and library calls."""
+    h = (x @ w).relu()
+    return h / h.sum(0), (h @ w.T).sort()[0]
+
+
+def make_step():
+    mt.manual_seed(0)
+    model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.GELU(), mt.nn.Linear(16, 4))
+    optimizer = mt.optim.Adam(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return model, step
+
+
+def programs():
+    _, step = make_step()
+    return {
+        "pointwise": (lambda x: (x * 2 + 1).exp(), (mt.rand(64),)),
+        "softmax": (lambda x: x.softmax(1), (mt.rand(16, 32),)),
+        "several": (several, (mt.rand(16, 8), mt.rand(8, 12))),
+        "step": (step, (mt.rand(5, 8), mt.tensor([0, 1, 2, 3, 0]))),
+        "nothing to do": (lambda x: x, (mt.rand(4),)),
+        "one number": (lambda x: x + 1, (mt.tensor(1.0),)),
+        "nothing in it": (lambda x: x + 1, (mt.zeros(0, 3),)),
+    }
+
+
+PROGRAMS = programs()
+every_program = pytest.mark.parametrize("name", PROGRAMS)
+
+
+@every_program
+def test_traffic_adds_up_to_the_cost(name):
+    function, args = PROGRAMS[name]
+    f = mt.jit(function)
+    rows, cost = mt.inspect.plot_traffic(f, *args).rows, f.cost(*args)
+    for fused, counted in ((False, cost.unfused), (True, cost)):
+        assert sum(row.bytes_read for row in rows if row.fused is fused) == counted.bytes_read
+        assert sum(row.bytes_written for row in rows if row.fused is fused) == counted.bytes_written
+    assert sum(row.fused for row in rows) == cost.kernels
+
+
+@pytest.mark.parametrize("kernels, operations", [(1, 3), (1, 200), (14, 3), (40, 2), (200, 1), (40, 0)])
+def test_many_bars_are_summarised_without_loss(kernels, operations):
+    groups = [
+        [
+            *(TrafficRow(f"op{n}", False, f"k{k}", n, k) for n in range(operations)),
+            TrafficRow(f"k{k}", True, f"k{k}", k, 1),
+        ]
+        for k in range(kernels)
+    ]
+    bars = summarised(groups)
+    assert len(bars) <= MOST_BARS
+    for fused in (False, True):
+        rows = [row for group in groups for row in group if row.fused is fused]
+        assert sum(row.bytes for row in bars if row.fused is fused) == sum(row.bytes for row in rows)
+
+
+@every_program
+def test_memory_has_the_peaks_of_the_cost(name):
+    function, args = PROGRAMS[name]
+    f = mt.jit(function)
+    rows, cost = mt.inspect.plot_memory(f, *args).rows, f.cost(*args)
+    there = always(f.ledger(*args).graph)
+    steps = [row for row in rows if isinstance(row, Step)]
+    blocks = [row for row in rows if isinstance(row, Block)]
+    assert max([row.bytes for row in steps] + [there]) == cost.unfused.peak_bytes
+    arena = [row for row in blocks if row.where == "arena"]
+    assert sum(row.bytes for row in arena) == cost.intermediate_bytes
+    assert all(row.offset + row.bytes <= cost.arena_bytes for row in arena)
+    for one in blocks:
+        for other in blocks:  # one may take the place of another, in the kernel that reads that last
+            if one is not other and one.first < other.last and other.first < one.last:
+                assert one.offset + one.bytes <= other.offset or other.offset + other.bytes <= one.offset
+
+
+@every_program
+def test_the_roofline_has_the_kernels_of_the_ledger_and_their_bytes(name):
+    function, args = PROGRAMS[name]
+    f = mt.jit(function)
+    rows, ledger = mt.inspect.plot_roofline(f, *args).rows, f.ledger(*args)
+    kernels = {kernel.name: kernel.bytes_read + kernel.bytes_written for kernel in ledger.kernels}
+    assert {row.name: row.bytes for row in rows if row.fused} == {name: size for name, size in kernels.items() if size}
+    assert sum(row.bytes for row in rows if not row.fused) == f.cost(*args).unfused.bytes
+
+
+def test_without_kernels_the_roofline_has_the_operations():
+    rows = mt.inspect.plot_roofline(mt.jit(lambda x: x + 1, backend="interpret"), mt.rand(8)).rows
+    assert [(row.name, row.kind) for row in rows] == [("add", "node")]
+
+
+def test_break_even_is_where_a_call_costs_the_same():
+    f = mt.jit(lambda x: (x * 2 + 1).exp())
+    plot = mt.inspect.plot_breakeven(f, mt.rand(8))
+    assert {row.calls for row in plot.rows} >= set(CALLS)
+    assert len({row.eager for row in plot.rows}) == 1
+    found = BreakEven(spent=1.0, eager=0.3, compiled=0.1)
+    assert found.per_call(found.calls) == pytest.approx(found.eager)
+    assert found.per_call(found.calls - 1) > found.eager
+
+
+@pytest.mark.parametrize("compiled, verdict", [(0.1, "pays after 5 calls"), (0.3, "never pays")])
+def test_break_even_says_whether_it_pays(monkeypatch, compiled, verdict):
+    f = mt.jit(lambda x: x)
+    monkeypatch.setattr(f, "break_even", lambda x: BreakEven(1.0, 0.3, compiled))
+    plot = mt.inspect.plot_breakeven(f, mt.rand(2))
+    assert verdict in plot.title and plot.png
+    assert ("here it has paid" in str(plot)) is (compiled == 0.1)
+
+
+@pytest.mark.parametrize("name", ["several", "step", "nothing to do", "nothing in it"])
+@pytest.mark.parametrize("plot", NAMES)
+def test_every_plot_is_a_picture_and_a_text(plot, name):
+    function, args = PROGRAMS[name]
+    found = getattr(mt.inspect, plot)(function, *args)
+    data, metadata = found._repr_mimebundle_()
+    assert set(data) == {"image/png", "text/plain"}
+    width, height = struct.unpack(">II", data["image/png"][16:24])
+    assert width == 2 * metadata["image/png"]["width"] and 400 < height < 2 * width
+    assert data["text/plain"].startswith(found.title)
+    assert max(map(len, data["text/plain"].splitlines())) < 160
+
+
+def test_a_counted_plot_is_the_same_to_the_byte():
+    function, args = PROGRAMS["several"]
+    for name in ("plot_traffic", "plot_memory"):
+        one, other = (getattr(mt.inspect, name)(mt.jit(function), *args) for _ in range(2))
+        assert one.text == other.text and one.png == other.png
+
+
+def test_looking_trains_nothing():
+    model, step = make_step()
+    f = mt.jit(step)
+    before = [parameter.detach().numpy().copy() for parameter in model.parameters()]
+    for name in NAMES:
+        getattr(mt.inspect, name)(f, *PROGRAMS["step"][1])
+    after = [parameter.detach().numpy() for parameter in model.parameters()]
+    assert all((one == other).all() for one, other in zip(before, after, strict=True))
+
+
+def test_without_matplotlib_the_text_is_left_and_says_what_to_install(monkeypatch):
+    plot = mt.inspect.plot_traffic(lambda x: x + 1, mt.rand(4))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert "minitorch[viz]" in MISSING
+    with pytest.raises(ModuleNotFoundError, match="minitorch\\[viz\\]"):
+        plot.figure  # noqa: B018
+    data, _ = plot._repr_mimebundle_()
+    assert set(data) == {"text/plain"} and MISSING in data["text/plain"] and plot.text in data["text/plain"]
+
+
+def test_a_picture_can_be_saved(tmp_path):
+    mt.inspect.plot_memory(lambda x: x + 1, mt.rand(4)).save(tmp_path / "memory.svg")
+    assert "<svg" in (tmp_path / "memory.svg").read_text()
