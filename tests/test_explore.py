@@ -249,6 +249,16 @@ def test_a_training_step_keeps_parameters_and_their_updates_apart():
     assert {"input", "parameter", "update", "output"} <= {mark["kind"] for mark in widget.data["marks"]}
 
 
+def test_a_program_too_large_to_be_looked_at_is_refused_in_words():
+    def long(x):
+        for _ in range(1100):
+            x = x.exp()
+        return x
+
+    with pytest.raises(ValueError, match="1,102 operations and values on its way; the slider shows 1,000 at most"):
+        payload(journey(mt.jit(long, passes=()).stages(mt.ones(2)), fused=False))
+
+
 # --- without, and within ----------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,10 @@ LINE = 1.25  # the height of a line, likewise
 MARGIN = 7.0  # around the text of a mark
 MOST_LETTERS = 30  # of a line in a mark; all of it is in its title
 
+# Around hundreds of marks, finding a way for curves takes Graphviz minutes, and the best of all rankings does too.
+MOST_CURVED = 200
+CURVED, LARGE = "splines=true", "splines=line, nslimit=0.5, nslimit1=1, mclimit=0.3"
+
 SHAPES = {role.name: role.shape for role in ROLES}
 WIDER = {"ellipse": 14.0, "octagon": 8.0, "parallelogram": 22.0}  # what an outline takes besides its text
 HIGHER = {"cylinder": 8.0}
@@ -127,8 +131,9 @@ def dot(drawing: Drawing) -> str:
     inside: dict[str | None, list[Mark]] = {}
     for mark in drawing.marks:
         inside.setdefault(mark.cluster, []).append(mark)
+    style = CURVED if len(drawing.marks) <= MOST_CURVED else LARGE
     lines = [
-        "graph [rankdir=TB, nodesep=0.22, ranksep=0.32, splines=true, pad=0]",
+        f"graph [rankdir=TB, nodesep=0.22, ranksep=0.32, pad=0, {style}]",
         'node [label="", fixedsize=true]',
         "edge [arrowsize=0.6]",
         *(_node(mark) for mark in drawing.marks),

@@ -86,6 +86,7 @@ def explore(stages: Stages, fused: bool = True) -> Any:
 
     Raises:
         ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
+        ValueError: for a program of more than a thousand operations and values.
 
     Example:
         >>> import minitorch as mt
