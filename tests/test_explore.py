@@ -119,8 +119,24 @@ def test_a_pass_of_ones_own_may_add_and_may_refuse_to_be_asked():
 @given(graphs(max_nodes=8))
 @settings(max_examples=50)
 def test_what_the_compiler_prepares_can_be_followed(graph):
-    _, now = follow(graph, [Step("prepared", "", prepared, prepared(graph))])
+    _, now = follow(graph, [Step("prepared", "", prepared, prepared(graph), rearranges=True)])
     assert len(set(now.places.values())) == len(now.places)
+
+
+def test_a_convolution_stays_where_it_is_when_it_becomes_a_contraction():
+    def layer(x, w, b):
+        return F.relu(F.conv2d(x, w) + b)
+
+    stages = mt.jit(layer).stages(mt.ones(2, 3, 8, 8), mt.ones(4, 3, 3, 3), mt.ones(4, 1, 1))
+    first, *_, last = follow(stages.initial, [Step("prepared", "", prepared, stages.ledger.graph, rearranges=True)])
+    places = [
+        {node.primitive.name: place for node, place in each.places.items() if node.primitive.name != "reshape"}
+        for each in (first, last)
+    ]
+    assert places[0]["dot"] == places[1]["contract"]
+    assert last.changes[places[0]["dot"]] == REWRITTEN
+    both = places[0].keys() & places[1].keys()
+    assert "add" in both and all(places[0][name] == places[1][name] for name in both)
 
 
 # --- what the browser is told -----------------------------------------------------------------------------------

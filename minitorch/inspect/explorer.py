@@ -28,11 +28,11 @@ MISSING = (
     "print(f.stages(*args)) lists what the passes did, and show() draws one graph"
 )
 
-# What colours and outlines say, honestly: a place is a value, and what is computed there may change.
+# What colours and outlines say: a place is a value, and how it is computed may change.
 LEGEND = (
     (ADDED, "added by this pass"),
     (REMOVED, "removed by it"),
-    (REWRITTEN, "rewritten: the same value, by another operation or from other operands"),
+    (REWRITTEN, "rewritten: the same numbers, by another operation or from other operands"),
 )
 HELP = (
     "The graph. Drag or arrow keys: move; plus and minus, or the wheel after a click: zoom; 0: all of it; "

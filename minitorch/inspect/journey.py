@@ -83,7 +83,7 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
     setting = setting or Setting()
     steps = [Step(stage.name, stage.applied.doc, stage.applied, stage.after) for stage in stages]
     if fused:
-        steps.append(Step("for the compiler", PREPARED, prepared, stages.ledger.graph))
+        steps.append(Step("for the compiler", PREPARED, prepared, stages.ledger.graph, rearranges=True))
     snapshots = follow(stages.initial, steps)
     stops = [_traced(snapshots[0], setting)]
     idle: list[str] = []
