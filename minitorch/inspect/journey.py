@@ -188,7 +188,7 @@ def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) ->
                 id,
             )
         else:
-            yield change, f"removed {was[id].heading}\nnothing needs it", id
+            yield change, f"removed {was[id].heading}\nno longer needed", id
 
 
 def operations(number: int) -> str:

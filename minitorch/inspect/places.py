@@ -10,7 +10,7 @@ they have no identity: they are a part of the operation that uses them.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -32,8 +32,8 @@ class Step:
         doc: what it is for.
         transformation: the function itself; it is run again, to be asked what each node became.
         graph: what came out.
-        rearranges: whether it may give values another shape. Then what has no origin stands where the same operation of
-            the same line stood: the same numbers, though perhaps in another order.
+        rearranges: whether it may give values another shape. Then arithmetic that has no origin stands where the same
+            operation of the same line stood: the same numbers, though perhaps in another order.
     """
 
     title: str
@@ -136,18 +136,19 @@ def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused:
 
 
 def _alike(before: Graph, graph: Graph, became: Mapping[Node, Node]) -> dict[Node, Node]:
-    """For nodes of which nothing is known, what does the same for the same line, in order."""
+    """For arithmetic of which nothing is known, what does the same for the same line, in order; movements are many."""
 
     def key(node: Node) -> Hashable:
         kind = node.primitive.kind
         return kind if kind == "contraction" else node.primitive, node.source
 
-    known = set(became.values())
+    def unknown(graph: Graph, known: Container[Node]) -> Iterator[Node]:
+        return (node for node in graph.nodes if node not in known and node.primitive.kind not in ("movement", "source"))
+
     waiting: dict[Hashable, deque[Node]] = {}
-    for node in graph.nodes:
-        if node not in known and not is_splat(node):
-            waiting.setdefault(key(node), deque()).append(node)
-    left = (node for node in before.nodes if node not in became and not is_splat(node))
+    for node in unknown(graph, set(became.values())):
+        waiting.setdefault(key(node), deque()).append(node)
+    left = unknown(before, became)
     return {node: found.popleft() for node in left if (found := waiting.get(key(node)))}
 
 
