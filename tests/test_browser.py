@@ -125,7 +125,7 @@ def view_box(browser):
 
 
 def panel(browser):
-    return browser.one(f"{ROOT} .panel").text
+    return browser.one(f"{ROOT} .side").text
 
 
 # --- pictures ------------------------------------------------------------------------------------------------
@@ -187,18 +187,18 @@ def test_the_last_positions_are_kernels_with_their_loops(widget):
     move(widget, positions(widget) - 1)
     (kernel,) = widget.all(f"{ROOT} .kernel.selected")
     assert kernel.size["width"] > 50
-    source = widget.one(f"{ROOT} .panel pre").text
+    source = widget.one(f"{ROOT} .side pre").text
     assert source.startswith("import numpy as np") and "for i0 in range(64):" in source
 
 
 def test_a_click_on_a_frame_selects_its_kernel(widget):
     titles = [title.text for title in widget.all(f"{ROOT} .kernel text")]
     move(widget, positions(widget) - 1 - len(titles))
-    assert "A frame is one pass over memory" in panel(widget) and not widget.all(f"{ROOT} .panel pre")
+    assert "A frame is one pass over memory" in panel(widget) and not widget.all(f"{ROOT} .side pre")
     frame = widget.one(f"{ROOT} .kernel rect")
     width, height = frame.size["width"], frame.size["height"]
     ActionChains(widget.driver).move_to_element_with_offset(frame, 3 - width / 2, 3 - height / 2).click().perform()
-    widget.one(f"{ROOT} .panel pre")
+    widget.one(f"{ROOT} .side pre")
 
 
 # --- looking closer --------------------------------------------------------------------------------------------
@@ -209,11 +209,11 @@ def test_resting_on_a_node_shows_its_details(widget):
         node for node in widget.all(f"{ROOT} .node:not(.absent)") if node.text.startswith("reduce_sum") and node.size
     )
     ActionChains(widget.driver).move_to_element(node).perform()
-    note = widget.wait(lambda: widget.one(f"{ROOT} .note").text, "details")
+    note = widget.wait(lambda: widget.one(f"{ROOT} .details").text, "details")
     for wanted in ("reduce_sum(", "shape: ", "dtype: float32", "FLOPs: ", "bytes: ", "line: In[1]:"):
         assert wanted in note
-    ActionChains(widget.driver).move_to_element(widget.one(f"{ROOT} .panel h4")).perform()
-    assert not widget.one(f"{ROOT} .note").is_displayed()
+    ActionChains(widget.driver).move_to_element(widget.one(f"{ROOT} .side h4")).perform()
+    assert not widget.one(f"{ROOT} .details").is_displayed()
 
 
 def test_zoom_and_pan_with_mouse_buttons_and_keys(widget):
@@ -233,7 +233,7 @@ def test_zoom_and_pan_with_mouse_buttons_and_keys(widget):
     widget.press(Keys.ARROW_RIGHT, Keys.ARROW_DOWN)
     assert view_box(widget)[0] > before[0] and view_box(widget)[1] > before[1]
     widget.press("n")
-    assert widget.one(f"{ROOT} .note").is_displayed()
+    assert widget.one(f"{ROOT} .details").is_displayed()
     widget.press(Keys.ESCAPE, "0")
     assert view_box(widget) == pytest.approx(whole, abs=1e-3)
 

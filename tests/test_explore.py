@@ -18,7 +18,7 @@ import minitorch.nn.functional as F
 from minitorch.errors import GraphError
 from minitorch.graph import Graph
 from minitorch.graph.values import is_splat
-from minitorch.inspect.explore import MARK, STATIC, payload
+from minitorch.inspect.explorer import MARK, STATIC, payload
 from minitorch.inspect.journey import journey, prepared
 from minitorch.inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, Step, follow
 from minitorch.passes import ALGEBRA, COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEFAULT, Pass, run_pipeline
@@ -119,8 +119,24 @@ def test_a_pass_of_ones_own_may_add_and_may_refuse_to_be_asked():
 @given(graphs(max_nodes=8))
 @settings(max_examples=50)
 def test_what_the_compiler_prepares_can_be_followed(graph):
-    _, now = follow(graph, [Step("prepared", "", prepared, prepared(graph))])
+    _, now = follow(graph, [Step("prepared", "", prepared, prepared(graph), rearranges=True)])
     assert len(set(now.places.values())) == len(now.places)
+
+
+def test_a_convolution_stays_where_it_is_when_it_becomes_a_contraction():
+    def layer(x, w, b):
+        return F.relu(F.conv2d(x, w) + b)
+
+    stages = mt.jit(layer).stages(mt.ones(2, 3, 8, 8), mt.ones(4, 3, 3, 3), mt.ones(4, 1, 1))
+    first, *_, last = follow(stages.initial, [Step("prepared", "", prepared, stages.ledger.graph, rearranges=True)])
+    places = [
+        {node.primitive.name: place for node, place in each.places.items() if node.primitive.name != "reshape"}
+        for each in (first, last)
+    ]
+    assert places[0]["dot"] == places[1]["contract"]
+    assert last.changes[places[0]["dot"]] == REWRITTEN
+    both = places[0].keys() & places[1].keys()
+    assert "add" in both and all(places[0][name] == places[1][name] for name in both)
 
 
 # --- what the browser is told -----------------------------------------------------------------------------------
@@ -247,6 +263,16 @@ def test_a_training_step_keeps_parameters_and_their_updates_apart():
     pytest.importorskip("pygraphviz", reason="the layout needs pygraphviz")
     widget = mt.jit(step).stages(mt.ones(8, 4), mt.zeros(8, dtype=mt.int64)).explore()
     assert {"input", "parameter", "update", "output"} <= {mark["kind"] for mark in widget.data["marks"]}
+
+
+def test_a_program_too_large_to_be_looked_at_is_refused_in_words():
+    def long(x):
+        for _ in range(1100):
+            x = x.exp()
+        return x
+
+    with pytest.raises(ValueError, match="1,102 operations and values on its way; the slider shows 1,000 at most"):
+        payload(journey(mt.jit(long, passes=()).stages(mt.ones(2)), fused=False))
 
 
 # --- without, and within ----------------------------------------------------------------------------------------

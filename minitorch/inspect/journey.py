@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from ..compiler.contractions import all_dimensions
 from ..compiler.decompose import decompose
-from ..compiler.kernel import in_units
+from ..compiler.kernel import Kernel, in_units
 from ..compiler.reshapes import reshapes_last
 from ..compiler.schedule import Schedule
 from ..graph import Graph
@@ -20,6 +20,7 @@ from ..graph.text import node_names, operand_text
 from ..graph.values import is_splat
 from ..ir import Node
 from ..modes.stages import Stages
+from .colours import KERNELS
 from .drawing import Arrow, Drawing, Mark
 from .graphs import Setting, label_of, of_graph
 from .kernels import of_schedule
@@ -77,12 +78,12 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
         traced: 3 operations
         algebra: 1 removed, 1 rewritten
         kernels: 1 kernel
-        k0_reduce_sum: K2
+        k0_reduce_sum: K2, reduction
     """
     setting = setting or Setting()
     steps = [Step(stage.name, stage.applied.doc, stage.applied, stage.after) for stage in stages]
     if fused:
-        steps.append(Step("for the compiler", PREPARED, prepared, stages.ledger.graph))
+        steps.append(Step("for the compiler", PREPARED, prepared, stages.ledger.graph, rearranges=True))
     snapshots = follow(stages.initial, steps)
     stops = [_traced(snapshots[0], setting)]
     idle: list[str] = []
@@ -187,7 +188,7 @@ def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) ->
                 id,
             )
         else:
-            yield change, f"removed {was[id].heading}\nnothing needs it", id
+            yield change, f"removed {was[id].heading}\nno longer needed", id
 
 
 def operations(number: int) -> str:
@@ -207,7 +208,8 @@ KERNELS_DOC = (
     "A frame is one pass over memory: what is inside stays in registers or in the cache; thick arrows are memory that "
     "is written and read again. A click on a frame shows its loops."
 )
-LOOPS_DOC = "The loops of this kernel, as Python that runs: what is emitted as machine code computes the same."
+LOOPS_DOC = "The loops of this kernel, as Python that runs. The machine code computes the same, in vectors and tiles."
+CALL_DOC = "No loops are generated for this one: it is run by NumPy."
 
 
 def _kernels(schedule: Schedule, last: Snapshot, setting: Setting, idle: list[str]) -> Iterator[Stop]:
@@ -223,11 +225,25 @@ def _kernels(schedule: Schedule, last: Snapshot, setting: Setting, idle: list[st
     lines = tuple(("", cluster.title, cluster.id) for cluster in drawing.clusters)
     title, summary = "kernels", f"{number} kernel{'' if number == 1 else 's'}"
     yield Stop(title, KERNELS_DOC, summary, drawing, lines=lines, facts=tuple(facts), labels=labels)
-    for at, (kernel, cluster) in enumerate(zip(schedule.kernels, drawing.clusters, strict=True)):
-        details = tuple(f"{name}: {value}" for name, value in cluster.details)
+    for at, kernel in enumerate(schedule.kernels):
         yield Stop(
-            kernel.name, LOOPS_DOC, kernel.kind, drawing, facts=details, labels=labels, source=kernel.source, kernel=at
+            kernel.name,
+            LOOPS_DOC if kernel.loops else CALL_DOC,
+            f"{kernel.kind}, {KERNELS[kernel.kind][0]}",
+            drawing,
+            facts=tuple(_facts(kernel)),
+            labels=labels,
+            source=kernel.source,
+            kernel=at,
         )
+
+
+def _facts(kernel: Kernel) -> Iterator[str]:
+    yield operations(sum(not is_splat(node) for node in kernel.nodes))
+    yield f"{counted(kernel.bytes_read)} read, {counted(kernel.bytes_written)} written"
+    yield f"{in_units(kernel.flops)} FLOPs"
+    if kernel.transcendentals:
+        yield f"{in_units(kernel.transcendentals)} exp, log and the like"
 
 
 def _settled(drawing: Drawing) -> Drawing:

@@ -34,6 +34,10 @@ MOST_TRIED = 300  # marks in a drawing of which several layouts are tried
 # the chain aside, each a little further.
 SPINE = 4
 
+# Around hundreds of marks, finding a way for curves takes Graphviz minutes, and the best of all rankings does too.
+MOST_CURVED = 200
+CURVED, LARGE = "splines=true", "splines=line, nslimit=0.5, nslimit1=1, mclimit=0.3"
+
 SHAPES = {role.name: role.shape for role in ROLES}
 WIDER = {"ellipse": 14.0, "octagon": 8.0, "parallelogram": 22.0}  # what an outline takes besides its text
 HIGHER = {"cylinder": 8.0}
@@ -143,8 +147,9 @@ def dot(drawing: Drawing, order: str = ORDERS[0]) -> str:
         marks.sort(key=lambda mark: mark.id not in operations)
     elif order == BACKWARDS:
         marks.reverse()
+    style = CURVED if len(drawing.marks) <= MOST_CURVED else LARGE
     lines = [
-        "graph [rankdir=TB, nodesep=0.22, ranksep=0.32, splines=true, pad=0]",
+        f"graph [rankdir=TB, nodesep=0.22, ranksep=0.32, pad=0, {style}]",
         'node [label="", fixedsize=true]',
         "edge [arrowsize=0.6]",
         *(_node(mark) for mark in marks),

@@ -84,6 +84,7 @@ def explore(stages: Stages, fused: bool = True) -> Any:
 
     Raises:
         ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
+        ValueError: for a program of more than a thousand operations and values.
 
     Example:
         >>> import minitorch as mt
@@ -92,7 +93,7 @@ def explore(stages: Stages, fused: bool = True) -> Any:
         >>> [position["title"] for position in widget.data["positions"]]
         ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
     """
-    from .explore import explored
+    from .explorer import explored
 
     return explored(stages, fused)
 

@@ -10,7 +10,7 @@ they have no identity: they are a part of the operation that uses them.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -32,12 +32,15 @@ class Step:
         doc: what it is for.
         transformation: the function itself; it is run again, to be asked what each node became.
         graph: what came out.
+        rearranges: whether it may give values another shape. Then arithmetic that has no origin stands where the same
+            operation of the same line stood: the same numbers, though perhaps in another order.
     """
 
     title: str
     doc: str
     transformation: Callable[[Graph], Graph]
     graph: Graph
+    rearranges: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ def follow(graph: Graph, steps: Iterable[Step]) -> list[Snapshot]:
 
 def _after(before: Snapshot, step: Step, unused: Iterable[int]) -> Snapshot:
     became = {} if step.graph is before.graph else what_became(step.transformation, before.graph, step.graph)
+    if step.rearranges:
+        became |= _alike(before.graph, step.graph, became)
     places = _places(before, step.graph, became, iter(unused))
     stood = {place: node for node, place in before.places.items()}
     changes: dict[int, str] = {}
@@ -128,6 +133,23 @@ def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused:
         else:
             places[node] = next(iter(unused))
     return places
+
+
+def _alike(before: Graph, graph: Graph, became: Mapping[Node, Node]) -> dict[Node, Node]:
+    """For arithmetic of which nothing is known, what does the same for the same line, in order; movements are many."""
+
+    def key(node: Node) -> Hashable:
+        kind = node.primitive.kind
+        return kind if kind == "contraction" else node.primitive, node.source
+
+    def unknown(graph: Graph, known: Container[Node]) -> Iterator[Node]:
+        return (node for node in graph.nodes if node not in known and node.primitive.kind not in ("movement", "source"))
+
+    waiting: dict[Hashable, deque[Node]] = {}
+    for node in unknown(graph, set(became.values())):
+        waiting.setdefault(key(node), deque()).append(node)
+    left = unknown(before, became)
+    return {node: found.popleft() for node in left if (found := waiting.get(key(node)))}
 
 
 def _operation(node: Node, places: Mapping[Node, int]) -> Hashable:

@@ -1,6 +1,6 @@
 // The widget of `f.stages(*args).explore()`: a slider over what a program becomes on its way to machine code.
 //
-// Everything is decided in Python (minitorch/inspect/explore.py): where each node lies, what stands there at each
+// Everything is decided in Python (minitorch/inspect/explorer.py): where each node lies, what stands there at each
 // position of the slider, how it is coloured. This module draws all places and edges once; moving the slider changes
 // classes and texts, never coordinates, so what survives a pass stays where it was. It asks nothing of any network.
 
@@ -198,8 +198,8 @@ function render({ model, el }) {
   const size = { markerWidth: 7, markerHeight: 7, orient: "auto", markerUnits: "userSpaceOnUse" };
   svg.append(make("defs", {}, [make("marker", { ...arrow, ...size }, [make("path", { d: "M0 0L8 4L0 8z" })])]));
   svg.style.setProperty("--arrow", `url(#${arrow.id})`);
-  const note = make("div", { class: "note", role: "status", hidden: "" });
-  const panel = make("div", { class: "panel" });
+  const note = make("div", { class: "details", role: "status", hidden: "" });
+  const panel = make("div", { class: "side" });
   const root = make("div", { class: "minitorch-explore" }, [
     make("div", { class: "bar" }, [slider, heading, make("span", { class: "buttons" }, buttons)]),
     make("div", { class: "stage" }, [make("div", { class: "window" }, [svg, note]), panel]),

@@ -21,17 +21,18 @@ from .svg import number
 
 STATIC = Path(__file__).parent / "static"
 EDGE = 16.0  # around the drawing
+MOST_PLACES = 1000  # more take Graphviz too long, and nobody finds anything among them
 
 MISSING = (
     "the slider needs anywidget, which is not installed: pip install 'minitorch[viz]'. "
     "print(f.stages(*args)) lists what the passes did, and show() draws one graph"
 )
 
-# What colours and outlines say, honestly: a place is a value, and what is computed there may change.
+# What colours and outlines say: a place is a value, and how it is computed may change.
 LEGEND = (
     (ADDED, "added by this pass"),
     (REMOVED, "removed by it"),
-    (REWRITTEN, "rewritten: the same value, by another operation or from other operands"),
+    (REWRITTEN, "rewritten: the same numbers, by another operation or from other operands"),
 )
 HELP = (
     "The graph. Drag or arrow keys: move; plus and minus, or the wheel after a click: zoom; 0: all of it; "
@@ -49,6 +50,7 @@ def explored(stages: Stages, fused: bool = True) -> Any:
 
     Raises:
         ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
+        ValueError: for a program that is too large to be looked at in this way.
     """
     try:
         import anywidget  # noqa: F401
@@ -82,6 +84,12 @@ def payload(stops: list[Stop]) -> dict[str, Any]:
     the number of one of the ``marks``, or None; of an edge how it is drawn, or None.
     """
     drawing = union(stops)
+    if len(drawing.marks) > MOST_PLACES:
+        raise ValueError(
+            f"the program has {len(drawing.marks):,} operations and values on its way; the slider shows "
+            f"{MOST_PLACES:,} at most. Explore a part of it, such as one layer or one step of a loop; "
+            "print(f.stages(*args)) lists the passes"
+        )
     layout = lay_out(drawing)
     order = [mark.id for mark in drawing.marks]
     ways = [(arrow.tail, arrow.head) for arrow in drawing.arrows]
