@@ -73,7 +73,11 @@ def run(port: int | None, no_browser: bool, options: Sequence[str]) -> int:
     line = command(folder, port, browser, as_root, options)
     # So that `!python` in a cell and a terminal in the browser find the same Python.
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    environment = {**os.environ, "PATH": path}
-    if os.name == "posix":  # in the place of this process, so that signals reach it
+    return start(line, {**os.environ, "PATH": path})
+
+
+def start(line: list[str], environment: Mapping[str, str]) -> int:
+    """Become another program, so that signals reach it; on Windows, which has no such thing, wait for it."""
+    if os.name == "posix":
         os.execve(line[0], line, environment)
     return subprocess.call(line, env=environment)
