@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import textwrap
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,18 +104,25 @@ async def _run(notebook: Any, folder: Path, seconds: float) -> str:
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
-    from nbclient.exceptions import DeadKernelError
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
 
+    deadline = time.monotonic() + seconds
     # With no folder to search, the client's own "python3" is left, which is this very interpreter.
     kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-    client = NotebookClient(notebook, km=kernel, allow_errors=True, resources={"metadata": {"path": str(folder)}})
+    client = NotebookClient(
+        notebook,
+        km=kernel,
+        allow_errors=True,
+        timeout_func=lambda cell: max(deadline - time.monotonic(), 0.1),
+        resources={"metadata": {"path": str(folder)}},
+    )
     # What a kernel says in the terminal about itself is not about the notebook.
-    started = {"env": {**os.environ, **SETTINGS}, "stderr": subprocess.DEVNULL}
+    started = {"env": {**os.environ, **SETTINGS}, "stderr": subprocess.DEVNULL, "cleanup_kc": True}
     try:
-        async with asyncio.timeout(seconds), client.async_setup_kernel(**started):
+        async with client.async_setup_kernel(**started):
             for number, cell in enumerate(notebook.cells):
                 await client.async_execute_cell(cell, number)
-    except TimeoutError:
+    except CellTimeoutError:
         return f"it was stopped after {seconds:g} seconds"
     except DeadKernelError:
         return "its kernel died"

@@ -51,6 +51,18 @@ def release(source: Path, names: Sequence[str] = ()) -> Iterator[Released]:
         yield Released(Path(name) / f"{name}.ipynb", _released(source, name))
 
 
+class _Said(logging.Handler):
+    """What nbgrader logs when it fails: the last line of the traceback is the reason."""
+
+    reason = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep the reason."""
+        lines = record.getMessage().strip().splitlines()
+        if lines and lines[0].startswith("Traceback"):
+            self.reason = lines[-1]
+
+
 def _released(source: Path, name: str) -> bytes:
     try:
         import nbformat
@@ -67,15 +79,17 @@ def _released(source: Path, name: str) -> bytes:
         config.CourseDirectory.source_directory = str(source.resolve())
         config.CourseDirectory.release_directory = "released"
         config.CourseDirectory.assignment_id = name
-        # Releasing is a function of the source; what a gradebook has to know is entered when there is something to grade.
+        # A release depends on its source alone; what a gradebook has to know is entered by whoever grades.
         config.GenerateAssignment.no_database = True
         converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
         converter.preprocessors = [each for each in converter.preprocessors if each is not SaveCells]
-        converter.log = logging.Logger("minitorch.release", logging.CRITICAL)  # errors are raised as well
+        said = _Said()
+        converter.log = logging.Logger("minitorch.release")
+        converter.log.addHandler(said)
         try:
             converter.start()
-        except Exception as error:  # nbgrader says what it dislikes in many classes
-            raise CommandError(f"nbgrader does not release {name}: {error}") from error
+        except Exception as error:  # its own says "see above" and no more
+            raise CommandError(f"nbgrader does not release {name}: {said.reason or error}") from error
         path = Path(folder) / "released" / name / f"{name}.ipynb"
         notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:

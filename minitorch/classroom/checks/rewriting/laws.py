@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -20,14 +22,14 @@ LAWS = {"laws of one": 4, "negation": 4, "the right zero": 4, "with a condition"
 
 # The part, the type, an expression, and how many operations a law leaves of it; then expressions to be left alone.
 WANTED = (
-    ("laws of one", "f32", ("%0 = mul(x, 1.0)",), 0),
-    ("laws of one", "f32", ("%0 = div(x, 1.0)",), 0),
-    ("negation", "f32", ("%0 = neg(x)", "%1 = neg(%0)"), 0),
-    ("negation", "f32", ("%0 = neg(y)", "%1 = sub(x, %0)"), 1),
-    ("the right zero", "f32", ("%0 = sub(x, 0.0)",), 0),
-    ("the right zero", "f32", ("%0 = add(x, -0.0)",), 0),
-    ("with a condition", "i32", ("%0 = mul(x, 0)",), 0),
-    ("with a condition", "i32", ("%0 = sub(x, x)",), 0),
+    ("laws of one", "float", ("%0 = mul(x, 1.0)",), 0),
+    ("laws of one", "float", ("%0 = div(x, 1.0)",), 0),
+    ("negation", "float", ("%0 = neg(x)", "%1 = neg(%0)"), 0),
+    ("negation", "float", ("%0 = neg(y)", "%1 = sub(x, %0)"), 1),
+    ("the right zero", "float", ("%0 = sub(x, 0.0)",), 0),
+    ("the right zero", "float", ("%0 = add(x, -0.0)",), 0),
+    ("with a condition", "int", ("%0 = mul(x, 0)",), 0),
+    ("with a condition", "int", ("%0 = sub(x, x)",), 0),
 )
 TEMPTING = (
     (("%0 = mul(x, 0.0)",), "0 times NaN or infinity is NaN, and 0 times -1 is -0.0"),
@@ -45,9 +47,17 @@ def _text(kind: str, lines: tuple[str, ...]) -> str:
     return "\n".join([f"graph(x: {kind}[4], y: {kind}[4]):", *lines, f"return %{len(lines) - 1}"])
 
 
+FLOATS, INTEGERS = ("f32", "f64"), ("i32", "i64", "i8")
+
+
 def _tables(seed: int) -> list[tuple[str, Any]]:
-    found: list[tuple[str, Any]] = [(part, (_text(kind, lines), left, "")) for part, kind, lines, left in WANTED]
-    return found + [("no law that fails", (_text("f32", lines), -1, why)) for lines, why in TEMPTING]
+    random = Random(seed)
+
+    def text(kind: str, lines: tuple[str, ...]) -> str:
+        return _text(random.choice(FLOATS if kind == "float" else INTEGERS), lines)
+
+    found: list[tuple[str, Any]] = [(part, (text(kind, lines), left, "")) for part, kind, lines, left in WANTED]
+    return found + [("no law that fails", (text("float", lines), -1, why)) for lines, why in TEMPTING]
 
 
 def _rewritten(laws: Any, text: str) -> str:
@@ -61,18 +71,19 @@ def _rewrite_all(call: Limited, cases: list[tuple[str, Any]]) -> list[Any]:
     return [limited(partial(_rewritten, call.function, text), call.seconds) for _, (text, _, _) in cases]
 
 
-def _pairs() -> list[Array]:
-    x, y = np.meshgrid(np.array(_NUMBERS, np.float32), np.array(_NUMBERS, np.float32))
-    return [x.reshape(-1, 4), y.reshape(-1, 4)]
+def _pairs(dtype: Any) -> Iterator[list[Array]]:
+    """All pairs of our numbers, four at a time."""
+    x, y = np.meshgrid(np.array(_NUMBERS).astype(dtype), np.array(_NUMBERS).astype(dtype))
+    yield from map(list, zip(x.reshape(-1, 4), y.reshape(-1, 4), strict=True))
 
 
 def refutation(before: Graph, after: Graph) -> str:
-    """A pair of numbers for which two expressions differ; empty if none of ours does."""
-    for x, y in zip(*_pairs(), strict=True):
+    """A pair of numbers for which two expressions of floats differ; empty if none of ours does."""
+    for x, y in _pairs(before.inputs[0].dtype.numpy):
         old, new = (evaluate(graph, [x, y])[0] for graph in (before, after))
-        bits = (old.view(np.uint32) == new.view(np.uint32)) | ((old != old) & (new != new))
-        if not bits.all():
-            at = int(np.argmin(bits))
+        same = ((old == new) & (np.signbit(old) == np.signbit(new))) | ((old != old) & (new != new))
+        if not same.all():
+            at = int(np.argmin(same))
             return f"for x = {x[at]:g}, y = {y[at]:g} it was {old[at]:g} and now is {new[at]:g}"
     return ""
 

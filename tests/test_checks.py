@@ -1,0 +1,327 @@
+"""Checks: inputs, answers and verdicts are plain data; no code of the student's decides on points, or runs for ever."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from nbformat.v4 import new_code_cell, new_output
+from nbgrader.utils import determine_grade
+
+import minitorch as mt
+from minitorch.classroom import checks
+from minitorch.classroom.checks import EXERCISES, TASKS, Task
+from minitorch.classroom.checks.limit import Limited
+from minitorch.classroom.checks.plain import Fault, Unknown, Value, decode, encode, plain
+from minitorch.classroom.checks.samples import evaluate, random_graph, shrink, values_for
+from minitorch.classroom.checks.score import Part, Score, weakest
+from minitorch.graph import Graph
+
+by_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+
+
+def blank(*arguments: object) -> object:
+    raise NotImplementedError()
+
+
+# Plain values ---------------------------------------------------------------------------------------------------
+
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**62), 2**62) | st.floats() | st.text(max_size=5),
+    lambda each: (
+        st.lists(each, max_size=3) | st.tuples(each, each) | st.dictionaries(st.text(max_size=3), each, max_size=2)
+    ),
+    max_leaves=8,
+)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal with exact types, NaN and the sign of zero included."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[key], b[key]) for key in a)
+    return (a == b and math.copysign(1, a) == math.copysign(1, b)) or a != a if isinstance(a, float) else a == b
+
+
+@given(plain_values)
+@settings(max_examples=100)
+def test_plain_values_cross_as_they_are(value: Any) -> None:
+    assert same(decode(json.loads(json.dumps(encode(value), allow_nan=False))), value)
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i1", "i8", "u1", "?"])
+def test_arrays_cross_bit_for_bit(dtype: str) -> None:
+    array = np.array([[0, 1], [-0.0, 7]]).astype(dtype)
+    for given_, is_tensor in ((array, False), (mt.tensor(array), True)):
+        value = plain(given_)
+        assert type(value) is Value and value.is_tensor is is_tensor
+        assert value.array.tobytes() == array.tobytes() and value.array.dtype == array.dtype
+
+
+class Liar(float):
+    """A number that is equal to everything."""
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = float.__hash__
+
+
+class FakeTensor(mt.Tensor):
+    """A tensor that is not one."""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Liar(3.0), np.float32(3), 3 + 0j, object(), FakeTensor(np.zeros(2)), 2**70, "x" * 10**6],
+    ids=lambda v: type(v).__name__,
+)
+def test_whatever_is_not_plain_arrives_as_unknown(value: object) -> None:
+    assert type(plain(value)) is Unknown
+    assert type(plain([value])[0]) is Unknown
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"float": "x"},
+        {"array": [True, "f32", [2], "!!"]},
+        {"array": [True, "f32", [3], "AAAA"]},
+        {"a": 1, "b": 2},
+        {"array": 7},
+        {"dict": [[{"list": []}, 1]]},
+        [1],
+        1.5,
+        {"fault": 3},
+    ],
+    ids=str,
+)
+def test_anything_else_is_refused(data: Any) -> None:
+    with pytest.raises(ValueError):
+        decode(data)
+
+
+# Limits ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_without_end_is_stopped_even_if_it_catches_everything_it_should() -> None:
+    def endless() -> None:
+        while True:
+            try:
+                while True:
+                    pass
+            except Exception:
+                pass
+
+    start = time.perf_counter()
+    fault = Limited(endless, 0.1)()
+    assert fault.kind == "timeout" and time.perf_counter() - start < 30
+    assert Limited(lambda: 7, 5)() == 7  # and nothing is left of it
+
+
+def test_a_limit_works_in_any_thread() -> None:
+    found: list[Any] = []
+
+    def endless() -> None:
+        while True:
+            pass
+
+    thread = threading.Thread(target=lambda: found.append(Limited(endless, 0.05)()))
+    thread.start()
+    thread.join(30)
+    assert found[0].kind == "timeout"
+
+
+@pytest.mark.parametrize("error", [ValueError("a\nb"), SystemExit(3), RecursionError(), KeyError("x")], ids=repr)
+def test_whatever_is_raised_is_an_answer(error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    fault = Limited(fail)()
+    assert fault.kind == type(error).__name__ and "\n" not in fault.text and "of fail" in fault.where
+
+
+def test_a_keyboard_interrupt_is_the_users() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Limited(interrupted)()
+
+
+def test_nothing_reaches_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    def noisy() -> float:
+        print("hello", file=sys.stderr)
+        return float(np.float32(1) / np.float32(0))
+
+    assert Limited(noisy)() == math.inf
+    assert capsys.readouterr() == ("hello\n", "")
+
+
+# Tasks ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_exercise_has_three_to_six_tasks_and_a_hundred_points() -> None:
+    for tasks in EXERCISES.values():
+        assert 3 <= len(tasks) <= 6
+        assert sum(task.points for task in tasks) == 100
+
+
+@by_task
+def test_inputs_are_plain_and_the_same_for_the_same_seed(task: Task) -> None:
+    one, other = encode(task.inputs(5)), encode(task.inputs(5))
+    assert one == other and "unknown" not in json.dumps(one)
+    assert encode(task.inputs(6)) != one
+
+
+@by_task
+def test_a_student_cannot_reach_the_judges_inputs(task: Task) -> None:
+    """Whoever changes what he is given changes his own copy."""
+
+    def vandal(*arguments: Any) -> Any:
+        for each in arguments:
+            if isinstance(each, dict):
+                each.clear()
+            if isinstance(each, list):
+                each.clear()
+            if isinstance(each, mt.Tensor):
+                each.fill_(0)
+        raise NotImplementedError()
+
+    before = encode(task.inputs(1))
+    task(vandal)
+    assert encode(task.inputs(1)) == before
+
+
+def corrupted(data: Any) -> list[Any]:
+    """What somebody might send instead."""
+    return [
+        None,
+        {},
+        [],
+        7,
+        "nan",
+        {"answers": []},
+        {"answers": 3},
+        {"answers": [[0]]},
+        {"answers": [[0, {"list": [7]}]]},
+        {"answers": [[0, {"float": "inf"}]]},
+        {"answers": [["0", data]]},
+        {"answers": [[[], data]]},
+        {"answers": [[0, {"list": [{"tuple": [None, None]}] * 99}]]},
+    ]
+
+
+@by_task
+def test_whatever_is_sent_is_judged(task: Task) -> None:
+    for sent in corrupted(task.answers(blank, task.inputs(0))):
+        score = task.assess(sent, (0,))
+        assert score.points == 0 and score.of == task.points and score.reason
+
+
+@by_task
+def test_answers_for_other_seeds_count_for_nothing(task: Task) -> None:
+    assert task.assess(task.collect(blank, (1, 2)), (3,)).reason.startswith("the answers cannot be read")
+
+
+def test_a_graph_that_is_far_too_large_is_not_computed() -> None:
+    task = checks.rewriting.dead_code
+    bomb = "graph(x: f32[2,3], y: f32[2,3]): %0 = reshape(x, shape=[6]) %1 = expand(%0, shape=[99999999,6]) "
+    bomb += "%2 = neg(%1) %3 = reduce_sum(%2, dims=[0]) %4 = reshape(%3, shape=[2,3]) return %4"
+    answers = encode([(bomb, None) for _ in task.inputs(0)])
+    assert "far larger" in task.judge(task.inputs(0), answers).reason
+
+
+def test_a_smaller_graph_is_believed_only_if_it_is_judged_again() -> None:
+    """A right answer loses nothing by a forged counter-example, and a wrong one is not told by it."""
+    task = checks.rewriting.dead_code
+    right = [task.inputs(0)[0][1]]
+    forged = ("graph(x: f32[2]): %0 = neg(x) return %0", "graph(x: f32[2]): %0 = neg(x) return %0")
+    answers = [(right[0], forged) for _ in task.inputs(0)]
+    assert "f32[2]" not in task.judge(task.inputs(0), encode(answers)).reason.replace("f32[2,3]", "")
+
+
+# Grading --------------------------------------------------------------------------------------------------------
+
+
+def grade(score: Score) -> tuple[float, float]:
+    """What nbgrader makes of a cell that shows a score."""
+    data = score._repr_mimebundle_()
+    about = {"grade": True, "solution": False, "points": score.of, "grade_id": "x"}
+    cell = new_code_cell("", metadata={"nbgrader": about}, outputs=[new_output("execute_result", data)])
+    points, of = determine_grade(cell)
+    return float(points), float(of)
+
+
+@pytest.mark.parametrize("points", [0, 2.5, 10])
+def test_nbgrader_reads_partial_credit(points: float) -> None:
+    score = Score("a.b", (Part("one", points, 10, "" if points == 10 else "<why>"), Part("two", 1, 1)))
+    assert grade(score) == (points + 1, 11)
+    page = score._repr_mimebundle_()["text/html"]
+    assert "<why>" not in page and ("&lt;why&gt;" in page or points == 10)
+
+
+def test_a_part_counts_as_it_does_on_the_worst_inputs() -> None:
+    good, bad = Part("a", 5, 5), Part("a", 2, 5, "why")
+    other = Part("b", 3, 3)
+    score = weakest([Score("t", (good, other)), Score("t", (bad, other))])
+    assert (score.points, score.reason) == (5, "why")
+
+
+def test_a_grading_kernel_shows_answers_and_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[Any] = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+    task = checks.fusion.merge
+    right = checks.fusion.online.NOTHING
+    checks.answer_for((40, 41))
+    try:
+        assert task(lambda a, b: right) is None
+    finally:
+        checks.answer_for(())
+    (collected,) = [data[checks.MIME] for data in shown]
+    assert collected["task"] == task.name and [seed for seed, _ in collected["answers"]] == [40, 41]
+    assert task.assess(json.loads(json.dumps(collected)), (40, 41)).points == 0
+    assert task(blank) is not None  # and back again
+
+
+# Samples --------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10**6), st.integers(1, 15))
+@settings(max_examples=60)
+def test_random_graphs_are_legal_run_and_read_back(seed: int, size: int) -> None:
+    import random
+
+    graph = random_graph(random.Random(seed), size, constants=0.3, repeats=0.3, outputs=2)
+    again = Graph.parse(str(graph))
+    assert again == graph
+    for one, other in zip(evaluate(graph, values_for(graph)), evaluate(again, values_for(graph)), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["sub", "exp", "maximum"])
+@pytest.mark.parametrize("seed", range(3))
+def test_shrinking_ends_at_a_graph_from_which_nothing_can_be_left_out(name: str, seed: int) -> None:
+    import random
+
+    draws = random.Random(seed)
+    graph = next(each for each in iter(lambda: random_graph(draws, 14, outputs=3), None) if each.count()[name])
+    small = shrink(graph, lambda each: each.count()[name] > 0)
+    assert small.count() == {name: 1} and len(small.outputs) == 1 and len(small.inputs) <= 1
+
+
+def test_faults_say_what_to_do() -> None:
+    assert "does a loop never end" in str(Fault("timeout", "5"))
+    assert "needs a loop" in str(Fault("RecursionError"))
+    assert str(Fault("NotImplementedError")) == "it has not been written yet"

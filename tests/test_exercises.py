@@ -1,0 +1,239 @@
+"""What students get is what `minitorch release` makes of the solutions, and holds nothing that is not for them."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import json
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from minitorch.__main__ import main
+from minitorch.classroom import release
+from minitorch.classroom.check import check_notebook, table
+from minitorch.classroom.checks import EXERCISES, TASKS
+from minitorch.errors import CommandError
+
+ROOT = Path(__file__).parents[1]
+SOLUTIONS, RELEASED = ROOT / "solutions", ROOT / "exercises"
+
+every = pytest.mark.parametrize("name", EXERCISES)
+
+
+def cells(folder: Path, name: str) -> list[nbformat.NotebookNode]:
+    return list(nbformat.read(folder / name / f"{name}.ipynb", as_version=4).cells)
+
+
+def about(cell: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    return cell.metadata.get("nbgrader", {})
+
+
+# Solutions ------------------------------------------------------------------------------------------------------
+
+
+@every
+def test_a_notebook_has_the_tasks_of_its_exercise_in_their_order(name: str) -> None:
+    graded = [cell for cell in cells(SOLUTIONS, name) if about(cell).get("grade")]
+    tasks = EXERCISES[name]
+    assert [about(cell).points for cell in graded] == [task.points for task in tasks]
+    for cell, task in zip(graded, tasks, strict=True):
+        wanted = task.name.partition(".")[2]
+        assert cell.source.splitlines()[0] == f"checks.{task.name}({wanted})"
+        assert "### BEGIN HIDDEN TESTS" in cell.source and about(cell).grade_id == f"{wanted.replace('_', '-')}-check"
+
+
+@every
+def test_a_notebook_is_what_nbgrader_expects(name: str) -> None:
+    found = cells(SOLUTIONS, name)
+    nbformat.validate(nbformat.read(SOLUTIONS / name / f"{name}.ipynb", as_version=4))
+    for cell in found:
+        if about(cell).get("solution"):
+            assert cell.source.count("### BEGIN SOLUTION") == cell.source.count("### END SOLUTION") == 1
+        if cell.cell_type == "code":
+            assert not cell.outputs and cell.execution_count is None
+    ids = [cell.id for cell in found]
+    assert len(set(ids)) == len(ids)
+    assert all(cell.id == about(cell).grade_id for cell in found if about(cell))
+
+
+def test_every_exercise_has_a_folder_and_every_folder_is_an_exercise() -> None:
+    assert release.exercises(SOLUTIONS) == sorted(EXERCISES) == sorted(path.name for path in RELEASED.iterdir())
+    assert [str(path.relative_to(RELEASED)) for path in sorted(RELEASED.rglob("*.*"))] == [
+        f"{name}/{name}.ipynb" for name in sorted(EXERCISES)
+    ]
+
+
+# Release --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def released() -> list[release.Released]:
+    return list(release.release(SOLUTIONS))
+
+
+def test_what_is_committed_is_what_release_makes(released: list[release.Released]) -> None:
+    assert release.outdated(released, RELEASED) == [], "run `minitorch release`"
+
+
+def test_a_release_is_the_same_bytes_every_time(released: list[release.Released]) -> None:
+    assert list(release.release(SOLUTIONS, ["07-fusion"])) == released[-1:]
+
+
+def code_of(solution: str) -> list[str]:
+    """The lines between the marks."""
+    inside = solution.split("### BEGIN SOLUTION")[1].split("### END SOLUTION")[0]
+    return [line.strip() for line in inside.splitlines() if len(line.strip()) > 12]
+
+
+@every
+def test_nothing_is_left_of_solutions_hidden_tests_and_outputs(name: str) -> None:
+    text = (RELEASED / name / f"{name}.ipynb").read_text()
+    shown = "\n".join(cell.source for cell in cells(RELEASED, name))
+    assert "BEGIN" not in shown and "END" not in shown and "seeds=" not in shown
+    assert '"outputs": [\n    {' not in text
+    for cell in cells(SOLUTIONS, name):
+        if about(cell).get("solution"):
+            kept = [line for line in code_of(cell.source) if line in shown]
+            # What the text of the task or another cell says anyway is no solution.
+            elsewhere = "\n".join(each.source for each in cells(SOLUTIONS, name) if each.id != cell.id)
+            assert [line for line in kept if line not in elsewhere] == []
+
+
+@every
+def test_cells_are_the_same_but_for_what_is_to_be_written(name: str) -> None:
+    before, after = cells(SOLUTIONS, name), cells(RELEASED, name)
+    assert [cell.id for cell in before] == [cell.id for cell in after]
+    for old, new in zip(before, after, strict=True):
+        if about(old).get("solution"):
+            assert "raise NotImplementedError()" in new.source
+            names = [node.name for node in ast.parse(new.source).body if isinstance(node, ast.FunctionDef)]
+            assert names == [old.id.replace("-", "_")]
+        elif not about(old).get("grade"):
+            assert old.source == new.source
+        if about(new):
+            assert about(new).checksum
+
+
+def planted(tmp_path: Path, change: dict[str, str]) -> Path:
+    """A copy of the solutions of one exercise with something replaced."""
+    folder = tmp_path / "solutions" / "07-fusion"
+    folder.mkdir(parents=True)
+    text = (SOLUTIONS / "07-fusion" / "07-fusion.ipynb").read_text()
+    for old, new in change.items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "07-fusion.ipynb").write_text(text)
+    return tmp_path / "solutions"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({'"id": "title"': '"id": "setup"'}, "Non-unique cell id 'setup'"),
+        ({"### END SOLUTION": "pass"}, "no end solution statement"),
+        ({"### END SOLUTION": "### BEGIN SOLUTION"}, "nested begin solution"),
+        ({'"grade_id": "merge"': '"grade_id": "generate"'}, "failed to validate"),
+    ],
+    ids=["doubled id", "open solution", "nested solution", "doubled grade_id"],
+)
+def test_a_release_that_is_wrong_is_refused(tmp_path: Path, change: dict[str, str], says: str) -> None:
+    with pytest.raises(CommandError, match=says):
+        list(release.release(planted(tmp_path, change)))
+
+
+def test_the_command_writes_what_has_changed_and_check_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["release", "07-fusion", "--source", str(SOLUTIONS), "--to", str(tmp_path)]
+    assert main([*arguments, "--check"]) == 2
+    assert "run `minitorch release`" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+    assert main(arguments) == 0
+    assert capsys.readouterr().out == f"{tmp_path / '07-fusion' / '07-fusion.ipynb'}\n"
+    assert main(arguments) == 0 and main([*arguments, "--check"]) == 0
+    assert capsys.readouterr().out == ""
+    content = (tmp_path / "07-fusion" / "07-fusion.ipynb").read_text()
+    committed = (RELEASED / "07-fusion" / "07-fusion.ipynb").read_text()
+    assert list(difflib.unified_diff(committed.splitlines(), content.splitlines())) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["99-none", "--source", str(SOLUTIONS)], "there is no exercise 99-none"),
+        (["--source", "nowhere"], "no exercises in"),
+    ],
+)
+def test_what_cannot_be_released_is_said_in_a_sentence(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["release", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert says in error and len(error.splitlines()) == 1
+
+
+# Check ----------------------------------------------------------------------------------------------------------
+
+
+@every
+def test_a_solution_has_all_points_and_a_blank_none(name: str) -> None:
+    """In real kernels, every cell of them run: the examples work, also where nothing has been written yet."""
+    for folder, points in ((SOLUTIONS, 100), (RELEASED, 0)):
+        checked = check_notebook(folder / name / f"{name}.ipynb", 120)
+        assert not checked.stopped
+        assert [row.task for row in checked.rows] == [task.name for task in EXERCISES[name]]
+        assert sum(row.points for row in checked.rows) == points
+        assert checked.is_complete is (points == 100)
+        assert {row.reason for row in checked.rows} == {"" if points else "it has not been written yet"}
+
+
+def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "07-fusion.ipynb"
+    shutil.copy(RELEASED / "07-fusion" / path.name, path)
+    notebook = nbformat.read(path, as_version=4)
+    sources = {
+        "merge": "def merge(a, b):\n    return max(a[0], b[0]), a[1] + b[1]",
+        "kernel-bytes": "def kernel_bites(graph, kernel):\n    return 0",
+        "generate": "def generate(graph):\n    return input()",
+    }
+    for cell in notebook.cells:
+        cell.source = sources.get(cell.id, cell.source)
+    nbformat.write(notebook, path)
+    assert main(["check", str(path), "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["points"], found["of"], found["stopped"]) == (3, 100, "")
+    by_task = {row["task"]: row for row in found["tasks"]}
+    assert "the totals were added as they are" in by_task["fusion.merge"]["reason"]
+    assert "NameError" in by_task["fusion.kernel_bytes"]["reason"]
+    assert "StdinNotImplementedError" in by_task["fusion.generate"]["reason"]
+    assert set(by_task) == {task.name for task in TASKS.values() if task.name.startswith("fusion")}
+
+
+def test_a_notebook_that_does_not_end_is_stopped(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=cells(RELEASED, "07-fusion"))
+    notebook.cells[1].source = "while True:\n    pass"
+    nbformat.write(notebook, tmp_path / "endless.ipynb")
+    checked = check_notebook(tmp_path / "endless.ipynb", 8)
+    assert checked.stopped == "it was stopped after 8 seconds"
+    assert not checked.is_complete and "it was stopped after 8 seconds" in table(checked)
+
+
+def test_a_kernel_that_dies_is_said(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=cells(RELEASED, "07-fusion"))
+    notebook.cells[1].source = "import os\nos._exit(1)"
+    nbformat.write(notebook, tmp_path / "dead.ipynb")
+    assert check_notebook(tmp_path / "dead.ipynb", 60).stopped == "its kernel died"
+
+
+@pytest.mark.parametrize(("content", "says"), [("{", "cannot be read"), (None, "there is no notebook")])
+def test_what_is_no_notebook_is_said_in_a_sentence(
+    tmp_path: Path, content: str | None, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if content is not None:
+        (tmp_path / "some.ipynb").write_text(content)
+    assert main(["check", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert says in error and len(error.splitlines()) == 1
