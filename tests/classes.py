@@ -78,9 +78,13 @@ def notebook(cells: list[Cell], kernel: str = "python3", language: str = "python
 
 def course(root: Path, release: str | None = None, exercise: str = EXERCISE) -> Path:
     """The folder of a course in which an exercise was handed out."""
-    path = root / "exercises" / exercise / f"{exercise}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text(release or notebook(sample()))
+    for folder, content in (
+        ("exercises", release or notebook(sample())),
+        ("solutions", notebook(sample(RIGHT, RIGHT))),
+    ):
+        path = root / folder / exercise / f"{exercise}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
     return root
 
 

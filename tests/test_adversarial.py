@@ -147,6 +147,7 @@ ATTACKS = [
     Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),
     Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), DIES),
     Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), DIES),
+    Attack("html", then("from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"), ()),
     Attack("input", then("input('password: ')"), ("input",)),
     Attack("input-in-function", inside("input()"), ("input",), DIES),
 ]
@@ -212,9 +213,6 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
     """The course, the report by student, and what was there before."""
     classes.needs_bubblewrap()
     root = classes.course(tmp_path_factory.mktemp("hostile"))
-    solution = root / "solutions" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
-    solution.parent.mkdir(parents=True)
-    solution.write_text(notebook(CELLS))
     hand_in(root, "ana", notebook(CELLS))
     for attack in ATTACKS:
         source = attack.first.replace("COURSE", str(root))
@@ -283,6 +281,17 @@ def test_every_submission_has_a_page_that_names_its_incidents(graded: Any) -> No
         missing = [kind for kind in classes.kinds(row) if f"<b>{kind}</b>" not in page]
         assert not missing, student
         assert f"{row['points']:g} of 60 points" in page
+
+
+def test_no_output_is_a_program(graded: Any) -> None:
+    root, _, _ = graded
+    path = root / "autograded" / "html" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
+    outputs = [output for cell in json.loads(path.read_text())["cells"] for output in cell["outputs"]]
+    ours = [output for output in outputs if "application/vnd.minitorch.score+json" in output["data"]]
+    assert len(ours) == 2
+    assert [output["data"] for output in outputs if output not in ours] == [
+        {"text/plain": "<IPython.core.display.HTML object>"}
+    ]
 
 
 def test_hidden_seeds_are_nowhere_but_in_the_journal(graded: Any) -> None:
