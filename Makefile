@@ -18,7 +18,7 @@ setup: # quick when nothing has changed
 	@sh tools/setup.sh "$(PYTHON)"
 
 lab: setup ## Open JupyterLab at the first notebook
-	@PORT="$(PORT)" sh tools/lab.sh $(ARGS)
+	@$(RUN) -m minitorch lab $(if $(PORT),--port $(PORT)) -- $(ARGS)
 
 test: setup ## Run all tests, every notebook included
 	@$(RUN) -m pytest -q $(ARGS)

@@ -28,18 +28,6 @@ def {name}(gradient, shape):
     return (gradient.sum(dim=dims) if dims else gradient).reshape(shape)
 """
 
-# Sums the dimensions in front, and forgets those of length 1: the first of three parts.
-PARTLY = """
-def {name}(gradient, shape):
-    front = gradient.ndim - len(shape)
-    return gradient.sum(dim=list(range(front))) if front else gradient
-"""
-
-LOST = """
-def {name}(gradient, shape):
-    return gradient
-"""
-
 
 def needs_bubblewrap() -> None:
     """Skip where there is no sandbox; fail where MINITORCH_REQUIRE says that there has to be one."""

@@ -67,7 +67,7 @@ def _released(source: Path, name: str) -> bytes:
         config.CourseDirectory.source_directory = str(source.resolve())
         config.CourseDirectory.release_directory = "released"
         config.CourseDirectory.assignment_id = name
-        # Releasing is a function of the source; what a gradebook has to know is entered when there is something to grade.
+        # A release depends on its source alone; what a gradebook has to know is entered by whoever grades.
         config.GenerateAssignment.no_database = True
         converter = GenerateAssignment(coursedir=CourseDirectory(config=config), config=config)
         converter.preprocessors = [each for each in converter.preprocessors if each is not SaveCells]

@@ -51,7 +51,7 @@ def different(array: Array, right: Array, tolerance: float) -> str | None:
             same |= np.abs(wide - exact) <= tolerance * np.maximum(1.0, np.abs(exact))
     if same.all():
         return None
-    at = tuple(int(axis[0]) for axis in np.nonzero(~same))
+    at = tuple(map(int, np.unravel_index(int(np.argmin(same)), array.shape))) if array.ndim else ()
     return (
         f"element {list(at)} is {array[at]} and should be {right[at]}" if at else f"it is {array} and should be {right}"
     )

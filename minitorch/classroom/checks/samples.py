@@ -129,6 +129,8 @@ def shrink(graph: Graph, is_wrong: Callable[[Graph], bool]) -> Graph:
     while improved:
         improved = False
         for smaller in _smaller(graph):
+            if not any(node.primitive is not P.constant for node in smaller.nodes):
+                continue  # nothing happens in it, and nothing can be learned from it
             tries -= 1
             if tries < 0:
                 return graph

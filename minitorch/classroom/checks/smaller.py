@@ -5,8 +5,9 @@ An attempt is ``(answer, None)`` or ``(answer, (smaller graph, answer to that))`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from ...errors import MinitorchError
@@ -37,11 +38,35 @@ def attempt(text: str, answer: Answer, wrong: Wrong) -> tuple[Any, tuple[str, An
     return given, (small, answer(small))
 
 
+def attempts(
+    cases: Iterable[tuple[Hashable, str]], answer: Answer, wrong: Callable[[Any, str, Any], str | None]
+) -> list[Any]:
+    """The attempts at some graphs, each of a part of the task; of a part, only the first that is wrong is made smaller.
+
+    Args:
+        cases: the part, and the text of a graph.
+        answer: what the student's code makes of a graph.
+        wrong: ``(part, text, answer)`` -> the reason why it is wrong, or None.
+    """
+    found: list[Any] = []
+    failed: set[Hashable] = set()
+    for part, text in cases:
+        if part in failed:
+            found.append((answer(text), None))
+            continue
+        found.append(attempt(text, answer, partial(wrong, part)))
+        if found[-1][1] is not None:
+            failed.add(part)
+    return found
+
+
 def reason_for(text: str, answer: Any, wrong: Wrong) -> str | None:
     """Why an answer to a graph is wrong; None if it is not."""
     if not isinstance(answer, Fault):
         return wrong(text, answer)
-    return str(answer) if answer.kind == "NotImplementedError" else f"{answer}, given\n{indented(text)}"
+    return (
+        str(answer) if answer.kind == "NotImplementedError" else f"{answer}, given\n{indented(str(Graph.parse(text)))}"
+    )
 
 
 def indented(text: str) -> str:

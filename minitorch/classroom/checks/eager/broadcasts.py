@@ -58,8 +58,8 @@ def _gradient(unbroadcast: Any, a: Array, b: Array) -> Any:
             return mul(x, y)
 
         @staticmethod
-        def backward(ctx: Any, gradient: Tensor) -> Any:
-            x, y = ctx.saved_tensors
+        def backward(ctx: Any, *cotangents: Tensor) -> Any:
+            (gradient,), (x, y) = cotangents, ctx.saved_tensors
             return unbroadcast(mul(gradient, y), tuple(x.shape)), unbroadcast(mul(gradient, x), tuple(y.shape))
 
     x, y = Tensor(a), Tensor(b)

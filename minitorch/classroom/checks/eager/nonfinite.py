@@ -88,13 +88,15 @@ def _wrong_first_bad(case: Any, answer: Any) -> str | None:
         f"  {i}: {name} of {' and '.join(str(each.tolist()) for each in operands)} gives {made.tolist()}"
         for i, (name, operands, made) in enumerate(records)
     )
-    if type(answer) is not int:
-        return f"{described(answer)} instead of {right}\n{trace}"
-    if 0 <= answer < len(records) and right is not None and any(map(_bad, records[answer][1])):
-        return f"operation {answer} only passes on what it got; the first that makes it is {right}\n{trace}"
+    if answer is not None and type(answer) is not int:
+        return f"a position or None was expected, and it is {described(answer)}\n{trace}"
+    if type(answer) is int and 0 <= answer < len(records) and any(map(_bad, records[answer][1])):
+        first = "no operation makes it" if right is None else f"the first that makes it is {right}"
+        return f"operation {answer} only passes on what it got; {first}\n{trace}"
     if right is None:
         return f"no operation makes a NaN or an infinity of finite numbers, so it is None, not {answer}\n{trace}"
-    return f"it is operation {right}, not {answer}; an infinity counts, too\n{trace}"
+    infinity = "; an infinity counts, too" if np.isinf(records[right][2]).any() else ""
+    return f"it is operation {right}, not {answer}{infinity}\n{trace}"
 
 
 def _judge_first_bad(cases: Cases, answers: Any) -> Any:

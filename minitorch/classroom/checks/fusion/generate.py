@@ -17,7 +17,7 @@ from ....ir import Node, Spec
 from ..limit import Limited, limited
 from ..plain import described
 from ..samples import evaluate
-from ..smaller import attempt, explained, indented
+from ..smaller import attempts, explained, indented
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
@@ -86,7 +86,7 @@ def _answer(call: Limited, text: str) -> Any:
 
 
 def _generate_all(call: Limited, cases: Cases) -> list[Any]:
-    return [attempt(text, partial(_answer, call), partial(_wrong, part)) for part, text in cases]
+    return attempts(cases, partial(_answer, call), _wrong)
 
 
 def _wrong(part: str, text: str, answer: Any) -> str | None:
@@ -130,9 +130,11 @@ def _misshapen(part: str, graph: Graph, source: str, what: str) -> str | None:
 
 
 def _bookkeeping(nodes: list[ast.AST]) -> int:
-    """Calls of `range` and `len`, which belong to the loop."""
+    """Calls that belong to the loop."""
     calls = (node.func for node in nodes if isinstance(node, ast.Call))
-    return sum(isinstance(function, ast.Name) and function.id in ("range", "len") for function in calls)
+    return sum(
+        isinstance(function, ast.Name) and function.id in ("range", "len", "enumerate", "zip") for function in calls
+    )
 
 
 def _judge(cases: Cases, answers: Any) -> Any:

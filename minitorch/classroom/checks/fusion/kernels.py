@@ -9,6 +9,7 @@ from typing import Any
 from ....graph import Graph
 from ....graph.text import node_names
 from ....ir import Node
+from ....primitives import constant
 from ..limit import Limited
 from ..plain import described
 from ..smaller import indented
@@ -62,18 +63,20 @@ def _wrong_bytes(case: Any, answer: Any) -> str | None:
         return None
     unfused = sum(sum(bytes_of(graph, [node])) for node in kernel)
     every = sum(operand.spec.nbytes for node in kernel for operand in node.inputs if operand not in set(kernel))
-    hints = {
-        unfused: "those are the bytes of one kernel for each operation; inside a kernel a value stays in a register",
-        every
-        + written: "a value that is read by two operations is loaded once, and a number in the program not at all",
-        read + sum(node.spec.nbytes for node in kernel): "a value that nobody outside reads is never written",
-        read: "what others read, and what the graph returns, has to be written",
-        written: "what comes from outside has to be read",
-        (read + written) // 4: "those are elements; an element of float32 is 4 bytes",
-    }
-    hint = hints.get(answer, f"{read} are read and {written} written")
-    if answer == read + written - sum(n.spec.nbytes for n in kernel if n in graph.outputs and _is_read(n, kernel)):
-        hint = "an output is written even if it is read inside"
+    constants = {each for node in kernel for each in node.inputs if each.primitive is constant}
+    numbers = sum(node.spec.nbytes for node in constants)
+    inside = sum(node.spec.nbytes for node in kernel if node in graph.outputs and _is_read(node, kernel))
+    hints = (
+        (unfused, "those are the bytes of one kernel for each operation; inside a kernel a value stays in a register"),
+        (read + numbers + written, "a number in the program is part of the instruction, and is not read"),
+        (every + written, "a value that is read by two operations is loaded once, and a number is not loaded at all"),
+        (read + sum(node.spec.nbytes for node in kernel), "a value that nobody outside reads is never written"),
+        (read + written - inside, "an output is written even if it is read inside"),
+        (read, "what others read, and what the graph returns, has to be written"),
+        (written, "what comes from outside has to be read"),
+        ((read + written) // 4, "those are elements; an element of float32 is 4 bytes"),
+    )
+    hint = next((why for number, why in hints if number == answer), f"{read} are read and {written} written")
     return f"{answer} instead of {read + written} bytes: {hint}; {what}"
 
 

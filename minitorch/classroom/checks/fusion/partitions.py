@@ -11,7 +11,7 @@ from ....graph.text import node_names
 from ....ir import Node
 from ..limit import Limited
 from ..plain import Fault, described
-from ..smaller import attempt, believed, indented
+from ..smaller import attempts, believed, indented
 from ..task import Task, Verdict
 from .graphs import CHAIN, DIAMOND, SIBLINGS, SOFTMAX, ZIGZAG, random_kernels
 from .measure import illegal, reference, traffic
@@ -36,7 +36,10 @@ def _places(call: Limited, text: str) -> Any:
 
 
 def _partition_all(call: Limited, texts: list[str]) -> list[Any]:
-    return [attempt(text, partial(_places, call), _wrong_partition) for text in texts]
+    def wrong(part: object, text: str, answer: Any) -> str | None:
+        return _wrong_partition(text, answer)
+
+    return attempts([("", text) for text in texts], partial(_places, call), wrong)
 
 
 def _read(text: str, answer: Any) -> tuple[Graph, list[list[Node]], str | None]:
@@ -48,7 +51,7 @@ def _read(text: str, answer: Any) -> tuple[Graph, list[list[Node]], str | None]:
     if not all(type(place) is int and 0 <= place < len(nodes) for kernel in answer for place in kernel):
         return graph, [], "something in a kernel is no operation of the graph; constants belong to none"
     kernels = [[nodes[place] for place in kernel] for kernel in answer]
-    return graph, kernels, "a kernel is empty" if not all(kernels) else illegal(graph, kernels)
+    return graph, kernels, illegal(graph, kernels) or (None if all(kernels) else "a kernel is empty")
 
 
 def _wrong_partition(text: str, answer: Any) -> str | None:

@@ -57,7 +57,7 @@ def _diamonds(random: Random) -> str:
     spec = Spec((), float64)
     pool = inputs = [input_node("x", spec), input_node("y", spec)]
     for _ in range(8):
-        pool = [*pool, apply(random.choice((P.add, P.sub, P.mul)), pool[-1], random.choice(pool))]
+        pool = [*pool, apply(random.choice((P.add, P.sub, P.mul)), pool[-1], random.choice(pool[:-1]))]
     return str(Graph(inputs, pool[-1:]))
 
 
@@ -83,34 +83,71 @@ def _backward_all(call: Limited, cases: Cases) -> list[Any]:
     return [limited(partial(_backward_once, call.function, *case), call.seconds) for _, case in cases]
 
 
-def backward_of(graph: Graph, values: dict[Node, float]) -> tuple[list[float], list[float], bool]:
-    """The gradients by the inputs, those if only one use of each value counts, and whether they differ."""
-    sums, last = (dict.fromkeys(everything_in(graph), 0.0) for _ in range(2))
-    sums[graph.outputs[0]] = last[graph.outputs[0]] = 1.0
+Shares = Callable[[Node, float], list[tuple[Node, float]]]
+
+
+def _right(graph: Graph, shares: Shares) -> dict[Node, float]:
+    found = dict.fromkeys(everything_in(graph), 0.0) | {graph.outputs[0]: 1.0}
     for node in reversed(graph.nodes):
-        operands = [values[operand] for operand in node.inputs]
-        for operand, share in zip(node.inputs, PULL[node.primitive.name](sums[node], *operands), strict=True):
-            sums[operand] += share
-        for operand, share in zip(node.inputs, PULL[node.primitive.name](last[node], *operands), strict=True):
-            last[operand] = share
-    every, only = ([found[node] for node in graph.inputs] for found in (sums, last))
-    return every, only, every != only
+        for operand, share in shares(node, found[node]):
+            found[operand] += share
+    return found
+
+
+def _once_in_a_node(graph: Graph, shares: Shares) -> dict[Node, float]:
+    return _right(graph, lambda node, cotangent: list(dict(shares(node, cotangent)).items()))
+
+
+def _overwritten(graph: Graph, shares: Shares) -> dict[Node, float]:
+    found = dict.fromkeys(everything_in(graph), 0.0) | {graph.outputs[0]: 1.0}
+    for node in reversed(graph.nodes):
+        found |= dict(shares(node, found[node]))
+    return found
+
+
+def _too_early(graph: Graph, shares: Shares) -> dict[Node, float]:
+    found = dict.fromkeys(everything_in(graph), 0.0) | {graph.outputs[0]: 1.0}
+    pending, done = [graph.outputs[0]], set(graph.inputs)
+    while pending:
+        node = pending.pop()
+        if node not in done:
+            done.add(node)
+            for operand, share in shares(node, found[node]):
+                found[operand] += share
+                pending.append(operand)
+    return found
+
+
+# What comes out of the usual mistakes, so that an answer can be recognised.
+MISTAKES = (
+    ("an operand that stands twice in one node has two shares, one for each place", _once_in_a_node),
+    ("the gradient was counted once, the value is used twice: add up what comes back from every use", _overwritten),
+    ("a cotangent was handed on before it is complete: all users of a node come first", _too_early),
+)
 
 
 def _wrong_backward(case: Any, answer: Any) -> str | None:
     text, x, y = case
     graph = Graph.parse(text)
-    right, last_only, differ = backward_of(graph, _values(graph, x, y))
+    values = _values(graph, x, y)
+
+    def shares(node: Node, cotangent: float) -> list[tuple[Node, float]]:
+        given = PULL[node.primitive.name](cotangent, *[values[operand] for operand in node.inputs])
+        return list(zip(node.inputs, given, strict=True))
+
+    def is_answer(found: dict[Node, float]) -> bool:
+        return np.allclose(answer, [found[node] for node in graph.inputs], rtol=1e-9, atol=1e-12)
+
     what = f"with x = {x:.3g} and y = {y:.3g} in\n{indented(str(graph))}"
     if type(answer) is not list or not all(type(each) is float for each in answer) or len(answer) != 2:
         return f"a list of two floats was expected, the gradients by x and y, and it is {described(answer)}, {what}"
-    if np.allclose(answer, right, rtol=1e-9, atol=1e-12):
+    right = _right(graph, shares)
+    if is_answer(right):
         return None
-    shown = f"{[float(f'{each:.4g}') for each in answer]} instead of {[float(f'{each:.4g}') for each in right]}"
-    if differ and np.allclose(answer, last_only, rtol=1e-9, atol=1e-12):
-        once = "the gradient was counted once, the value is used twice: add up what comes back from every use"
-        return f"{once}; {shown}, {what}"
-    return f"{shown}, {what}"
+    wanted = [float(f"{right[node]:.4g}") for node in graph.inputs]
+    shown = f"{[float(f'{each:.4g}') for each in answer]} instead of {wanted}"
+    known = next((f"{sentence}; " for sentence, mistake in MISTAKES if is_answer(mistake(graph, shares))), "")
+    return f"{known}{shown}, {what}"
 
 
 backward = Task(

@@ -11,7 +11,7 @@ from ....ir import Node
 from ..limit import Limited
 from ..plain import described
 from ..samples import chain, ladder, random_graph
-from ..smaller import attempt, explained, indented
+from ..smaller import attempts, explained, indented
 from ..task import Task, by_case
 from .naming import DIAMOND, Cases, everything_in, name_of, places_of, text_of
 
@@ -45,10 +45,9 @@ def _order_once(call: Limited, case: Any) -> Any:
 
 
 def _order_all(call: Limited, cases: Cases) -> list[Any]:
-    return [
-        _order_once(call, case) if type(case) is int else attempt(case, partial(_order_once, call), _wrong_order)
-        for _, case in cases
-    ]
+    listed = [(part, case) for part, case in cases if type(case) is str]
+    found = attempts(listed, partial(_order_once, call), lambda part, text, answer: _wrong_order(text, answer))
+    return found + [_order_once(call, case) for _, case in cases if type(case) is int]  # which are the last ones
 
 
 def _judge_order(cases: Cases, answers: Any) -> Any:
@@ -76,6 +75,9 @@ def _wrong_order(case: Any, answer: Any) -> str | None:
             return f"{name_of(graph, place)} is in the list {times}{listing}"
         if missing := [operand for operand in node.inputs if operand not in seen]:
             operand = name_of(graph, everything.index(missing[0]))
+            if everything.index(missing[0]) not in answer:
+                what = "an input, which belongs to the order as well" if missing[0] in graph.inputs else "needed"
+                return f"{operand} is missing: it is {what}{listing}"
             return f"{name_of(graph, place)} comes before its operand {operand}{listing}"
         seen.add(node)
     needed = set(topological_order(graph.outputs))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
@@ -15,7 +16,7 @@ from ..compare import different
 from ..limit import Limited, limited
 from ..plain import described
 from ..samples import evaluate, random_graph, values_for
-from ..smaller import Wrong, attempt, explained, indented, is_harmless
+from ..smaller import Wrong, attempts, explained, indented, is_harmless
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
@@ -43,13 +44,20 @@ def _answer(call: Limited, text: str) -> Any:
 
 
 def _ask(wrong: Wrong) -> Callable[[Limited, Cases], list[Any]]:
-    return lambda call, cases: [attempt(text, partial(_answer, call), wrong) for _, text in cases]
+    return lambda call, cases: attempts(cases, partial(_answer, call), lambda part, text, answer: wrong(text, answer))
 
 
-def _judge(parts: dict[str, int], wrong: Wrong) -> Callable[[Cases, Any], Any]:
-    return lambda cases, answers: by_case(
-        parts, cases, answers, lambda text, attempted: explained(text, attempted, wrong)
-    )
+def _judge(parts: dict[str, int], wrong: Wrong, hint: str) -> Callable[[Cases, Any], Any]:
+    """The verdicts; `hint` is what is mostly behind a graph that the verifier refuses."""
+
+    def told(text: str, attempted: Any) -> str | None:
+        reason = explained(text, attempted, wrong)
+        if reason and re.match("it raises (Graph|Shape|DType)Error", reason):
+            said, given, listing = reason.partition(", given\n")
+            return f"{said}; {hint}{given}{listing}"
+        return reason
+
+    return lambda cases, answers: by_case(parts, cases, answers, told)
 
 
 def changed(before: Graph, text: object) -> tuple[Graph | None, str]:
@@ -78,15 +86,13 @@ def _both(before: str, after: str) -> str:
     return f"\nbefore\n{indented(before)}\nafter\n{indented(after)}"
 
 
-def _wrong(
-    text: str, answer: Any, missed: Callable[[Graph, Graph], str | None], why: Callable[[Graph], str]
-) -> str | None:
+def _wrong(text: str, answer: Any, missed: Callable[[Graph, Graph], str | None], hint: str) -> str | None:
     """What is wrong with a pass's result: other values, with the likely reason, or something left to do."""
     before = Graph.parse(text)
     after, reason = changed(before, answer)
     if after is None:
-        hint = why(before) if "another" in reason else ""
-        return f"{reason}{hint and '; ' + hint}{_both(text, answer) if isinstance(answer, str) else ''}"
+        likely = f"; {hint}" if "another" in reason else ""
+        return f"{reason}{likely}{_both(text, answer) if isinstance(answer, str) else ''}"
     reason = missed(before, after) or ""
     return f"{reason}{_both(text, str(after))}" if reason else None
 
@@ -102,6 +108,7 @@ def _operations(graph: Graph) -> int:
 
 # --- dead code --------------------------------------------------------------------------------------------------
 
+NEEDED = "what an output needs, itself or over others, has to stay, and so have all inputs"
 DEAD = {"one unused node": 6, "a chain of unused nodes": 8, "random graphs": 6}
 
 
@@ -126,13 +133,15 @@ def _missed_dead(before: Graph, after: Graph) -> str | None:
 
 
 def _wrong_dead(text: str, answer: Any) -> str | None:
-    return _wrong(text, answer, _missed_dead, lambda graph: "")
+    return _wrong(text, answer, _missed_dead, NEEDED)
 
 
-dead_code = Task("rewriting.dead_code", DEAD, _dead, _ask(_wrong_dead), _judge(DEAD, _wrong_dead))
+dead_code = Task("rewriting.dead_code", DEAD, _dead, _ask(_wrong_dead), _judge(DEAD, _wrong_dead, NEEDED))
 
 # --- constant folding -------------------------------------------------------------------------------------------
 
+IN_PLACE = "a constant takes the place of the operation: its type, its shape, and all who read it, the outputs included"
+ALL = "only an operation *all* of whose operands are constants has a value that is known now"
 FOLD = {"one operation": 8, "chains": 9, "only constants": 7, "random graphs": 6}
 
 
@@ -164,18 +173,20 @@ def _missed_folds(before: Graph, after: Graph) -> str | None:
     return "an operation on constants is left: what was just folded is a constant, too, for whoever reads it"
 
 
-def _why_folded(before: Graph) -> str:
-    return "only an operation *all* of whose operands are constants has a value that is known now"
-
-
 def _wrong_fold(text: str, answer: Any) -> str | None:
-    return _wrong(text, answer, _missed_folds, _why_folded)
+    return _wrong(text, answer, _missed_folds, ALL)
 
 
-fold_constants = Task("rewriting.fold_constants", FOLD, _constants, _ask(_wrong_fold), _judge(FOLD, _wrong_fold))
+fold_constants = Task(
+    "rewriting.fold_constants", FOLD, _constants, _ask(_wrong_fold), _judge(FOLD, _wrong_fold, IN_PLACE)
+)
 
 # --- common subexpressions --------------------------------------------------------------------------------------
 
+SAME = (
+    "two nodes are the same only if the primitive, the operands in their order *and* the parameters are, "
+    "and 0.0 and -0.0 are not one number: params_key tells them apart, == does not"
+)
 MERGE = {"the same twice": 8, "chains": 8, "parameters, operands, numbers": 9, "random graphs": 5}
 
 
@@ -231,16 +242,8 @@ def _without_symmetry(graph: Graph) -> int:
     return sum(key[0] is not constant for key in known)
 
 
-def _why_merged(before: Graph) -> str:
-    same: Iterable[str] = (
-        "two nodes are the same only if the primitive, the operands in their order *and* the parameters are",
-        "and 0.0 and -0.0 are not one number: params_key tells them apart, == does not",
-    )
-    return ", ".join(same)
-
-
 def _wrong_merge(text: str, answer: Any) -> str | None:
-    return _wrong(text, answer, _missed_repeats, _why_merged)
+    return _wrong(text, answer, _missed_repeats, SAME)
 
 
-merge = Task("rewriting.merge", MERGE, _repeated, _ask(_wrong_merge), _judge(MERGE, _wrong_merge))
+merge = Task("rewriting.merge", MERGE, _repeated, _ask(_wrong_merge), _judge(MERGE, _wrong_merge, SAME))

@@ -1,0 +1,212 @@
+"""``minitorch doctor``: a table of things to look at; each says what there is, and what to do if it is wrong."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+
+import numpy as np
+
+from .. import __version__, get_num_threads, jit, ones
+from ..errors import CommandError
+
+SECONDS = 10  # for a program that is tried out
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        about: what.
+        state: ``"good"``, ``"note"`` (something does without) or ``"wrong"``.
+        found: what there is.
+        fix: what to do, if something is to be done.
+    """
+
+    about: str
+    state: str
+    found: str
+    fix: str = ""
+
+
+def _versions() -> Iterator[Finding]:
+    llvmlite = metadata.version("llvmlite")
+    yield Finding("minitorch", "good", f"{__version__} in {Path(__file__).parents[1]}")
+    yield Finding("Python", "good", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    yield Finding("engine", "good", f"NumPy {np.__version__}, llvmlite {llvmlite}")
+
+
+# What each extra is for, and the modules by which one sees that it is there.
+EXTRAS = {
+    "course": ("notebooks and exercises", ("jupyterlab", "ipykernel", "nbgrader", "anywidget", "sklearn", "tqdm")),
+    "viz": ("pictures of graphs, and plots", ("matplotlib", "pygraphviz")),
+    "jax": ("the cells beside JAX", ("jax",)),
+}
+
+
+def _packages() -> Iterator[Finding]:
+    for extra, (purpose, modules) in EXTRAS.items():
+        missing = [module for module in modules if util.find_spec(module) is None]
+        if missing:
+            found = f"{', '.join(missing)} missing, for {purpose}"
+            yield Finding(f"extra {extra}", "note", found, f"pip install 'minitorch[{extra}]'")
+        else:
+            yield Finding(f"extra {extra}", "good", f"all there, for {purpose}")
+
+
+def _compiler() -> Iterator[Finding]:
+    x = ones(1000)
+    right = bool((jit(lambda x: x * 2 + 1)(x) == 3).all().item())
+    found = "a kernel was compiled and gives the right numbers" if right else "a compiled kernel gives wrong numbers"
+    yield Finding("compiler", "good" if right else "wrong", found, "" if right else "report it, with this table")
+
+
+def _cache() -> Iterator[Finding]:
+    from ..compiler.cache import default_folder
+
+    folder = default_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        fix = "set MINITORCH_CACHE_DIR to a folder of your own; until then every start compiles anew"
+        yield Finding("cache", "note", f"{folder} cannot be written to ({error.strerror})", fix)
+        return
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    yield Finding("cache", "good", f"{folder}, {size / 2**20:.1f} MB")
+
+
+def _graphviz() -> Iterator[Finding]:
+    fix = "pip install 'minitorch[viz]'; until then graphs are shown as text"
+    if util.find_spec("pygraphviz") is None:
+        yield Finding("Graphviz", "note", "pygraphviz is not installed", fix)
+        return
+    # In a process of its own: Graphviz's libraries have much to say about fonts.
+    program = "import pygraphviz; g = pygraphviz.AGraph('digraph { a -> b }'); print(g.draw(format='svg', prog='dot'))"
+    tried = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=6 * SECONDS, check=False
+    )
+    good = "<svg" in tried.stdout
+    found = "lays out graphs" if good else f"draws nothing: {tried.stderr.strip()[-200:]}"
+    yield Finding("Graphviz", "good" if good else "note", found, "" if good else fix)
+
+
+def _kernel() -> Iterator[Finding]:
+    if util.find_spec("jupyter_client") is None:
+        yield Finding("kernel", "note", "Jupyter is not installed", "pip install 'minitorch[course]'")
+        return
+    from jupyter_client.kernelspec import KernelSpecManager, NoSuchKernel
+
+    try:
+        program = KernelSpecManager().get_kernel_spec("python3").argv[0]
+    except NoSuchKernel:
+        yield Finding(
+            "kernel", "wrong", "there is no kernel python3", f"{sys.executable} -m ipykernel install --sys-prefix"
+        )
+        return
+    own = shutil.which(program) or program
+    if program in ("python", "python3") or os.path.realpath(own) == os.path.realpath(sys.executable):
+        yield Finding("kernel", "good", "notebooks run with this Python")
+    else:
+        fix = f"{sys.executable} -m ipykernel install --sys-prefix"
+        yield Finding("kernel", "wrong", f"notebooks run with another Python, {program}", fix)
+
+
+def _notebooks() -> Iterator[Finding]:
+    from .lab import course_folder
+
+    try:
+        folder = course_folder(Path.cwd())
+    except CommandError as error:
+        yield Finding("notebooks", "note", str(error), "git clone the course, and go into its folder")
+        return
+    count = len(list(folder.glob("notebooks/*.ipynb")))
+    yield Finding("notebooks", "good", f"{count} in {folder / 'notebooks'}")
+
+
+def _bubblewrap() -> Iterator[Finding]:
+    if not sys.platform.startswith("linux"):
+        fix = "grade on Linux, in a virtual machine for instance"
+        yield Finding(
+            "bubblewrap", "note", "there is none on this system: submissions are not graded in a sandbox", fix
+        )
+        return
+    program = shutil.which("bwrap")
+    if program is None:
+        fix = "apt-get install bubblewrap; only who grades needs it"
+        yield Finding("bubblewrap", "note", "not installed: submissions cannot be graded in a sandbox", fix)
+        return
+    line = [program, "--ro-bind", "/", "/", "--proc", "/proc", "--unshare-all", "--die-with-parent", "true"]
+    tried = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
+    if tried.returncode:
+        fix = "allow user namespaces (kernel.unprivileged_userns_clone, AppArmor), or grade in a virtual machine"
+        yield Finding("bubblewrap", "note", f"cannot make a sandbox: {tried.stderr.strip()}", fix)
+    else:
+        yield Finding("bubblewrap", "good", "makes sandboxes")
+
+
+def _threads() -> Iterator[Finding]:
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    yield Finding("threads", "good", f"kernels use {get_num_threads()} of {cores} cores")
+    chosen = os.environ.get("OPENBLAS_NUM_THREADS")
+    if chosen is None and cores > 1:
+        fix = "on a machine that is shared, set OPENBLAS_NUM_THREADS=1 before Python starts"
+        yield Finding("NumPy's threads", "note", "as many as there are cores; they wait for each other busily", fix)
+    else:
+        yield Finding("NumPy's threads", "good", chosen or "one core")
+
+
+EXAMINATIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
+    ("versions", _versions),
+    ("extras", _packages),
+    ("compiler", _compiler),
+    ("cache", _cache),
+    ("kernel", _kernel),
+    ("notebooks", _notebooks),
+    ("Graphviz", _graphviz),
+    ("bubblewrap", _bubblewrap),
+    ("threads", _threads),
+)
+
+
+def examine() -> list[Finding]:
+    """Look at everything. What fails while it is looked at is wrong, and the rest is looked at all the same."""
+    found: list[Finding] = []
+    for about, examination in EXAMINATIONS:
+        try:
+            found += examination()
+        except Exception as error:  # the very thing that a doctor is for
+            text = next(iter(str(error).splitlines()), type(error).__name__)
+            found.append(
+                Finding(about, "wrong", text, "install again: make setup, or pip install -r requirements.txt -e .")
+            )
+    return found
+
+
+MARKS = {"good": "✓", "note": "·", "wrong": "✗"}
+
+
+def table(findings: Sequence[Finding]) -> str:
+    """The findings for a terminal, and what it all means."""
+    width = max(len(each.about) for each in findings)
+    columns = min(shutil.get_terminal_size().columns, 120) - width - 6
+    lines = []
+    for each in findings:
+        text = f"{each.found}{f'; {each.fix}' if each.fix else ''}"
+        first, *more = textwrap.wrap(text, max(columns, 40)) or [""]
+        lines.append(f"{MARKS[each.state]} {each.about:<{width}}  {first}")
+        lines += [f"  {'':<{width}}  {line}" for line in more]
+    wrong = sum(each.state == "wrong" for each in findings)
+    lines.append(f"{wrong} thing{'s' * (wrong != 1)} to put right" if wrong else "all is well")
+    return "\n".join(lines)
