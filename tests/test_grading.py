@@ -250,6 +250,14 @@ def test_without_a_sandbox_grading_refuses(course: Course, monkeypatch: pytest.M
     assert not course.gradebook.exists()
 
 
+def test_unsafe_grades_without_a_sandbox(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "unavailable", lambda: "the sandbox needs bubblewrap")
+    hand_in(course.root, "ana", notebook(sample(RIGHT)))
+    report = courses.grade(course, Limits(), 1, safe=False)
+    assert [classes.points(row.to_json()) for row in report.rows] == [{"first": 30, "second": 0}]
+    assert "ana" in str(report) and "30/60" in str(report)
+
+
 def test_the_reason_for_no_sandbox_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert "bubblewrap" in str(sandbox.unavailable.__wrapped__()) or sys.platform != "linux"
@@ -338,7 +346,7 @@ def test_a_damaged_journal_is_not_guessed_at(tmp_path: Path) -> None:
 # --- the gradebook ---------------------------------------------------------------------------------------------
 
 
-def test_points_that_a_person_gave_stay(course: Course) -> None:
+def test_points_that_a_person_gave_stay_and_what_needs_one_is_marked(course: Course) -> None:
     release = released(course.release(classes.EXERCISE))
     result = Result([Graded("first-check", 10, 30, "a reason"), Graded("second-check", 30, 30, "")])
     with Book(course.gradebook) as book:
@@ -351,15 +359,11 @@ def test_points_that_a_person_gave_stay(course: Course) -> None:
         book.exercise(classes.EXERCISE, release)
         book.record("ana", classes.EXERCISE, result)
         assert book.scores()["ana", classes.EXERCISE, "first-check"] == 25
-
-
-def test_what_a_person_should_look_at_is_marked(course: Course) -> None:
-    result = Result([Graded("first-check", 0, 30, "a"), Graded("second-check", 0, 30, "b")], [Incident("not-json")])
-    with Book(course.gradebook) as book:
-        book.exercise(classes.EXERCISE, released(course.release(classes.EXERCISE)))
-        book.record("ana", classes.EXERCISE, result)
-        grade = book._book.find_grade("first-check", classes.EXERCISE, classes.EXERCISE, "ana")
-        assert grade.needs_manual_grade
+        damaged = Result(
+            [Graded("first-check", 0, 30, "a"), Graded("second-check", 0, 30, "b")], [Incident("not-json")]
+        )
+        book.record("bob", classes.EXERCISE, damaged)
+        assert book._book.find_grade("first-check", classes.EXERCISE, classes.EXERCISE, "bob").needs_manual_grade
 
 
 # --- feedback and progress -------------------------------------------------------------------------------------
