@@ -28,18 +28,6 @@ def {name}(gradient, shape):
     return (gradient.sum(dim=dims) if dims else gradient).reshape(shape)
 """
 
-# Sums the dimensions in front, and forgets those of length 1: the first of three parts.
-PARTLY = """
-def {name}(gradient, shape):
-    front = gradient.ndim - len(shape)
-    return gradient.sum(dim=list(range(front))) if front else gradient
-"""
-
-LOST = """
-def {name}(gradient, shape):
-    return gradient
-"""
-
 
 def needs_bubblewrap() -> None:
     """Skip where there is no sandbox; fail where MINITORCH_REQUIRE says that there has to be one."""
@@ -78,9 +66,13 @@ def notebook(cells: list[Cell], kernel: str = "python3", language: str = "python
 
 def course(root: Path, release: str | None = None, exercise: str = EXERCISE) -> Path:
     """The folder of a course in which an exercise was handed out."""
-    path = root / "exercises" / exercise / f"{exercise}.ipynb"
-    path.parent.mkdir(parents=True)
-    path.write_text(release or notebook(sample()))
+    for folder, content in (
+        ("exercises", release or notebook(sample())),
+        ("solutions", notebook(sample(RIGHT, RIGHT))),
+    ):
+        path = root / folder / exercise / f"{exercise}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
     return root
 
 

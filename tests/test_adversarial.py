@@ -111,6 +111,7 @@ while True:
     pass
 """
 
+OVERRUN = frozenset({"processes", "cell-time"})  # on a busy machine the time may be over before anybody has counted
 DIES = (0, 30)  # the cell is lost, and its function with it
 
 ATTACKS = [
@@ -123,7 +124,7 @@ ATTACKS = [
     Attack("kill-everybody-else", then("import os\ntry: os.kill(-1, 9)\nexcept OSError: pass"), ()),
     Attack("memory-bomb", then("x = []\nwhile True: x.append(bytearray(10**7))"), ("memory",), DIES),
     Attack("memory-at-once", then("bytearray(10**11)"), ("memory",)),
-    Attack("fork-bomb", then("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"), ("processes",), DIES),
+    Attack("fork-bomb", then("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"), (OVERRUN,), DIES),
     Attack("disk-fill", then("for i in range(10**6): open(f'/tmp/{i}', 'wb').write(bytes(10**6))"), ("disk",)),
     Attack("large-file", then("open('x', 'wb').truncate(10**11)"), ("disk",)),
     Attack(
@@ -147,6 +148,7 @@ ATTACKS = [
     Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),
     Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), DIES),
     Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), DIES),
+    Attack("html", then("from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"), ()),
     Attack("input", then("input('password: ')"), ("input",)),
     Attack("input-in-function", inside("input()"), ("input",), DIES),
 ]
@@ -212,9 +214,6 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
     """The course, the report by student, and what was there before."""
     classes.needs_bubblewrap()
     root = classes.course(tmp_path_factory.mktemp("hostile"))
-    solution = root / "solutions" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
-    solution.parent.mkdir(parents=True)
-    solution.write_text(notebook(CELLS))
     hand_in(root, "ana", notebook(CELLS))
     for attack in ATTACKS:
         source = attack.first.replace("COURSE", str(root))
@@ -225,7 +224,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
     link.unlink()
     link.symlink_to(root / "submitted" / "ana" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")
     before = {"state": state(root), "temporary": set(Path("/tmp").glob("mt-*")), "processes": processes()}
-    limits = ("--cell-time", "3", "--time", "40", "--memory", "600")
+    limits = ("--cell-time", "4", "--time", "40", "--memory", "600")
     return root, classes.grade(root, *limits, "--workers", "3"), before
 
 
@@ -283,6 +282,17 @@ def test_every_submission_has_a_page_that_names_its_incidents(graded: Any) -> No
         missing = [kind for kind in classes.kinds(row) if f"<b>{kind}</b>" not in page]
         assert not missing, student
         assert f"{row['points']:g} of 60 points" in page
+
+
+def test_no_output_is_a_program(graded: Any) -> None:
+    root, _, _ = graded
+    path = root / "autograded" / "html" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
+    outputs = [output for cell in json.loads(path.read_text())["cells"] for output in cell["outputs"]]
+    ours = [output for output in outputs if "application/vnd.minitorch.score+json" in output.get("data", {})]
+    assert len(ours) == 2
+    assert [output["data"] for output in outputs if output not in ours] == [
+        {"text/plain": "<IPython.core.display.HTML object>"}
+    ]
 
 
 def test_hidden_seeds_are_nowhere_but_in_the_journal(graded: Any) -> None:

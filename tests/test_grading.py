@@ -9,13 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from html.parser import HTMLParser
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from minitorch.classroom.checks import EXERCISES, TASKS
 from minitorch.classroom.grading import course as courses
 from minitorch.classroom.grading import feedback, journal, sandbox
 from minitorch.classroom.grading.course import Course
@@ -28,42 +32,107 @@ from minitorch.classroom.grading.progress import Progress
 from minitorch.classroom.grading.submission import Graded, Result
 from minitorch.errors import CommandError
 from tests import classes
-from tests.classes import BLANK, LOST, PARTLY, RIGHT, hand_in, notebook, sample
+from tests.classes import RIGHT, hand_in, notebook, sample
 from tests.helpers import require
-from tests.test_adversarial import processes, scores, then
+from tests.test_adversarial import processes, scores
+from tests.zoo import ANIMALS, Animal, as_cell
 
 # --- a class of 30 ---------------------------------------------------------------------------------------------
 
-# What is handed in for each of the two tasks, how many do so, and the points for each task.
-CLASS = {
-    "right": (RIGHT, RIGHT, 9, (30, 30)),
-    "partly": (PARTLY, RIGHT, 5, (10, 30)),
-    "wrong": (LOST, PARTLY, 6, (0, 10)),
-    "blank": (BLANK, BLANK, 5, (0, 0)),
-    "endless": (then("while True: pass"), RIGHT, 2, (30, 30)),
-    "exit": (then("import os; os._exit(0)"), PARTLY, 2, (0, 10)),
-    "memory": (then("x = []\nwhile True: x.append(bytearray(10**7))"), RIGHT, 1, (0, 30)),
+EXERCISE = "01-eager"
+TASK_NAMES = [task.name for task in EXERCISES[EXERCISE]]
+LIMITS = ("--cell-time", "6", "--time", "90", "--memory", "600", "--workers", "3")
+
+# What ends a first cell that is right until then, how many do so, and whether the function survives.
+HOSTILE_ENDS = {
+    "endless": ("while True: pass", 2, True),
+    "exit": ("import os; os._exit(0)", 2, False),
+    "memory": ("x = []\nwhile True: x.append(bytearray(10**7))", 1, False),
 }
-LIMITS = ("--cell-time", "3", "--time", "40", "--memory", "600", "--workers", "3")
 
 
-def students() -> dict[str, tuple[str, tuple[int, int]]]:
-    """What each student hands in, and should get; in an order that mixes them."""
-    found = {
-        f"{number:02}-{kind}": (notebook(sample(first, second)), points)
-        for kind, (first, second, count, points) in CLASS.items()
-        for number in range(count)
-    }
+@dataclass(frozen=True)
+class Student:
+    """The source that is handed in for each task (none: as it was handed out), and whose points it should get.
+
+    An entry of `worth` is an animal of the zoo, or whether all points or none are expected.
+    """
+
+    sources: dict[str, str]
+    worth: dict[str, Animal | bool]
+
+    def expected(self, seeds: Sequence[int]) -> dict[str, float]:
+        """The points for each cell, with the animals judged here, in this process."""
+        found: dict[str, float] = {}
+        for name, worth in self.worth.items():
+            task = TASKS[name]
+            if isinstance(worth, Animal):
+                found[cell_of(name)] = task.assess(
+                    json.loads(json.dumps(task.collect(worth.function, seeds))), seeds
+                ).points
+            else:
+                found[cell_of(name)] = task.points * worth
+        return found
+
+
+def cell_of(task: str) -> str:
+    """The grade_id of the cell in which a task is solved."""
+    return task.partition(".")[2].replace("_", "-")
+
+
+def read(folder: str) -> dict[str, Any]:
+    return json.loads((classes.ROOT / folder / EXERCISE / f"{EXERCISE}.ipynb").read_text())
+
+
+def solutions() -> dict[str, str]:
+    """The right source for each task."""
+    by_id = {cell["id"]: "".join(cell["source"]) for cell in read("solutions")["cells"]}
+    return {name: by_id[cell_of(name)] for name in TASK_NAMES}
+
+
+def zoo(wrong: bool) -> Iterator[Student]:
+    """Students who hand in the n-th wrong (or the n-th right) animal for each task, over and over."""
+    animals = {name: [a for a in ANIMALS if a.task == name and bool(a.says) is wrong] for name in TASK_NAMES}
+    for number in count():
+        chosen = {name: found[number % len(found)] for name, found in animals.items()}
+        yield Student({name: as_cell(animal) for name, animal in chosen.items()}, dict(chosen))
+
+
+def students() -> dict[str, Student]:
+    """All 30, in an order that mixes them."""
+    solved = solutions()
+    everything = dict.fromkeys(TASK_NAMES, True)
+    found = {f"{number:02}-right": Student(solved, everything) for number in range(6)}
+    for number in range(5):
+        left_out = TASK_NAMES[number % len(TASK_NAMES)]
+        some = {name: source for name, source in solved.items() if name != left_out}
+        found[f"{number:02}-partly"] = Student(some, everything | {left_out: False})
+    found |= {f"{number:02}-zoo": student for number, student in enumerate(islice(zoo(wrong=True), 8))}
+    found |= {f"{number:02}-differently": student for number, student in enumerate(islice(zoo(wrong=False), 2))}
+    found |= {f"{number:02}-blank": Student({}, dict.fromkeys(TASK_NAMES, False)) for number in range(4)}
+    first = TASK_NAMES[0]
+    for kind, (end, how_many, survives) in HOSTILE_ENDS.items():
+        hostile = Student(solved | {first: f"{solved[first]}\n{end}"}, everything | {first: survives})
+        found |= {f"{number:02}-{kind}": hostile for number in range(how_many)}
     return dict(sorted(found.items()))
+
+
+def handed_in(student: Student) -> str:
+    """A student's notebook."""
+    made = read("exercises")
+    sources = {cell_of(name): source for name, source in student.sources.items()}
+    for cell in made["cells"]:
+        cell["source"] = sources.get(cell["id"], cell["source"])
+    return json.dumps(made)
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, Any]], list[str]]:
     """A class graded in two runs, of which the first is killed: the course, the report, the journal in between."""
     classes.needs_bubblewrap()
-    root = classes.course(tmp_path_factory.mktemp("class"))
-    for student, (content, _) in students().items():
-        hand_in(root, student, content)
+    root = classes.course(tmp_path_factory.mktemp("class"), json.dumps(read("exercises")), EXERCISE)
+    for name, student in students().items():
+        hand_in(root, name, handed_in(student), exercise=EXERCISE)
     first = subprocess.Popen(
         classes.command(root, *LIMITS), env=classes.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
@@ -79,10 +148,13 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
 
 
 def test_a_class_of_30_is_graded_as_expected(graded: Any) -> None:
-    _, report, _ = graded
-    expected = {student: points for student, (_, points) in students().items()}
+    root, report, before = graded
+    seeds = json.loads(before[0])["seeds"]
+    expected = {name: student.expected(seeds) for name, student in students().items()}
     assert len(expected) == 30
-    assert {name: tuple(classes.points(row).values()) for name, row in report.items()} == expected
+    assert {name: classes.points(row) for name, row in report.items()} == expected
+    written = {(student, cell.removesuffix("-check")): score for (student, cell), score in scores(root).items()}
+    assert written == {(name, cell): score for name, cells in expected.items() for cell, score in cells.items()}
 
 
 def test_resuming_keeps_what_was_done(graded: Any) -> None:
@@ -91,16 +163,6 @@ def test_resuming_keeps_what_was_done(graded: Any) -> None:
     assert 9 < len(before) < 31
     assert after[: len(before)] == before
     assert len(after) == 1 + len(report), "each submission was graded once"
-
-
-def test_the_gradebook_is_that_of_an_uninterrupted_run(graded: Any) -> None:
-    root, _, _ = graded
-    expected = {
-        (student, f"{task}-check"): float(score)
-        for student, (_, points) in students().items()
-        for task, score in zip(("first", "second"), points, strict=True)
-    }
-    assert scores(root) == expected
 
 
 def test_nothing_of_the_killed_run_is_left(graded: Any) -> None:
@@ -119,8 +181,8 @@ def test_nbgrader_agrees_on_the_notebooks_as_they_were_run(graded: Any) -> None:
     from nbgrader.utils import determine_grade, is_grade
 
     root, report, _ = graded
-    for student in ("00-right", "00-partly", "00-wrong"):
-        path = root / "autograded" / student / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
+    for student in ("00-right", "00-partly", "00-zoo"):
+        path = root / "autograded" / student / EXERCISE / f"{EXERCISE}.ipynb"
         executed = nbformat.read(path, as_version=4)
         nbformat.validate(executed)
         found = [determine_grade(cell)[0] for cell in executed.cells if is_grade(cell)]
@@ -133,37 +195,42 @@ def test_formgrader_shows_the_scores(graded: Any, tmp_path: Path, monkeypatch: p
 
     require("chromium", browsers.missing())
     root, report, _ = graded
-    monkeypatch.chdir(root)  # as an instructor starts JupyterLab
+    monkeypatch.chdir(root)  # where an instructor starts JupyterLab
     browser = browsers.Browser(tmp_path / "profile")
     try:
         with browsers.lab_server(root, tmp_path / "lab") as address:
             browser.driver.get(f"{address}lab?reset")
-            browser.wait(lambda: open_formgrader(browser), "the menu of nbgrader")
-            frame = browser.one("iframe[src*='formgrader']")
-            browser.driver.switch_to.frame(frame)
-            browser.wait(
-                lambda: classes.EXERCISE in browser.one("#main-table, table").text, "the exercise in formgrader"
-            )
-            browser.driver.get(f"{address}formgrader/gradebook/{classes.EXERCISE}/{classes.EXERCISE}")
-            browser.wait(lambda: len(browser.all("table tbody tr")) >= len(report), "a row for each student")
-            text = browser.one("table").text
-            browser.driver.get(f"{address}formgrader/manage_students")
-            browser.wait(lambda: len(browser.all("table tbody tr")) >= len(report), "a row for each student")
-            students = {row.find_element("css selector", "td").text: row.text for row in browser.all("table tbody tr")}
+            browser.wait(lambda: choose(browser, "Nbgrader", "Formgrader"), "formgrader in a menu")
+            browser.driver.switch_to.frame(browser.one("iframe[src*='formgrader']"))
+            browser.wait(lambda: EXERCISE in rows(browser), "the exercise in formgrader")
+            browser.one("a[href$='manage_students']").click()
+            browser.wait(lambda: len(rows(browser)) > 30, "a row for each student")
+            shown = rows(browser)
     finally:
         browser.close()
-    print(text)
-    assert students.keys() >= report.keys()
+    assert {student: shown[student][-1] for student in report} == {
+        student: f"{row['points']:g} / 100" for student, row in report.items()
+    }
 
 
-def open_formgrader(browser: Any) -> bool:
-    """Choose `Formgrader` in JupyterLab's menu, once it is there."""
-    menus = [menu for menu in browser.all(".lm-MenuBar-item") if menu.text == "Nbgrader"]
-    if not menus:
-        return False
-    menus[0].click()
-    next(item for item in browser.all(".lm-Menu-item") if item.text == "Formgrader").click()
-    return True
+def choose(browser: Any, menu: str, entry: str) -> bool:
+    """Choose from a menu of JupyterLab's, once it is there."""
+    titles = [title for title in browser.all(".lm-MenuBar-item") if title.text == menu]
+    if titles and not browser.all(".lm-Menu-item"):
+        titles[0].click()
+    entries = [item for item in browser.all(".lm-Menu-item") if item.text == entry]
+    if entries:
+        entries[0].click()
+    return bool(entries)
+
+
+def rows(browser: Any) -> dict[str, list[str]]:
+    """The cells of a table of formgrader's, without empty ones, by each of them."""
+    script = (
+        "return [...document.querySelectorAll('table tbody tr')].map(row => [...row.cells].map(cell => cell.innerText))"
+    )
+    found = [[text.strip() for text in row if text.strip()] for row in browser.script(script)]
+    return {text: row for row in found for text in row}
 
 
 # --- before the first kernel starts ----------------------------------------------------------------------------
@@ -181,6 +248,14 @@ def test_without_a_sandbox_grading_refuses(course: Course, monkeypatch: pytest.M
     with pytest.raises(CommandError, match=r"needs bubblewrap; --unsafe runs the students' code with your rights"):
         courses.grade(course, Limits(), 1)
     assert not course.gradebook.exists()
+
+
+def test_unsafe_grades_without_a_sandbox(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "unavailable", lambda: "the sandbox needs bubblewrap")
+    hand_in(course.root, "ana", notebook(sample(RIGHT)))
+    report = courses.grade(course, Limits(), 1, safe=False)
+    assert [classes.points(row.to_json()) for row in report.rows] == [{"first": 30, "second": 0}]
+    assert "ana" in str(report) and "30/60" in str(report)
 
 
 def test_the_reason_for_no_sandbox_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,7 +346,7 @@ def test_a_damaged_journal_is_not_guessed_at(tmp_path: Path) -> None:
 # --- the gradebook ---------------------------------------------------------------------------------------------
 
 
-def test_points_that_a_person_gave_stay(course: Course) -> None:
+def test_points_that_a_person_gave_stay_and_what_needs_one_is_marked(course: Course) -> None:
     release = released(course.release(classes.EXERCISE))
     result = Result([Graded("first-check", 10, 30, "a reason"), Graded("second-check", 30, 30, "")])
     with Book(course.gradebook) as book:
@@ -284,15 +359,11 @@ def test_points_that_a_person_gave_stay(course: Course) -> None:
         book.exercise(classes.EXERCISE, release)
         book.record("ana", classes.EXERCISE, result)
         assert book.scores()["ana", classes.EXERCISE, "first-check"] == 25
-
-
-def test_what_a_person_should_look_at_is_marked(course: Course) -> None:
-    result = Result([Graded("first-check", 0, 30, "a"), Graded("second-check", 0, 30, "b")], [Incident("not-json")])
-    with Book(course.gradebook) as book:
-        book.exercise(classes.EXERCISE, released(course.release(classes.EXERCISE)))
-        book.record("ana", classes.EXERCISE, result)
-        grade = book._book.find_grade("first-check", classes.EXERCISE, classes.EXERCISE, "ana")
-        assert grade.needs_manual_grade
+        damaged = Result(
+            [Graded("first-check", 0, 30, "a"), Graded("second-check", 0, 30, "b")], [Incident("not-json")]
+        )
+        book.record("bob", classes.EXERCISE, damaged)
+        assert book._book.find_grade("first-check", classes.EXERCISE, classes.EXERCISE, "bob").needs_manual_grade
 
 
 # --- feedback and progress -------------------------------------------------------------------------------------

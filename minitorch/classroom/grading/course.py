@@ -259,6 +259,7 @@ def _graded(
 NBGRADER = """c = get_config()  # noqa: F821  nbgrader gives it
 c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "exercises"
+c.HTMLExporter.sanitize_html = True  # in formgrader, no text of a student's is a program
 """
 
 
