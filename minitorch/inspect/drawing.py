@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 VALUE = "value"  # in a graph, where nothing is said of memory
 INSIDE = "fused"  # within a kernel, without memory
 MEMORY = "memory"  # written by one kernel, read by another
-EDGES = (VALUE, INSIDE, MEMORY)
+
+MODULE = "module"  # the kind of a cluster that is the call of a module; the others are classes of kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Mark:
         details: what there is to know besides, in order: ``("shape", "(32, 10)")``.
         cluster: the `id` of the cluster that it stands in, or None.
         source: the line that asked for it, ``"train.py:12"``, if known.
+        code: the text of that line, if it can be read.
         scope: the module that it is a part of, ``"layers.0"``, if known.
         flops, transcendentals, read, written: arithmetic, and bytes to and from memory, as `minitorch.graph.cost` has
             them.
@@ -42,6 +44,7 @@ class Mark:
     details: tuple[tuple[str, str], ...] = ()
     cluster: str | None = None
     source: str = ""
+    code: str = ""
     scope: str = ""
     flops: int = 0
     transcendentals: int = 0

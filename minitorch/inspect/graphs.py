@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..graph import Graph
 from ..graph.arrays import array_text
@@ -11,10 +12,10 @@ from ..graph.cost import costs, flops, transcendentals
 from ..graph.text import node_names, operand_text, ordered_params, value_text
 from ..graph.values import is_splat
 from ..ir import INPUT as INPUT_NODE
-from ..ir import Node, Spec
+from ..ir import Node, Source, Spec
 from ..primitives import constant
 from .colours import CONSTANT, INPUT, OUTPUT, PARAMETER, Role, family_of
-from .drawing import Arrow, Cluster, Drawing, Mark
+from .drawing import MODULE, Arrow, Cluster, Drawing, Mark
 
 Names = Mapping[Node, str]
 Details = tuple[tuple[str, str], ...]
@@ -56,7 +57,7 @@ def label_of(node: Node, names: Names) -> str:
     if node.primitive is constant and not is_splat(node):
         text = array_text(node.params["value"].array)
         return text if len(text) <= MOST_OF_AN_ARRAY else f"{node.spec.size} numbers"
-    operands = [operand_text(operand, node, dict(names)) for operand in node.inputs]
+    operands = [operand_text(operand, node, dict(names)).split(":")[0] for operand in node.inputs]
     params = [
         f"{name}={value_text(node.params[name])}"
         for name in ordered_params(node)
@@ -78,9 +79,15 @@ def work(arithmetic: int, special: int, read: int, written: int) -> Details:
     return (*found, ("bytes", f"{read:,} read, {written:,} written"))
 
 
-def origin(source: str, scope: str = "") -> Details:
+def code_at(source: Source | None) -> str:
+    """The text of a line of the user's program, if it can be read."""
+    return linecache.getline(source.file, source.line).strip() if source else ""
+
+
+def origin(source: Source | None, scope: str = "") -> Details:
     """Where an operation comes from, as far as that is known."""
-    return tuple((name, text) for name, text in (("line", source), ("module", scope)) if text)
+    line = f"{source}  {code_at(source)}".rstrip() if source else ""
+    return tuple((name, text) for name, text in (("line", line), ("module", scope)) if text)
 
 
 def operation(
@@ -93,16 +100,17 @@ def operation(
     more: Details = (),
 ) -> Mark:
     """The mark of a node that computes something; `traffic` are the bytes it reads and writes."""
-    arithmetic, special, source = flops(node), transcendentals(node), str(node.source or "")
+    arithmetic, special = flops(node), transcendentals(node)
     return Mark(
         id,
         family_of(node.primitive.kind).name,
         names.get(node, ""),
         label_of(node, names),
         str(node.spec),
-        (*described(node.spec), *work(arithmetic, special, *traffic), *origin(source, scope), *more),
+        (*described(node.spec), *work(arithmetic, special, *traffic), *origin(node.source, scope), *more),
         cluster,
-        source,
+        str(node.source or ""),
+        code_at(node.source),
         scope,
         arithmetic,
         special,
@@ -110,34 +118,46 @@ def operation(
     )
 
 
-def value(role: Role, name: str, label: str, spec: Spec, id: str, source: str = "") -> Mark:
+def value(role: Role, name: str, label: str, spec: Spec, id: str, source: Source | None = None) -> Mark:
     """The mark of a value that no operation makes."""
     details = (("kind", f"{role.name}, {role.doc}"), *described(spec), ("FLOPs", "0"), ("bytes", f"{spec.nbytes:,}"))
-    return Mark(id, role.name, name, label, str(spec), (*details, *origin(source)), source=source)
+    return Mark(id, role.name, name, label, str(spec), (*details, *origin(source)), source=str(source or ""))
 
 
 def given(graph: Graph, setting: Setting, names: Names, ids: Mapping[Node, str]) -> list[Mark]:
     """The marks of a graph's inputs."""
     marks = []
+    used = {operand for node in graph.nodes for operand in node.inputs} | set(graph.outputs)
     for place, node in enumerate(graph.inputs):
+        if place in setting.parameters and node not in used:
+            continue  # optimised away
         role = PARAMETER if place in setting.parameters else INPUT
-        marks.append(value(role, names[node], names[node], node.spec, ids[node], str(node.source or "")))
+        marks.append(value(role, names[node], names[node], node.spec, ids[node], node.source))
     return marks
 
 
 def literal(node: Node, names: Names, id: str) -> Mark:
     """The mark of a constant."""
     text = operand_text(node, None, dict(names)).split(":")[0] if is_splat(node) else label_of(node, names)
-    return value(CONSTANT, names.get(node, ""), text, node.spec, id, str(node.source or ""))
+    return value(CONSTANT, names.get(node, ""), text, node.spec, id, node.source)
 
 
 def results(graph: Graph, setting: Setting, ids: Mapping[Node, str]) -> tuple[list[Mark], list[Arrow]]:
-    """The marks of a graph's outputs, and the arrows to them."""
-    marks, arrows = [], []
+    """The marks of a graph's outputs, and the arrows to them. Those that share a name share a mark."""
+    count = len(graph.outputs)
+    ends: dict[tuple[Role, str], dict[Node, None]] = {}
     for place, node in enumerate(graph.outputs):
-        role, name = setting.result(place, len(graph.outputs))
-        marks.append(value(role, name, name, node.spec, f"o{place}"))
-        arrows.append(Arrow(ids[node], f"o{place}"))
+        ends.setdefault(setting.result(place, count), {})[node] = None
+    marks, arrows = [], []
+    for number, ((role, name), nodes) in enumerate(ends.items()):
+        mark = value(role, name, name, next(iter(nodes)).spec, f"o{number}")
+        if len(nodes) > 1:
+            size = sum(node.spec.nbytes for node in nodes)
+            shapes = ", ".join(dict.fromkeys(str(node.spec) for node in nodes))
+            details = (*mark.details[:1], ("shapes", shapes), ("FLOPs", "0"), ("bytes", f"{size:,}"))
+            mark = replace(mark, caption=f"{len(nodes)} values", details=details, count=len(nodes))
+        marks.append(mark)
+        arrows += [Arrow(ids[node], mark.id) for node in nodes]
     return marks, arrows
 
 
@@ -186,7 +206,7 @@ def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, st
         marks.append(operation(node, names, counted[node][:2], ids[node], scope, cluster))
         arrows += [Arrow(ids[operand], ids[node]) for operand in dict.fromkeys(node.inputs) if operand in ids]
     ends, last = results(graph, setting, ids)
-    clusters = tuple(Cluster(id, "module", title) for id, title in dict.fromkeys(setting.scopes.values()))
+    clusters = tuple(Cluster(id, MODULE, title) for id, title in dict.fromkeys(setting.scopes.values()))
     return Drawing(heading(graph), (*marks, *ends), (*arrows, *last), clusters)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ..compiler.kernel import Kernel, in_units
 from ..compiler.schedule import Schedule
@@ -55,6 +56,8 @@ def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping
             homes.setdefault(node, []).append(number)
     stored = {node: home for node, found in homes.items() for home in found if node in schedule.kernels[home].writes}
 
+    read_by: set[tuple[str, int]] = set()  # what is read by which kernel, once for all that use it there
+
     def place(node: Node, kernel: int | None) -> str:
         """The mark that a kernel, or whatever is outside of all, has a value from."""
         found = homes.get(node)
@@ -71,7 +74,9 @@ def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping
             return Arrow(tail, head, INSIDE, detail=detail)
         if kernel is None or operand.primitive is constant:
             return Arrow(tail, head, VALUE, detail=detail)
-        return Arrow(tail, head, MEMORY, in_units(operand.spec.nbytes, "B"), detail)
+        label = "" if (tail, kernel) in read_by else in_units(operand.spec.nbytes, "B")
+        read_by.add((tail, kernel))
+        return Arrow(tail, head, MEMORY, label, detail)
 
     marks: list[Mark] = given(graph, setting, names, ids)
     arrows: list[Arrow] = []
@@ -93,5 +98,7 @@ def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping
             marks.append(operation(node, names, (read, written), place(node, home), scope, f"k{home}", more))
             arrows += [arrow(operand, node, home) for operand in operands]
     ends, last = results(graph, setting, {node: place(node, None) for node in ids})
+    stores = {mark.id: mark for mark in marks if mark.written}
+    last = [replace(each, kind=MEMORY) if each.tail in stores else each for each in last]
     count = f"{len(clusters)} kernel{'s' if len(clusters) != 1 else ''}"
     return Drawing(f"{heading(graph)} in {count}", (*marks, *ends), (*arrows, *last), clusters)

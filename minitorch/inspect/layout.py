@@ -23,7 +23,16 @@ SIZE, SMALL = 11.0, 9.5  # of the letters, in points
 LETTER = 0.602  # the width of a letter of a typewriter face, in units of its size
 LINE = 1.25  # the height of a line, likewise
 MARGIN = 7.0  # around the text of a mark
-MOST_LETTERS = 30  # of a line in a mark; all of it is in its title
+MOST_LETTERS = 32  # of a line in a mark; all of it is in its title
+
+# Graphviz begins with the order in which it is told of things, and what comes out may be twice as wide for another one.
+ORDERS = IN_ORDER, OPERATIONS_FIRST, BACKWARDS = "in order", "operations first", "backwards"
+FITS = 740.0  # the width that a notebook has room for without making it smaller
+MOST_TRIED = 300  # marks in a drawing of which several layouts are tried
+
+# How much rather the arrows from operation to operation are straight than those from inputs, which would otherwise push
+# the chain aside, each a little further.
+SPINE = 4
 
 # Around hundreds of marks, finding a way for curves takes Graphviz minutes, and the best of all rankings does too.
 MOST_CURVED = 200
@@ -112,13 +121,14 @@ def _space(text: str, size: float) -> str:
 
 def _node(mark: Mark) -> str:
     width, height = size_of(mark)
-    shape = SHAPES.get(mark.kind, "box")
+    shape = "ellipse" if SHAPES.get(mark.kind) == "ellipse" else "box"  # where arrows end
     return f'"{mark.id}" [shape={shape}, width={width / 72:.4f}, height={height / 72:.4f}]'
 
 
-def _edge(number: int, arrow: Arrow) -> str:
+def _edge(number: int, arrow: Arrow, is_spine: bool) -> str:
     label = f", label={_space(arrow.label, SMALL)}" if arrow.label else ""
-    return f'"{arrow.tail}" -> "{arrow.head}" [comment="{number}"{label}]'
+    weight = f", weight={SPINE}" if is_spine else ""
+    return f'"{arrow.tail}" -> "{arrow.head}" [comment="{number}"{label}{weight}]'
 
 
 def _cluster(cluster: Cluster, marks: list[Mark]) -> str:
@@ -126,19 +136,25 @@ def _cluster(cluster: Cluster, marks: list[Mark]) -> str:
     return f'subgraph "cluster_{cluster.id}" {{ label={_space(cluster.title, SIZE)}; margin=10; {rows} }}'
 
 
-def dot(drawing: Drawing) -> str:
-    """The drawing in Graphviz's language: sizes, no text."""
+def dot(drawing: Drawing, order: str = ORDERS[0]) -> str:
+    """The drawing in Graphviz's language: sizes, no text; `order` is one of `ORDERS`."""
+    operations = {mark.id for mark in drawing.marks if mark.kind not in SHAPES}
     inside: dict[str | None, list[Mark]] = {}
     for mark in drawing.marks:
         inside.setdefault(mark.cluster, []).append(mark)
     style = CURVED if len(drawing.marks) <= MOST_CURVED else LARGE
+    marks = list(drawing.marks)
+    if order == OPERATIONS_FIRST:
+        marks.sort(key=lambda mark: mark.id not in operations)
+    elif order == BACKWARDS:
+        marks.reverse()
     lines = [
         f"graph [rankdir=TB, nodesep=0.22, ranksep=0.32, pad=0, {style}]",
         'node [label="", fixedsize=true]',
         "edge [arrowsize=0.6]",
-        *(_node(mark) for mark in drawing.marks),
+        *(_node(mark) for mark in marks),
         *(_cluster(cluster, inside.get(cluster.id, [])) for cluster in drawing.clusters),
-        *(_edge(number, arrow) for number, arrow in enumerate(drawing.arrows)),
+        *(_edge(number, arrow, arrow.tail in operations) for number, arrow in enumerate(drawing.arrows)),
     ]
     return "digraph {\n" + "\n".join(f"  {line};" for line in lines) + "\n}\n"
 
@@ -156,14 +172,31 @@ def _graphviz(text: str) -> Any:
         graph.close()
 
 
+def _bounds(found: Any) -> tuple[float, ...]:
+    return tuple(map(float, found["bb"].split(",")))
+
+
+def _narrowest(drawing: Drawing) -> Any:
+    """What Graphviz makes of a drawing, told in the first order that fits, or in that which comes nearest."""
+    best, width = None, float("inf")
+    for order in ORDERS if len(drawing.marks) <= MOST_TRIED else ORDERS[:1]:
+        found = _graphviz(dot(drawing, order))
+        left, _, right, _ = _bounds(found)
+        if right - left < width:
+            best, width = found, right - left
+        if width <= FITS:
+            break
+    return best
+
+
 def lay_out(drawing: Drawing) -> Layout:
     """Find a place for everything.
 
     Raises:
         ModuleNotFoundError: without pygraphviz; the message names the extra to install.
     """
-    found = _graphviz(dot(drawing))
-    left, low, right, high = map(float, found["bb"].split(","))
+    found = _narrowest(drawing)
+    left, low, right, high = _bounds(found)
 
     def point(text: str) -> Point:
         x, y = map(float, text.split(","))

@@ -37,7 +37,8 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
             - the object of a `lazy` block, ``with mt.lazy() as pending``: all that is pending;
             - a list, tuple or dict of such tensors.
         fused: show the kernels that it is fused into, those of the ledger; of a function or module after its passes.
-        limit: how many operations and values are drawn before they are summarised; None for no limit.
+        limit: how many operations and values are drawn before they are summarised; they are too if the picture would
+            be too wide to be read. None for all of them, however many.
 
     Returns:
         A `Picture`, which notebooks display. Nothing is run for it, tracing apart, and what is pending stays pending.
@@ -63,11 +64,8 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
     """
     from .picture import Picture
     from .subjects import drawing_of
-    from .summary import summarised
 
-    drawing = drawing_of(what, args, kwargs, fused)
-    all_of_it = f"show(..., {'fused=True, ' if fused else ''}limit=None)"
-    return Picture(summarised(drawing, limit, all_of_it))
+    return Picture.readable(drawing_of(what, args, kwargs, fused), limit)
 
 
 def explore(stages: Stages, fused: bool = True) -> Any:

@@ -10,10 +10,12 @@ from .drawing import Drawing
 from .layout import lay_out
 from .png import png
 from .scene import Scene, scene
-from .svg import svg
+from .summary import summarised
+from .svg import SCALE, svg
 from .text import text
 
-NOTEBOOK_WIDTH = 900  # points
+NOTEBOOK_WIDTH = 900  # pixels
+WIDEST = 1150  # points; beyond that, letters are smaller than 9 pixels on a page that is so wide
 
 
 class Picture:
@@ -37,6 +39,25 @@ class Picture:
 
     def __init__(self, drawing: Drawing) -> None:
         self.drawing = drawing
+
+    @staticmethod
+    def readable(drawing: Drawing, limit: int | None) -> Picture:
+        """A picture of a drawing, summarised if it has more than so many marks, or would be too wide to be read.
+
+        Args:
+            limit: None if it is never to be summarised.
+        """
+        picture = Picture(drawing)
+        if limit is None or (len(drawing.marks) <= limit and picture._fits):
+            return picture
+        return Picture(summarised(drawing))
+
+    @property
+    def _fits(self) -> bool:
+        try:
+            return self._scene.width <= WIDEST
+        except ModuleNotFoundError:
+            return True  # as text
 
     @cached_property
     def _scene(self) -> Scene:
@@ -88,10 +109,12 @@ class Picture:
         return f"<picture of {self.drawing.title}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """What a notebook shows: the SVG if it trusts its author, else the PNG; without pygraphviz the text."""
+        """What a notebook shows: the SVG if it trusts its author, else the PNG; the text where neither can be made."""
+        bundle: dict[str, Any] = {"text/plain": self.text}
         try:
-            bundle: dict[str, Any] = {"image/svg+xml": self.svg, "image/png": self.png, "text/plain": self.text}
+            bundle["image/svg+xml"] = self.svg
+            bundle["image/png"] = self.png
         except ModuleNotFoundError as missing:
-            return {"text/plain": f"{missing}\n\n{self.text}"}
-        width = round(min(self._scene.width, NOTEBOOK_WIDTH))
-        return bundle, {"image/png": {"width": width}}
+            bundle["text/plain"] = f"{missing}\n\n{self.text}"
+            return bundle, {}
+        return bundle, {"image/png": {"width": round(min(self._scene.width * SCALE, NOTEBOOK_WIDTH))}}

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .colours import BLACK, FAMILIES, GREY, KERNELS, ROLES, WHITE
-from .drawing import INSIDE, MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
+from .colours import BLACK, FAMILIES, KERNELS, ROLES, WHITE
+from .drawing import INSIDE, MEMORY, MODULE, VALUE, Arrow, Cluster, Drawing, Mark
 from .layout import LETTER, LINE, SHAPES, SIZE, SMALL, Box, Curve, Layout, Point, lines_of, text_width
 
 EDGE = 12.0  # around the whole picture
 NARROWEST = 360.0
 INK, PALE = "#333333", "#666666"
-FILLS = {each.name: each.colour for each in (*FAMILIES, *ROLES)}
+FILLS = {each.name: each.colour for each in (*FAMILIES, *ROLES)} | {kind: row[1] for kind, row in KERNELS.items()}
 # How thick an arrow is, and its dashes: what goes through memory is seen at once.
 STROKES: dict[str, tuple[float, tuple[float, ...]]] = {VALUE: (1.0, ()), INSIDE: (1.0, ()), MEMORY: (2.4, ())}
 CLUSTER_DASHES = (5.0, 3.0)
+INSIDE_CLUSTER = "#F7F7F7"
 ROUND = 4.0  # the corners of an operation
 
 
@@ -127,7 +128,7 @@ def _mark(mark: Mark, box: Box) -> Group:
         top = middle - (SIZE + SMALL) * LINE / 2
         texts = [
             Line(box.x, top + SIZE * 0.98, first, SIZE),
-            Line(box.x, top + SIZE * LINE + SMALL * 0.95, second, SMALL, INK),
+            Line(box.x, top + SIZE * LINE + SMALL * 0.95, second, SMALL),
         ]
     return Group(mark.id, mark.title, (*outlines(shape, box, FILLS[mark.kind], mark.count > 1), *texts))
 
@@ -147,31 +148,40 @@ def _arrow(number: int, arrow: Arrow, curve: Curve) -> Group:
     return Group(f"a{number}", title, (path, tip, *label))
 
 
-def _cluster(cluster: Cluster, box: Box) -> Group:
-    colour = KERNELS[cluster.kind][1] if cluster.kind in KERNELS else GREY
+def _cluster(cluster: Cluster, box: Box) -> tuple[Group, Group]:
+    """What lies behind the arrows, and the title, which lies before them."""
+    colour = KERNELS[cluster.kind][1] if cluster.kind in KERNELS else PALE
     x, y = box.x - box.width / 2, box.y - box.height / 2
-    frame = Outline(_rounded(x, y, box.width, box.height, 8.0), "#F7F7F7", colour, 2.0, CLUSTER_DASHES)
+    frame = Outline(_rounded(x, y, box.width, box.height, 8.0), INSIDE_CLUSTER, colour, 2.0, CLUSTER_DASHES)
+    title = "\n".join([cluster.title, *(f"{name}: {value}" for name, value in cluster.details)])
+    half = text_width(cluster.title, SIZE) / 2 + 2
+    free = Outline(_rounded(box.x - half, y + 4, 2 * half, SIZE * 1.5, 2.0), INSIDE_CLUSTER, INSIDE_CLUSTER)
     text = Line(box.x, y + 6 + SIZE, cluster.title, SIZE, bold=True)
-    return Group(cluster.id, "\n".join([cluster.title, *(f"{n}: {v}" for n, v in cluster.details)]), (frame, text))
+    return Group(cluster.id, title, (frame,)), Group(f"{cluster.id}-title", title, (free, text))
 
 
 def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], float]:
     """The kinds that occur, in rows; and where they end."""
     present = {mark.kind for mark in drawing.marks}
     shown = [(each.name, each.doc, each.colour) for each in (*FAMILIES, *ROLES) if each.name in present]
+    shown += [
+        (f"{kind} {name}", "a class of kernels", colour) for kind, (name, colour) in KERNELS.items() if kind in present
+    ]
     entries: list[tuple[str, str, list[Outline], float]] = []
     for name, doc, colour in shown:
         shape = SHAPES.get(name, "box")
         entries.append((name, doc, list(outlines(shape, Box(14.0, 0.0, 28.0, 16.0), colour)), 28.0))
-    if any(mark.count > 1 for mark in drawing.marks):
+    if any(mark.count > 1 and mark.kind not in SHAPES for mark in drawing.marks):
         stack = list(outlines("box", Box(14.0, 0.0, 28.0, 14.0), WHITE, double=True))
-        entries.append(("several, coloured as most of their work", "operations taken together", stack, 28.0))
+        entries.append(("several together", "coloured as most of their work", stack, 28.0))
     if any(arrow.kind == MEMORY for arrow in drawing.arrows):
         thick = [Outline((("M", 0.0, 0.0), ("L", 28.0, 0.0)), "", INK, STROKES[MEMORY][0])]
         entries.append(("through memory", "bytes that a kernel reads", thick, 28.0))
     if drawing.clusters:
-        frame = [Outline(_rounded(0.0, -8.0, 28.0, 16.0, 4.0), "#F7F7F7", INK, 1.5, CLUSTER_DASHES)]
-        entries.append(("kernel", "one pass over memory", frame, 28.0))
+        frame = [Outline(_rounded(0.0, -8.0, 28.0, 16.0, 4.0), INSIDE_CLUSTER, INK, 1.5, CLUSTER_DASHES)]
+        is_module = drawing.clusters[0].kind == MODULE
+        name, doc = ("module", "one call of it") if is_module else ("kernel", "run as one: no memory in between")
+        entries.append((name, doc, frame, 28.0))
     groups, x, y = [], EDGE, top + 10
     for name, doc, parts, wide in entries:
         length = wide + 6 + text_width(name, SMALL)
@@ -225,11 +235,15 @@ def scene(drawing: Drawing, layout: Layout) -> Scene:
         return Curve(points[:-1], points[-1], (at.label[0] + dx, at.label[1] + dy) if at.label else None)
 
     groups = [Group("heading", "", tuple(head))]
-    groups += [_cluster(each, box(layout.clusters[each.id])) for each in drawing.clusters if each.id in layout.clusters]
+    clusters = [
+        _cluster(each, box(layout.clusters[each.id])) for each in drawing.clusters if each.id in layout.clusters
+    ]
+    groups += [behind for behind, _ in clusters]
     groups += [
         _arrow(number, arrow, curve(at))
         for number, (arrow, at) in enumerate(zip(drawing.arrows, layout.curves, strict=True))
     ]
+    groups += [before for _, before in clusters]
     groups += [_mark(mark, box(layout.marks[mark.id])) for mark in drawing.marks]
     legend, bottom = _legend(drawing, width, dy + layout.height + 12)
     return Scene(width, bottom + EDGE / 2, drawing.title, (*groups, *legend))

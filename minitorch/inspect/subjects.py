@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from ..autograd import no_grad
 from ..compiler.schedule import Schedule, schedule
 from ..graph import Graph, topological_order
-from ..interpreters import current_staging
+from ..interpreters import Staging, current_staging
 from ..ir import INPUT as INPUT_NODE
 from ..ir import Node, is_input_name, user_frame
 from ..modes.definition import Graph as SessionGraph
@@ -20,6 +21,7 @@ from ..modes.surroundings import names_in
 from ..modes.trace import Traced
 from ..nn import Module
 from ..passes import Run
+from ..primitives import constant
 from ..tensor import Tensor
 from ..tree import flatten
 from .colours import OUTPUT, UPDATE, Role
@@ -100,13 +102,14 @@ def _of_session_graph(graph: SessionGraph, args: tuple[Any, ...], kwargs: dict[s
         return _of_graph(graph, args, kwargs, fused)
     last = {id(item.variable): item for item in staging.writes}
     used = {operand for node in graph.nodes for operand in node.inputs} | {item.after for item in last.values()}
-    ends = [node for node in graph.nodes if node not in used]
     names = {
         tensor._value: name
         for name, tensor in _variables().items()
         if isinstance(tensor, Tensor) and isinstance(tensor._value, Node)
     }
     results = [(UPDATE, f"new {item.variable.input.params['name']}") for item in last.values()]
+    ends = [node for node in graph.nodes if node not in used and node.primitive is not constant]
+    ends = [node for node in ends if node in names] or ends
     results += [(OUTPUT, names.get(node, "not used further")) for node in ends]
     outputs = (*(item.after for item in last.values()), *ends)
     whole = Graph(graph.inputs, outputs, graph.nodes, graph.name, verify=False)
@@ -146,23 +149,25 @@ def _of_several(tensors: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fus
     if strange is not None or not leaves:
         what = "nothing" if not leaves else f"a {type(strange).__name__}"
         raise TypeError(f"show() of several things takes tensors, and there is {what} among them")
-    return _of_tensors(leaves, fused)
+    is_named = isinstance(tensors, dict) and len(leaves) == len(tensors)
+    return _of_tensors(leaves, fused, {id(tensor): str(key) for key, tensor in tensors.items()} if is_named else {})
 
 
 def _of_lazy(pending: LazyStaging, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     held = [tensor for reference in pending.made if (tensor := reference()) is not None]
-    return _of_pending([tensor for tensor in held if isinstance(tensor._value, Node)], fused)
+    names = names_in(_variables())
+    return _of_recorded([tensor for tensor in held if isinstance(tensor._value, Node)], names, fused)
 
 
-def _of_tensors(tensors: list[Tensor], fused: bool) -> Drawing:
+def _of_tensors(tensors: list[Tensor], fused: bool, named: Mapping[int, str] = MappingProxyType({})) -> Drawing:
+    names = {**names_in(_variables()), **named}
     if all(isinstance(tensor._value, Node) for tensor in tensors):
-        return _of_pending(tensors, fused)
+        return _of_recorded(tensors, names, fused)
     if fused:
         raise ValueError(
             "there are no kernels to show: these tensors were computed eagerly, operation by operation; fused=True "
             "takes a jitted function with its arguments, or tensors that are pending in a lazy block"
         )
-    names = names_in(_variables())
     roots: dict[str, Tensor] = {}
     for place, tensor in enumerate(tensors):
         fallback = "result" if len(tensors) == 1 else f"result {place}"
@@ -170,27 +175,31 @@ def _of_tensors(tensors: list[Tensor], fused: bool) -> Drawing:
     return of_tape(roots, names)
 
 
-def _of_pending(tensors: list[Tensor], fused: bool) -> Drawing:
+def _recording_of(tensor: Tensor) -> Staging | None:
+    """The recording that a tensor is a part of: that under way, or of a graph that the caller has."""
+    graphs = [each for each in _variables().values() if isinstance(each, SessionGraph)]
+    for staging in (current_staging(), *(graph.recording for graph in graphs)):
+        if staging is not None and staging.trace is tensor._value.trace:
+            return staging
+    return None
+
+
+def _of_recorded(tensors: list[Tensor], names: Mapping[int, str], fused: bool) -> Drawing:
     """The operations behind tensors that are a part of a recording."""
-    staging, names = current_staging(), names_in(_variables())
-    outputs = []
-    for tensor in tensors:
-        is_here = staging is not None and tensor._value.trace is staging.trace
-        outputs.append(staging.node_of(tensor) if staging is not None and is_here else tensor._value)
+    staging = _recording_of(tensors[0]) if tensors else None
+    outputs = [staging.node_of(each) if staging is current_staging() and staging else each._value for each in tensors]
     inputs = [node for node in topological_order(outputs) if node.primitive is INPUT_NODE]
-    graph = Graph(inputs, outputs, name="pending", verify=False)
-    captured = staging.captured.values() if staging is not None else ()
-    known = {item.input: item.tensor for item in captured}
-    are_state = staging is not None and staging.is_definition
+    graph = Graph(inputs, outputs, name="pending" if staging and staging.defers else "recorded", verify=False)
+    known = {item.input: item.tensor for item in staging.captured.values()} if staging else {}
+    # What a lazy block meets may be data as well as weights; what a graph or a traced function meets outlives the call.
     parameters = frozenset(
-        place for place, node in enumerate(inputs) if node in known and (are_state or known[node]._requires_grad)
+        place
+        for place, node in enumerate(inputs)
+        if node in known and (known[node]._requires_grad or not (staging and staging.defers))
     )
     results = tuple((OUTPUT, names.get(id(tensor), f"value {place}")) for place, tensor in enumerate(tensors))
-    return _draw(
-        _renamed(graph, {node: names.get(id(tensor), "") for node, tensor in known.items()}),
-        Setting(parameters, results),
-        fused,
-    )
+    named = _renamed(graph, {node: names.get(id(tensor), "") for node, tensor in known.items()})
+    return _draw(named, Setting(parameters, results), fused)
 
 
 def _renamed(graph: Graph, names: Mapping[Node, str]) -> Graph:

@@ -10,45 +10,49 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ..ir import PRIMITIVES
 from .colours import FAMILIES, KERNELS, ROLES
 from .drawing import MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
 from .graphs import work
+from .layout import MOST_LETTERS
 
 MOST_GROUPS = 40  # in a picture that is summarised
+FEW_GROUPS = 12  # that a program is cut into which has a single line
 MOST_NAMES = 20  # in a title
 _ROLES = {role.name for role in ROLES}
+# What says most of a group comes first.
+_ORDER = ("contraction", "reduction", "argreduction", "scan", "sort", "indexing", "random")
+_WORK = {
+    name: _ORDER.index(primitive.kind) if primitive.kind in _ORDER else len(_ORDER) + (primitive.kind == "movement")
+    for name, primitive in PRIMITIVES.items()
+}
 _FAMILIES = [family.name for family in FAMILIES]
 
 
 @dataclass(frozen=True)
 class _Run:
-    """Operations that become one: what they have in common, and which they are."""
+    """Operations that become one: what they have in common, in a line or two, and which they are."""
 
     label: str
     marks: tuple[Mark, ...]
     cluster: Cluster | None = None
+    caption: str = ""
 
 
-def summarised(drawing: Drawing, limit: int | None, all_of_it: str = "show(limit=None)") -> Drawing:
-    """The drawing itself if it has no more marks than the limit, otherwise a smaller one.
-
-    Args:
-        limit: None for no limit.
-        all_of_it: how to see everything, for the note.
+def summarised(drawing: Drawing) -> Drawing:
+    """The drawing with a mark for several operations each, and a note that says so.
 
     Example:
         >>> from minitorch.graph import Graph
         >>> from minitorch.inspect.graphs import of_graph
         >>> nodes = " ".join(f"%{n + 1} = neg(%{n})" for n in range(500))
         >>> drawing = of_graph(Graph.parse(f"graph(x: f32[2]): %0 = exp(x) {nodes} return %500"))
-        >>> small = summarised(drawing, 100)
+        >>> small = summarised(drawing)
         >>> len(drawing.marks), len(small.marks)
-        (503, 3)
-        >>> small.marks[1].caption
-        '501: 500 neg, 1 exp'
+        (503, 15)
+        >>> small.marks[1].heading, small.marks[1].caption
+        ('%0 to %40', '41: 40 neg, 1 exp')
     """
-    if limit is None or len(drawing.marks) <= limit:
-        return drawing
     runs, by = _runs(drawing)
     if len(runs) > MOST_GROUPS:
         runs, by = _merged(runs), f"{by}, several of them together"
@@ -60,8 +64,7 @@ def summarised(drawing: Drawing, limit: int | None, all_of_it: str = "show(limit
     outside = _values(drawing, groups)
     first = [mark for mark in outside if mark.kind in ("input", "parameter", "constant")]
     last = [mark for mark in outside if mark not in first]
-    count = sum(mark.kind not in _ROLES for mark in drawing.marks)
-    note = f"{count:,} operations, summarised by {by}; {all_of_it} draws all of them"
+    note = f"summarised by {by}: a box with a double edge stands for several operations; limit=None draws all"
     everything = tuple(replace(mark, cluster=None) for mark in (*first, *marks, *last))
     return Drawing(drawing.title, everything, _arrows(drawing, groups), notes=(*drawing.notes, note))
 
@@ -84,22 +87,46 @@ def _runs(drawing: Drawing) -> tuple[list[_Run], str]:
             else:
                 home[mark.id] = found
                 inside[found].append(mark)
-        kernels = [_Run(clusters[id].title, tuple(marks), clusters[id]) for id, marks in inside.items() if marks]
+        kernels = []
+        for id, marks in inside.items():
+            name, _, kind = clusters[id].title.partition(" · ")
+            kernels.append(_Run(name, tuple(marks), clusters[id], f"{kind}: {len(marks)} operations"))
         return alone + kernels, "kernel"
     if clusters:
-        return _in_order(
-            operations, lambda mark: mark.cluster or mark.source, lambda mark: mark.scope or mark.source
-        ), ("module")
-    return _in_order(operations, lambda mark: mark.source, lambda mark: mark.source), "line of the program"
+        return _in_order(operations, lambda mark: mark.cluster or mark.source), "module"
+    runs = _in_order(operations, lambda mark: mark.source)
+    return (runs, "line of the program") if len(runs) > 1 else (_cut(runs[0]), "place in the program")
 
 
-def _in_order(marks: Iterable[Mark], key: Callable[[Mark], Hashable], label: Callable[[Mark], str]) -> list[_Run]:
+def _in_order(marks: Iterable[Mark], key: Callable[[Mark], Hashable]) -> list[_Run]:
+    """Runs of marks that have the same key."""
     runs: list[tuple[Hashable, list[Mark]]] = []
     for mark in marks:
         if not runs or runs[-1][0] != key(mark):
             runs.append((key(mark), []))
         runs[-1][1].append(mark)
-    return [_Run(label(found[0]), tuple(found)) for _, found in runs]
+    return [_labelled(tuple(found)) for _, found in runs]
+
+
+def _labelled(marks: tuple[Mark, ...]) -> _Run:
+    """A run that has a module, or a line of the program, in common."""
+    first = marks[0]
+    if first.scope:
+        return _Run(first.scope, marks)
+    if first.code:
+        return _Run(first.code, marks, caption=f"{first.source}: {_operations(len(marks))}")
+    return _Run(first.source or f"{first.name} to {marks[-1].name}", marks)
+
+
+def _operations(count: int) -> str:
+    return f"{count:,} operation{'s' if count != 1 else ''}"
+
+
+def _cut(run: _Run) -> list[_Run]:
+    """Runs of equal length, where lines of the program say nothing."""
+    size = max(len(run.marks) // FEW_GROUPS, 1)
+    parts = [run.marks[begin : begin + size] for begin in range(0, len(run.marks), size)]
+    return [_Run(f"{marks[0].name} to {marks[-1].name}", marks) for marks in parts]
 
 
 def _merged(runs: Sequence[_Run]) -> list[_Run]:
@@ -146,7 +173,9 @@ def _kind(run: _Run) -> str:
 def _together(run: _Run, id: str) -> Mark:
     """Several operations as one mark."""
     kinds = Counter(mark.label.split("(")[0] for mark in run.marks)
-    counted = [f"{count} {name}" for name, count in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))]
+    counted = [
+        f"{kinds[name]} {name}" for name in sorted(kinds, key=lambda name: (_WORK.get(name, 0), -kinds[name], name))
+    ]
     flops, special, read, written = (
         sum(getattr(mark, name) for mark in run.marks) for name in ("flops", "transcendentals", "read", "written")
     )
@@ -155,13 +184,13 @@ def _together(run: _Run, id: str) -> Mark:
         id,
         _kind(run),
         "",
-        run.label or "in between",
-        f"{len(run.marks)}: {', '.join(counted)}",
+        run.label,
+        run.caption or _short(counted, len(run.marks)),
         (
             ("operations", f"{len(run.marks)}: {', '.join(counted)}"),
             *details,
             ("shapes", _first(dict.fromkeys(mark.caption for mark in run.marks))),
-            ("lines", _first(dict.fromkeys(mark.source for mark in run.marks if mark.source))),
+            ("lines", _first(dict.fromkeys(f"{mark.source} {mark.code}" for mark in run.marks if mark.source))),
         ),
         flops=flops,
         transcendentals=special,
@@ -169,6 +198,16 @@ def _together(run: _Run, id: str) -> Mark:
         written=written,
         count=len(run.marks),
     )
+
+
+def _short(counted: Sequence[str], count: int) -> str:
+    """The number of operations, and as many of the kinds as there is room for."""
+    text = f"{count}: {counted[0]}"
+    for each in counted[1:]:
+        if len(text) + len(each) + 4 > MOST_LETTERS:
+            return f"{text}, …"
+        text = f"{text}, {each}"
+    return text
 
 
 def _first(names: Iterable[str]) -> str:
@@ -217,5 +256,6 @@ def _arrows(drawing: Drawing, groups: dict[str, str]) -> tuple[Arrow, ...]:
     for (tail, head), arrows in tails.items():
         count = len({arrow.tail for arrow in arrows})
         kind = MEMORY if any(arrow.kind == MEMORY for arrow in arrows) else VALUE
-        found.append(Arrow(tail, head, kind, f"{count} values" if count > 1 else arrows[0].label))
+        said = tail.startswith("v") or head.startswith("v")  # by the mark: "4 parameters"
+        found.append(Arrow(tail, head, kind, "" if said else f"{count} values" if count > 1 else arrows[0].label))
     return tuple(found)

@@ -10,6 +10,9 @@ from .scene import Group, Line, Outline, Scene
 FONT = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"  # all about equally wide
 
 
+SCALE = 1.2  # pixels to a point, which makes letters as large as those of a notebook
+
+
 def number(value: float) -> str:
     """A length, to a hundredth of a point.
 
@@ -40,7 +43,7 @@ def _line(part: Line) -> str:
 
 
 def _group(group: Group) -> Iterator[str]:
-    yield f"<g id={quoteattr(group.name)}>"
+    yield f"<g data-id={quoteattr(group.name)}>"
     if group.title:
         yield f"<title>{escape(group.title)}</title>"
     for part in group.parts:
@@ -52,7 +55,8 @@ def svg(scene: Scene) -> str:
     """A scene as SVG, as wide as it is, or as the page allows."""
     width, height = number(scene.width), number(scene.height)
     lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(scene.width * SCALE)}" '
+        f'height="{number(scene.height * SCALE)}" viewBox="0 0 {width} {height}" '
         f'font-family="{FONT}" style="max-width: 100%; height: auto" role="img">',
         f"<title>{escape(scene.title)}</title>",
         f'<rect width="{width}" height="{height}" fill="#FFFFFF"/>',

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
+from ..autograd.tape import key_of
 from ..graph.cost import FLOPS, flops, transcendentals
 from ..graph.text import value_text
-from ..ir import Node, Primitive, Spec
+from ..ir import Node, Spec
 from ..tensor import TapeEntry, Tensor
 from .colours import INPUT, OUTPUT, PARAMETER, family_of
 from .drawing import Arrow, Drawing, Mark
 from .graphs import IMPLIED, described, value, work
 
+UNKNOWN, FREED = "·", "…"  # operands that the tape does not know, or knows no more
 BUNDLE = "custom"  # the kind of what stands for a function with a gradient of its own
 
 
@@ -57,22 +60,99 @@ def _spec_of(entry: TapeEntry, known: Mapping[int, Spec]) -> Spec | None:
 def _label(entry: TapeEntry, operands: Sequence[str]) -> str:
     """An entry as listings write a node, without what its shape and type say already."""
     params = [f"{name}={value_text(value)}" for name, value in entry.params.items() if name not in IMPLIED]
-    return f"{entry.primitive.name}({', '.join([*operands, *params])})"
+    known = [*operands, *params] if entry.inputs is not None else [FREED]
+    return f"{entry.primitive.name}({', '.join(known)})"
 
 
 def _is_held(tensor: Tensor) -> bool:
     return not isinstance(tensor._value, Spec)
 
 
-def _counted(
-    primitive: Primitive, inputs: Sequence[Tensor], spec: Spec, params: Mapping[str, object]
-) -> tuple[int, ...]:
-    """FLOPs, exp and the like, bytes read and written; nothing is known of custom functions."""
-    if primitive.kind not in FLOPS:
+def _counted(entry: TapeEntry, inputs: Sequence[Tensor], spec: Spec | None) -> tuple[int, int, int, int]:
+    """FLOPs, exp and the like, bytes read and written; nothing is known of custom functions, or of what was freed."""
+    primitive = entry.primitive
+    if entry.inputs is None or spec is None or primitive.kind not in FLOPS:
         return 0, 0, 0, 0
-    node = Node(primitive, tuple(Node(primitive, (), {}, each.spec) for each in inputs), params, spec)
-    moved = (0, 0) if primitive.is_view else (sum(each.nbytes for each in inputs), spec.nbytes)
-    return flops(node), transcendentals(node), *moved
+    node = Node(primitive, tuple(Node(primitive, (), {}, each.spec) for each in inputs), entry.params, spec)
+    arithmetic, special = flops(node), transcendentals(node)
+    if primitive.is_view:
+        return arithmetic, special, 0, 0
+    different = {key_of(each): each.nbytes for each in inputs}
+    return arithmetic, special, sum(different.values()), spec.nbytes
+
+
+class _Sketch:
+    """A drawing of the tape while it is being made."""
+
+    def __init__(self, roots: Mapping[str, Tensor], names: Mapping[int, str]) -> None:
+        self.names = names
+        self.entries = _entries(list(roots.values()))
+        self.numbers = {entry.serial: number for number, entry in enumerate(self.entries)}
+        self.specs = {root._entry.serial: root.spec for root in roots.values() if root._entry is not None}
+        self.leaves: dict[int, Mark] = {}
+        self.unnamed = {"leaf": count(), "data": count()}
+        self.marks: list[Mark] = []
+        self.arrows: list[Arrow] = []
+
+    def operand(self, tensor: Tensor) -> tuple[str, str | None]:
+        """What an operand is called, and the id of its mark, if it has one."""
+        if tensor._entry is not None:
+            number = self.numbers[tensor._entry.serial]
+            return f"%{number}", f"n{number}"
+        if not (tensor._requires_grad or _is_held(tensor)):
+            return UNKNOWN, None
+        if id(tensor) not in self.leaves:
+            role, word = (PARAMETER, "leaf") if tensor._requires_grad else (INPUT, "data")
+            name = self.names.get(id(tensor), "") or f"{word}{next(self.unnamed[word])}"
+            self.leaves[id(tensor)] = value(role, name, name, tensor.spec, f"i{len(self.leaves)}")
+            self.marks.append(self.leaves[id(tensor)])
+        mark = self.leaves[id(tensor)]
+        return mark.name, mark.id
+
+    def operation(self, entry: TapeEntry) -> None:
+        """Draw an entry."""
+        found = [self.operand(tensor) for tensor in _operands(entry)]
+        spec, id = _spec_of(entry, self.specs), f"n{self.numbers[entry.serial]}"
+        arithmetic, special, read, written = _counted(entry, _operands(entry), spec)
+        details = (
+            *(described(spec) if spec is not None else ()),
+            *work(arithmetic, special, read, written),
+            ("kept for backward", _kept(entry) if entry.inputs is not None else "nothing any more"),
+            ("line", "not known: eager mode notes none"),
+        )
+        self.marks.append(
+            Mark(
+                id,
+                family_of(entry.primitive.kind).name,
+                f"%{self.numbers[entry.serial]}",
+                _label(entry, [text for text, _ in found]),
+                "freed" if spec is None else str(spec),
+                details,
+                flops=arithmetic,
+                transcendentals=special,
+                read=read,
+                written=written,
+            )
+        )
+        self.arrows += [Arrow(tail, id) for tail in dict.fromkeys(tail for _, tail in found) if tail is not None]
+
+    def result(self, place: int, name: str, root: Tensor) -> None:
+        """Draw a tensor whose tape it is."""
+        _, tail = self.operand(root)
+        self.marks.append(value(OUTPUT, name, name, root.spec, f"o{place}"))
+        if tail is not None:
+            self.arrows.append(Arrow(tail, f"o{place}"))
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader has to know besides."""
+        found = ["the arrows show the way forward; backward goes the other way"]
+        if not self.entries:
+            found = ["there is nothing on the tape: nothing that this was computed from requires a gradient"]
+        if any(UNKNOWN in mark.label for mark in self.marks):
+            found.append(f"{UNKNOWN} is an operand that needs no gradient, and whose value the tape does not keep")
+        if any(entry.inputs is None for entry in self.entries):
+            found.append(f"{FREED}: an earlier backward has freed what it was computed from")
+        return tuple(found)
 
 
 def of_tape(roots: Mapping[str, Tensor], names: Mapping[int, str] | None = None) -> Drawing:
@@ -94,71 +174,11 @@ def of_tape(roots: Mapping[str, Tensor], names: Mapping[int, str] | None = None)
         >>> print(dict(drawing.marks[1].details)["kept for backward"])
         input 0 (12 bytes), input 1 (12 bytes)
     """
-    names, marks, arrows = names or {}, [], []
-    leaves: dict[int, Mark] = {}
-    entries = _entries(list(roots.values()))
-    numbers = {entry.serial: f"%{number}" for number, entry in enumerate(entries)}
-    specs = {root._entry.serial: root.spec for root in roots.values() if root._entry is not None}
-
-    def leaf(tensor: Tensor) -> Mark | None:
-        """The mark of a tensor without history, if the tape holds it."""
-        if id(tensor) in leaves:
-            return leaves[id(tensor)]
-        if not (tensor._requires_grad or _is_held(tensor)):
-            return None
-        role = PARAMETER if tensor._requires_grad else INPUT
-        number = sum(mark.kind == role.name for mark in leaves.values())
-        name = names.get(id(tensor), f"{'leaf' if tensor._requires_grad else 'data'}{number}")
-        mark = value(role, name, name, tensor.spec, f"i{len(leaves)}")
-        leaves[id(tensor)] = mark
-        marks.append(mark)
-        return mark
-
-    for entry in entries:
-        operands, number = _operands(entry), numbers[entry.serial]
-        texts: list[str] = []
-        tails: dict[str, None] = {}
-        for tensor in operands:
-            if tensor._entry is not None:
-                texts.append(numbers[tensor._entry.serial])
-                tails[f"n{texts[-1][1:]}"] = None
-            elif (found := leaf(tensor)) is not None:
-                texts.append(found.name)
-                tails[found.id] = None
-            else:
-                texts.append("·")
-        spec = _spec_of(entry, specs)
-        freed = entry.inputs is None
-        counted = (0, 0, 0, 0) if freed or spec is None else _counted(entry.primitive, operands, spec, entry.params)
-        note = "freed by an earlier backward" if freed else _kept(entry)
-        marks.append(
-            Mark(
-                f"n{number[1:]}",
-                family_of(entry.primitive.kind).name,
-                number,
-                _label(entry, texts),
-                "freed by backward" if spec is None else str(spec),
-                (
-                    *(described(spec) if spec is not None else ()),
-                    *work(*counted),
-                    ("kept for backward", note),
-                    ("line", "not known: eager mode notes none"),
-                ),
-                flops=counted[0],
-                transcendentals=counted[1],
-                read=counted[2],
-                written=counted[3],
-            )
-        )
-        arrows += [Arrow(tail, marks[-1].id) for tail in tails]
+    sketch = _Sketch(roots, names or {})
+    for entry in sketch.entries:
+        sketch.operation(entry)
     for place, (name, root) in enumerate(roots.items()):
-        tail = leaf(root) if root._entry is None else None
-        marks.append(value(OUTPUT, name, name, root.spec, f"o{place}"))
-        if root._entry is not None:
-            arrows.append(Arrow(f"n{numbers[root._entry.serial][1:]}", marks[-1].id))
-        elif tail is not None:
-            arrows.append(Arrow(tail.id, marks[-1].id))
-    title = f"the tape of {', '.join(roots)}: {len(entries)} operation{'s' if len(entries) != 1 else ''}"
-    return Drawing(
-        title, tuple(marks), tuple(arrows), notes=("the arrows show the way forward; backward goes the other way",)
-    )
+        sketch.result(place, name, root)
+    length = len(sketch.entries)
+    title = f"the tape of {', '.join(roots)}: {length} operation{'s' if length != 1 else ''}"
+    return Drawing(title, tuple(sketch.marks), tuple(sketch.arrows), notes=sketch.notes())

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ..ir import Node
 from ..tensor import Tensor
 from .callbacks import Callbacks
 from .recording import Program, are_apart, written
+
+if TYPE_CHECKING:
+    from ..inspect.picture import Picture
 
 _PROGRAMS_KEPT = 128
 
@@ -48,6 +51,10 @@ class LazyStaging(Staging):
     def _is_used(self, root: Tensor) -> bool:
         """Whether what is pending reads or writes a tensor's memory, which its owner may now change behind our back."""
         return any(item.tensor._root is root for item in self.captured.values())
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     def flush(self) -> None:
         """Run what is pending: every tensor of this recording that is still held gets its value."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .definition import Graph, GraphStaging, Operation, Update, Write, needed_fo
 from .feeding import as_fed
 from .lazy import LazyStaging
 from .recording import Program, are_apart, write
+
+if TYPE_CHECKING:
+    from ..inspect.picture import Picture
 
 _PROGRAMS_KEPT = 64
 
@@ -122,6 +125,10 @@ class Session:
         """
         found = self._compiled(flatten(fetches)[0])
         return found.program, found.fetched, tuple([str(item.input.params["name"]) for item in found.written])
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
         """Call those of the graph's callbacks that can be: all that they need is fed."""

@@ -8,7 +8,7 @@ have to be named (`register_buffer`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from ..autograd import no_grad
 from ..autograd.gradients import HookHandle, set_grad
@@ -18,6 +18,9 @@ from ..functional.operands import from_array
 from ..interpreters import concrete, current_staging
 from ..tensor import Tensor
 from .parameter import Parameter
+
+if TYPE_CHECKING:
+    from ..inspect.picture import Picture
 
 T = TypeVar("T")
 
@@ -98,6 +101,10 @@ class Module:
             changed = hook(self, args, result)
             result = result if changed is None else changed
         return result
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     # Children ----------------------------------------------------------------------------------------------
 

@@ -6,11 +6,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GraphError
 from ..graph.graph import Graph
 from ..graph.rewrite import Rules, rewrite
 from ..graph.verify import verify
+
+if TYPE_CHECKING:
+    from ..inspect.picture import Picture
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,10 @@ class Run:
 
     initial: Graph
     stages: tuple[Stage, ...] = field(default=())
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     @property
     def graph(self) -> Graph:
