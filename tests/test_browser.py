@@ -5,6 +5,7 @@ Skipped where there is no Chromium; with ``MINITORCH_REQUIRE=chromium`` that is 
 
 from __future__ import annotations
 
+import base64
 import time
 
 import nbformat
@@ -49,8 +50,6 @@ def not_trusted():
 
 def bundle_of_text(bundle):
     """As files have it: bytes in base64."""
-    import base64
-
     return {
         kind: base64.b64encode(value).decode() if isinstance(value, bytes) else value for kind, value in bundle.items()
     }
@@ -126,6 +125,26 @@ def view_box(browser):
 
 def panel(browser):
     return browser.one(f"{ROOT} .side").text
+
+
+# --- with and without a browser --------------------------------------------------------------------------------
+
+
+def test_without_the_tool_a_test_is_skipped_and_where_it_is_required_it_fails(monkeypatch):
+    monkeypatch.setenv("MINITORCH_REQUIRE", "bubblewrap")
+    require("chromium", "")
+    with pytest.raises(pytest.skip.Exception, match="chromium: not found"):
+        require("chromium", "not found")
+    monkeypatch.setenv("MINITORCH_REQUIRE", "bubblewrap,chromium")
+    with pytest.raises(pytest.fail.Exception, match=r"chromium: not found \(MINITORCH_REQUIRE names it\)"):
+        require("chromium", "not found")
+
+
+def test_what_is_missing_is_named_with_its_package(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert missing() == (
+        "Chromium and its driver (ChromeDriver) not found; on Debian: apt-get install chromium chromium-driver"
+    )
 
 
 # --- pictures ------------------------------------------------------------------------------------------------

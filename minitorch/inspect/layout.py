@@ -142,12 +142,12 @@ def dot(drawing: Drawing, order: str = ORDERS[0]) -> str:
     inside: dict[str | None, list[Mark]] = {}
     for mark in drawing.marks:
         inside.setdefault(mark.cluster, []).append(mark)
+    style = CURVED if len(drawing.marks) <= MOST_CURVED else LARGE
     marks = list(drawing.marks)
     if order == OPERATIONS_FIRST:
         marks.sort(key=lambda mark: mark.id not in operations)
     elif order == BACKWARDS:
         marks.reverse()
-    style = CURVED if len(drawing.marks) <= MOST_CURVED else LARGE
     lines = [
         f"graph [rankdir=TB, nodesep=0.22, ranksep=0.32, pad=0, {style}]",
         'node [label="", fixedsize=true]',
