@@ -100,7 +100,7 @@ def does_not_look_at_what_it_folded(graph):
     return graph.with_nodes(program, [now[node] for node in graph.outputs])
 
 
-@wrong("rewriting.fold_constants", says="only an operation *all* of whose operands are constants")
+@wrong("rewriting.fold_constants", says="only an operation all of whose operands are constants")
 def takes_the_constant_operands(graph):
     now = {node: node for node in graph.inputs}
     program = []
@@ -196,7 +196,7 @@ def compares_the_operands_of_old(graph):
     return graph.with_nodes(program, [now[node] for node in graph.outputs])
 
 
-@wrong("rewriting.merge", says="*and* the parameters are")
+@wrong("rewriting.merge", says="and the parameters are")
 def forgets_parameters(graph):
     now = {node: node for node in graph.inputs}
     known, program = {}, []

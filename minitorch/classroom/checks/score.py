@@ -93,12 +93,13 @@ class Score:
 
 
 _CELL = "text-align:left;white-space:nowrap;vertical-align:top"
+_LISTING = "font-family:monospace;background:none;margin:0.3em 0 0 0"
 
 
 def _html_of(reason: str) -> str:
     """The first line as text; the others, a listing or a table, as they are."""
     first, _, more = reason.partition("\n")
-    return html.escape(first) + (f"<pre>{html.escape(more)}</pre>" if more else "")
+    return html.escape(first) + (f"<pre style='{_LISTING}'>{html.escape(more)}</pre>" if more else "")
 
 
 def weakest(scores: Sequence[Score]) -> Score:

@@ -92,9 +92,9 @@ def _wrong(text: str, answer: Any, missed: Callable[[Graph, Graph], str | None],
     after, reason = changed(before, answer)
     if after is None:
         likely = f"; {hint}" if "another" in reason else ""
-        return f"{reason}{likely}{_both(text, answer) if isinstance(answer, str) else ''}"
+        return f"{reason}{likely}{_both(str(before), answer) if isinstance(answer, str) else ''}"
     reason = missed(before, after) or ""
-    return f"{reason}{_both(text, str(after))}" if reason else None
+    return f"{reason}{_both(str(before), str(after))}" if reason else None
 
 
 def _random(seed: int, name: str, **about: Any) -> Cases:
@@ -141,7 +141,7 @@ dead_code = Task("rewriting.dead_code", DEAD, _dead, _ask(_wrong_dead), _judge(D
 # --- constant folding -------------------------------------------------------------------------------------------
 
 IN_PLACE = "a constant takes the place of the operation: its type, its shape, and all who read it, the outputs included"
-ALL = "only an operation *all* of whose operands are constants has a value that is known now"
+ALL = "only an operation all of whose operands are constants has a value that is known now"
 FOLD = {"one operation": 8, "chains": 9, "only constants": 7, "random graphs": 6}
 
 
@@ -184,7 +184,7 @@ fold_constants = Task(
 # --- common subexpressions --------------------------------------------------------------------------------------
 
 SAME = (
-    "two nodes are the same only if the primitive, the operands in their order *and* the parameters are, "
+    "two nodes are the same only if the primitive, the operands in their order and the parameters are, "
     "and 0.0 and -0.0 are not one number: params_key tells them apart, == does not"
 )
 MERGE = {"the same twice": 8, "chains": 8, "parameters, operands, numbers": 9, "random graphs": 5}
