@@ -27,13 +27,13 @@ class Attack:
     """What is handed in as the first task, what it should come to, and under what name.
 
     `kinds` are the incidents, of which each that is written as a set may be one of several; `points` are those of the
-    first and the second task.
+    first and the second task, where a set, too, says that each of its members may be.
     """
 
     name: str
     first: str
     kinds: tuple[str | frozenset[str], ...]
-    points: tuple[float, float] = (30, 30)
+    points: tuple[float | frozenset[int], float] = (30, 30)
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ while True:
 """
 
 OVERRUN = frozenset({"processes", "cell-time"})  # on a busy machine the time may be over before anybody has counted
+MAY_DIE = (frozenset({0, 30}), 30)  # it depends on whether the interruption comes before the memory is used up
 DIES = (0, 30)  # the cell is lost, and its function with it
 
 ATTACKS = [
@@ -146,8 +147,8 @@ ATTACKS = [
     Attack("patch-equality", inside(ALWAYS), (), DIES),
     Attack("forged-answers", inside(FORGED), ("tampered",), DIES),
     Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),
-    Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), DIES),
-    Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), DIES),
+    Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), MAY_DIE),
+    Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), MAY_DIE),
     Attack("html", then("from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"), ()),
     Attack("input", then("input('password: ')"), ("input",)),
     Attack("input-in-function", inside("input()"), ("input",), DIES),
@@ -238,7 +239,8 @@ def test_ends_as_a_named_incident_with_the_points_that_could_be_given(attack: At
         assert kind in ({expected} if isinstance(expected, str) else expected), shown
     second = classes.points(row)["second"]
     assert second == attack.points[1], shown
-    assert classes.points(row)["first"] == attack.points[0], shown
+    first = attack.points[0]
+    assert classes.points(row)["first"] in (first if isinstance(first, frozenset) else {first}), shown
 
 
 def test_a_link_is_not_followed(graded: Any) -> None:
