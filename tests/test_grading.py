@@ -37,6 +37,8 @@ from tests.helpers import require
 from tests.test_adversarial import processes, scores
 from tests.zoo import ANIMALS, Animal, as_cell
 
+pytestmark = pytest.mark.xdist_group("one at a time")  # each of them keeps all cores busy by itself
+
 # --- a class of 30 ---------------------------------------------------------------------------------------------
 
 EXERCISE = "01-eager"
