@@ -175,14 +175,23 @@ def exposed(course: Path) -> Path | None:
     return next((path for path in shown if course.resolve().is_relative_to(path.resolve())), None)
 
 
+def remedy() -> str:
+    """What to do where there can be no sandbox yet."""
+    if sys.platform != "linux":
+        return "grade on Linux, in a virtual machine for instance"
+    if shutil.which("bwrap") is None:
+        return "apt-get install bubblewrap"
+    return "allow user namespaces (kernel.unprivileged_userns_clone, AppArmor), or grade in a virtual machine"
+
+
 @cache
 def unavailable() -> str | None:
-    """Why there can be no sandbox on this machine, in a sentence; None if there can."""
+    """Why there can be no sandbox on this machine, in a sentence; None if there can. It is tried out."""
     if sys.platform != "linux":
         return f"the sandbox needs Linux, and this is {sys.platform}"
     program = shutil.which("bwrap")
     if program is None:
-        return "the sandbox needs bubblewrap (`apt-get install bubblewrap`)"
+        return "the sandbox needs bubblewrap, which is not installed"
     if "--size" not in subprocess.run([program, "--help"], capture_output=True, text=True).stdout:
         return "the sandbox needs bubblewrap 0.7 or newer"
     trial = Sandbox(Limits())
