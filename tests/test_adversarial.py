@@ -126,9 +126,8 @@ def first(gradient, shape):
 """
 
 # Each cell shows less than a cell may, and all of them more than anybody can look at.
-MANY_OUTPUTS = "\n".join(
-    ["from IPython.display import display"] + ["display({'text/plain': 'x' * 9000}, raw=True)"] * 20
-)
+SHOW = "display({'text/plain': 'x' * 9000}, raw=True)"
+MANY_OUTPUTS = "\n".join(["from IPython.display import display", *[SHOW] * 20])
 
 OVERRUN = frozenset({"processes", "cell-time"})  # on a busy machine the time may be over before anybody has counted
 MAY_DIE = (frozenset({0, 30}), 30)  # it depends on whether the interruption comes before the memory is used up
@@ -160,9 +159,9 @@ ATTACKS = [
     Attack("read-another-student", then("open('COURSE/submitted/ana/01-sample/01-sample.ipynb').read()"), ("outside",)),
     Attack("search-for-hidden-tests", then(SEARCH), ("outside",)),
     Attack("network", then("import urllib.request; urllib.request.urlopen('http://192.0.2.1')"), ("outside",)),
-    Attack("write-the-checks", then("open(checks.__file__, 'w')"), ("outside",)),
+    Attack("write-the-checks", then("open(checks.__file__, 'w')"), ("borrowed", "outside")),
     Attack("patch-assert", NO_ASSERT, ("tampered",), DIES),
-    Attack("patch-the-checks", PATCHED, ("tampered",), DIES),
+    Attack("patch-the-checks", PATCHED, ("borrowed", "tampered"), DIES),
     Attack("patch-equality", inside(ALWAYS), (), DIES),
     Attack("forged-answers", inside(FORGED), ("tampered",), DIES),
     Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),

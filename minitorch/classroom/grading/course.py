@@ -87,6 +87,8 @@ def grade(
             finish(each, result)
             if progress is not None:
                 progress.step(str(rows[each]), result.look)
+    if failed := sum(any(incident.kind == "grader" for incident in row.result.incidents) for row in rows.values()):
+        notes.append(f"The grader itself failed {failed} times; the same command tries these submissions again.")
     return Report([rows[each] for each in found], strays, notes)
 
 
@@ -143,7 +145,8 @@ def _graded(
         count = max(1, min(workers, len(todo)))
         free: queue.Queue[tuple[int, Worker]] = queue.Queue()
         if todo:
-            for slot in range(count):
+            first = os.getpid() * sandbox.SLOTS
+            for slot in range(first, first + count):
                 free.put((slot, stack.enter_context(Worker())))
         pool = stack.enter_context(ThreadPoolExecutor(count))
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
@@ -163,7 +166,7 @@ def _graded(
                     out=str(scratch / f"{slot}.json"),
                 )
                 checks = sum(part.is_check for part in release)
-                longest = limits.seconds + 2 * limits.start_seconds + checks * JUDGE_SECONDS + 30
+                longest = limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30
                 return _result(worker.do(job, longest), release)
             finally:
                 free.put((slot, worker))

@@ -62,6 +62,8 @@ def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submissi
     """
     if not course.submitted.is_dir():
         raise CommandError(f"there is no folder {course.submitted}; collect submissions as submitted/STUDENT/EXERCISE/")
+    if (course.submitted / "submitted").is_dir():  # or solutions would be graded as a student's
+        raise CommandError(f"{course.submitted} is the folder of a course: grade {course.submitted / 'submitted'}")
     found: list[Submission] = []
     strays: list[Path] = []
     for student in sorted(course.submitted.iterdir()):

@@ -18,7 +18,7 @@ from ..checks.score import Score
 from .borrowed import borrowed
 from .incidents import Incident
 from .judging import judged
-from .kernel import Kernel, Message, Ran, length
+from .kernel import Kernel, KernelError, Message, Ran, length
 from .outcomes import data_of, faults, of_error, why_no_answers
 from .preflight import DamagedError, Part, find, mend
 from .results import Graded, Result
@@ -27,6 +27,8 @@ from .sandbox import Sandbox
 GUARD = Path(__file__).with_name("guard.py").read_text()
 GUARD_MIME = "application/vnd.minitorch.guard+json"
 WARM_UP = "import minitorch.classroom.checks; del minitorch"  # loading the engine is not part of any cell's time
+
+PAUSES = (1.0, 5.0)  # seconds before another attempt to start a kernel
 
 
 def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int], sandbox: Sandbox) -> Result:
@@ -141,7 +143,7 @@ class _Run:
             self._note(self.kernel.watch.incident or Incident("kernel-died", "between two cells"), None)
         while self.left > 0:
             self._drop()
-            self.kernel = Kernel(self.sandbox).__enter__()
+            self.kernel = self._started()
             if not self.kernel.execute(WARM_UP, self.limits.start_seconds).alive:
                 continue
             for part in list(self.done):
@@ -154,6 +156,15 @@ class _Run:
             else:
                 return True
         return False
+
+    def _started(self) -> Kernel:
+        """A kernel; on a machine that is busy it may take more than one attempt."""
+        for seconds in PAUSES:
+            try:
+                return Kernel(self.sandbox).__enter__()
+            except KernelError:
+                time.sleep(seconds)
+        return Kernel(self.sandbox).__enter__()
 
     def _drop(self) -> None:
         if self.kernel is not None:
