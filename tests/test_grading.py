@@ -18,12 +18,14 @@ import pytest
 from minitorch.__main__ import main
 from minitorch.classroom.grading import course as courses
 from minitorch.classroom.grading import feedback, journal, sandbox
+from minitorch.classroom.grading.autograded import as_notebook
 from minitorch.classroom.grading.folders import Course, configure, submissions
 from minitorch.classroom.grading.gradebook import Book, handed_in_at
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.journal import Journal
+from minitorch.classroom.grading.kernel import harmless
 from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.preflight import released
+from minitorch.classroom.grading.preflight import Part, released
 from minitorch.classroom.grading.progress import Progress
 from minitorch.classroom.grading.report import Report
 from minitorch.classroom.grading.results import Graded, Result
@@ -146,12 +148,38 @@ def test_a_full_disk_is_said_in_a_sentence(
     )
 
 
-def test_an_unsafe_configuration_is_complained_of_and_kept(course: Course) -> None:
+def test_a_configuration_of_the_instructors_is_kept(course: Course) -> None:
     path = course.root / "nbgrader_config.py"
-    assert configure(course) == [] and configure(course) == []
+    configure(course)
+    assert 'release_directory = "exercises"' in path.read_text()
     path.write_text("c = get_config()\n")
-    assert "sanitize_html" in configure(course)[0]
+    configure(course)
     assert path.read_text() == "c = get_config()\n"
+
+
+@pytest.mark.parametrize("kind", ["markdown", "raw"])
+@pytest.mark.parametrize(
+    "before", ["", "```\n", "~~~\n", "````text\n```\n", "$$\n", "    ", "<pre>\n", "[a]: b\n", "> ```\n"]
+)
+def test_formgrader_runs_nothing_that_a_student_wrote(kind: str, before: str) -> None:
+    import nbformat
+    from nbconvert.exporters import HTMLExporter
+    from nbgrader.server_extensions.formgrader.handlers import template_path
+
+    exporter = HTMLExporter(template_name="formgrade", extra_template_basedirs=[template_path])
+    outputs = [
+        {"output_type": "display_data", "metadata": {}, "data": harmless({"text/html": HOSTILE, "image/png": HOSTILE})}
+    ]
+    text = f"{before}{HOSTILE}\n[link](javascript:alert(1))"
+    parts = [Part("<b>ours</b>", "markdown"), Part(text, kind), Part(f"# {HOSTILE}", "code")]
+    made = as_notebook(parts, {2: outputs}, {"<b>ours</b>"})
+    nbformat.validate(made)
+    names = ("base_url", "mathjax_url", "last_name", "first_name", "submission_id", "notebook_id", "assignment_id")
+    resources = {**dict.fromkeys(names, ""), "index": 0, "total": 1}
+    page, _ = exporter.from_notebook_node(nbformat.from_dict(made), resources=resources)
+    requests = [each or "" for each in Tags(page).requests if not str(each).startswith("data:")]
+    assert "<b>ours</b>" in page
+    assert not [each for each in requests if "example.org" in each or "javascript:" in each]
 
 
 def test_an_exercise_that_fits_no_check_is_refused(course: Course) -> None:

@@ -61,7 +61,7 @@ def grade(
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(course.journal))
         book = stack.enter_context(Book(course.gradebook))
-        notes = configure(course)
+        configure(course)
         for exercise, release in releases.items():
             book.exercise(exercise, release)
         keys = {each: key_of(each.folder, course.release(each.exercise), limits, safe) for each in found}
@@ -87,6 +87,7 @@ def grade(
             finish(each, result)
             if progress is not None:
                 progress.step(str(rows[each]), result.look)
+    notes = []
     if failed := sum(any(incident.kind == "grader" for incident in row.result.incidents) for row in rows.values()):
         notes.append(f"The grader itself failed {failed} times; the same command tries these submissions again.")
     return Report([rows[each] for each in found], strays, notes)

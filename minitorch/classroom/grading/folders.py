@@ -116,19 +116,11 @@ def replace(path: Path, text: str) -> None:
 NBGRADER = """c = get_config()  # noqa: F821  nbgrader gives it
 c.CourseDirectory.source_directory = "solutions"
 c.CourseDirectory.release_directory = "exercises"
-c.HTMLExporter.sanitize_html = True  # in formgrader, no text of a student's is a program
 """
 
-UNCLEAN = (
-    "nbgrader_config.py lacks `c.HTMLExporter.sanitize_html = True`: until it is there, "
-    "formgrader runs programs that a student hides in a cell of text"
-)
 
-
-def configure(course: Course) -> list[str]:
-    """See that formgrader finds the course. What an instructor has written stays; a note says if it is unsafe."""
+def configure(course: Course) -> None:
+    """See that formgrader finds the course; what an instructor has written stays."""
     path = course.root / "nbgrader_config.py"
     if not path.exists():
         replace(path, NBGRADER)
-        return []
-    return [] if "sanitize_html = True" in path.read_text(errors="replace") else [UNCLEAN]

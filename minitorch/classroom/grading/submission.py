@@ -11,10 +11,10 @@ import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..checks import MIME, TASKS, Task
 from ..checks.score import Score
+from .autograded import as_notebook
 from .borrowed import borrowed
 from .incidents import Incident
 from .judging import judged
@@ -55,7 +55,7 @@ def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int]
     result.incidents += [*wrong, *mended]
     if more := borrowed(*by_whom(parts, release)):
         result.incidents.append(Incident("borrowed", ", ".join(more)[:300]))
-    _Run(parts, seeds, sandbox, result).all()
+    _Run(parts, {part.source for part in release}, seeds, sandbox, result).all()
     result.seconds = time.monotonic() - began
     return result
 
@@ -74,7 +74,10 @@ def _none(part: Part, reason: str, manual: bool = False) -> Graded:
 class _Run:
     """The cells of one submission, one after the other, in as many kernels as it takes."""
 
-    def __init__(self, parts: list[Part], seeds: Sequence[int], sandbox: Sandbox, result: Result) -> None:
+    def __init__(
+        self, parts: list[Part], handed_out: set[str], seeds: Sequence[int], sandbox: Sandbox, result: Result
+    ) -> None:
+        self.handed_out = handed_out
         self.parts, self.seeds, self.sandbox, self.result = parts, seeds, sandbox, result
         self.limits = sandbox.limits
         self.end = time.monotonic() + self.limits.seconds
@@ -96,7 +99,7 @@ class _Run:
             if part.points is not None and part.solution:
                 reason = "left as it was handed out" if part.blank else "a person reads this answer"
                 self.result.graded.append(_none(part, reason, manual=not part.blank))
-        self.result.notebook = as_notebook(self.parts, self.outputs)
+        self.result.notebook = as_notebook(self.parts, self.outputs, self.handed_out)
 
     def _cell(self, number: int, part: Part) -> None:
         if self.left <= 0:
@@ -238,25 +241,3 @@ def _shown(score: Score) -> Message:
     """What the student's own notebook would show, and nbgrader reads."""
     shown = score._repr_mimebundle_()
     return {"output_type": "execute_result", "data": shown, "metadata": {}, "execution_count": None}
-
-
-def as_notebook(parts: list[Part], outputs: dict[int, list[Message]]) -> dict[str, Any]:
-    """What was run, as a notebook that nbgrader's formgrader opens."""
-    cells = []
-    for number, part in enumerate(parts):
-        cell: dict[str, Any] = {
-            "cell_type": part.kind,
-            "id": re.sub(r"[^a-zA-Z0-9_-]", "-", part.name or f"cell-{number}")[:64],
-            "metadata": {"nbgrader": part.about} if part.about else {},
-            "source": part.source,
-        }
-        if part.kind == "code":
-            cell |= {"execution_count": None, "outputs": outputs.get(number, [])}
-        cells.append(cell)
-    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-    return {
-        "cells": cells,
-        "metadata": {"kernelspec": kernel, "language_info": {"name": "python"}},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }

@@ -79,6 +79,10 @@ def _bad(array: Array) -> bool:
     return not np.isfinite(array).all()
 
 
+def _shown(array: Array) -> str:
+    return str(np.round(array.astype(np.float64), 4).tolist())
+
+
 def _wrong_first_bad(case: Any, answer: Any) -> str | None:
     records = _records(case)
     right = next(
@@ -87,7 +91,7 @@ def _wrong_first_bad(case: Any, answer: Any) -> str | None:
     if type(answer) is type(right) and answer == right:
         return None
     trace = "\n".join(
-        f"  {i}: {name} of {' and '.join(str(each.tolist()) for each in operands)} gives {made.tolist()}"
+        f"  {i}: {name} of {' and '.join(map(_shown, operands))} gives {_shown(made)}"
         for i, (name, operands, made) in enumerate(records)
     )
     if answer is not None and type(answer) is not int:
