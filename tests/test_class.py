@@ -117,8 +117,12 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
     root = classes.course(tmp_path_factory.mktemp("class"), json.dumps(read("exercises")), EXERCISE)
     for name, student in students().items():
         hand_in(root, name, handed_in(student), exercise=EXERCISE)
+    (root / "temporary").mkdir()
     first = subprocess.Popen(
-        classes.command(root, *LIMITS), env=classes.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        classes.command(root, *LIMITS),
+        env=classes.environment() | {"TMPDIR": str(root / "temporary")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
     )
     done = root / "grading.jsonl"
     end = time.monotonic() + 300
@@ -151,6 +155,7 @@ def test_resuming_keeps_what_was_done(graded: Any) -> None:
 
 def test_nothing_of_the_killed_run_is_left(graded: Any) -> None:
     assert not processes()
+    assert not list(graded[0].glob("temporary/*")), "a worker cleans up when whoever started it is gone"
 
 
 def test_a_second_run_grades_nothing(graded: Any) -> None:

@@ -21,7 +21,7 @@ from minitorch.classroom.grading import feedback, journal, sandbox
 from minitorch.classroom.grading.autograded import as_notebook
 from minitorch.classroom.grading.folders import Course, configure, submissions
 from minitorch.classroom.grading.gradebook import Book, handed_in_at
-from minitorch.classroom.grading.incidents import Incident
+from minitorch.classroom.grading.incidents import KINDS, Incident
 from minitorch.classroom.grading.journal import Journal
 from minitorch.classroom.grading.kernel import harmless
 from minitorch.classroom.grading.limits import Limits
@@ -313,3 +313,8 @@ def test_progress_says_how_long_it_will_take() -> None:
 def test_a_reader_of_results_gets_what_was_written() -> None:
     result = Result([Graded("a", 1, 2, "b", {"parts": []}, True)], [Incident("memory", "x", "a")], None, 1.5)
     assert Result.from_json(json.loads(json.dumps(result.to_json()))) == dataclasses.replace(result)
+
+
+def test_the_instructors_page_names_every_incident() -> None:
+    page = (classes.ROOT / "docs" / "grading.md").read_text()
+    assert not [kind for kind in KINDS if f"`{kind}`" not in page]

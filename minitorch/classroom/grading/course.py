@@ -9,11 +9,9 @@ from __future__ import annotations
 import json
 import os
 import queue
-import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any
 
 from ...errors import CommandError
@@ -142,7 +140,6 @@ def _graded(
 ) -> Iterator[Iterator[tuple[Submission, Result]]]:
     """Results as they come, from as many worker processes as asked for; nothing of them is left at the end."""
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="minitorch-grade-")))
         count = max(1, min(workers, len(todo)))
         free: queue.Queue[tuple[int, Worker]] = queue.Queue()
         if todo:
@@ -164,7 +161,6 @@ def _graded(
                     limits=limits,
                     slot=slot,
                     safe=safe,
-                    out=str(scratch / f"{slot}.json"),
                 )
                 checks = sum(part.is_check for part in release)
                 longest = limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30

@@ -1,7 +1,7 @@
 """A process that grades submissions one after the other; the class is shared out among several.
 
-It reads jobs from its standard input, one line of JSON each, writes each result to the file that the job names, and
-then the line ``done``. When its standard input ends, because whoever started it is done or dead, it ends at once
+It reads jobs from its standard input, one line of JSON each, writes each result to a file, and then a line with the
+file's name. When its standard input ends, because whoever started it is done or dead, it ends at once
 with everything that it has started. It never opens the gradebook.
 """
 
@@ -14,6 +14,7 @@ import queue
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import traceback
 from dataclasses import asdict, dataclass
@@ -36,7 +37,6 @@ class Job:
     limits: Limits
     slot: int
     safe: bool
-    out: str
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -87,32 +87,34 @@ class Worker:
         try:
             self.process.stdin.write(json.dumps(asdict(job)) + "\n")
             self.process.stdin.flush()
-            done = self.process.stdout.readline() == "done\n"
+            line = self.process.stdout.readline()
         except OSError:
-            done = False
+            line = ""
         finally:
             late.cancel()
-        if not done:
+        if not line.endswith("\n"):
             self.stop()
             self._start()
             return {"error": f"its worker process ended, or took more than {seconds:.0f} s"}
-        result: dict[str, Any] = json.loads(Path(job.out).read_text())
-        Path(job.out).unlink()
+        result: dict[str, Any] = json.loads(Path(line[:-1]).read_text())
         return result
 
 
 def main() -> None:
     """Do jobs until there are no more."""
+    from .kernel import FOLDERS
     from .submission import grade
 
+    folder = Path(tempfile.mkdtemp(prefix="minitorch-grade-"))
+    FOLDERS.add(folder)
     jobs: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_read, args=(jobs,), daemon=True).start()
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)  # whatever else is printed is not an answer
         while True:
             job = Job.from_json(jobs.get())
-            Path(job.out).write_text(json.dumps(_do(job, grade)))
-            answers.write("done\n")
+            (folder / "result.json").write_text(json.dumps(_do(job, grade)))
+            answers.write(f"{folder / 'result.json'}\n")
             answers.flush()
 
 
