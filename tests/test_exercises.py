@@ -237,3 +237,11 @@ def test_what_is_no_notebook_is_said_in_a_sentence(
     assert main(["check", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert says in error and len(error.splitlines()) == 1
+
+
+@every
+def test_formulas_have_single_backslashes(name: str) -> None:
+    """Two of them are a new line in TeX, and `\\sum` is a word then."""
+    for cell in cells(SOLUTIONS, name):
+        if cell.cell_type == "markdown":
+            assert "\\\\" not in cell.source, cell.id

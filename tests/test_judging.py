@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,13 @@ import pytest
 
 from minitorch.classroom.checks import TASKS, Task
 from minitorch.classroom.checks.compare import different
-from minitorch.classroom.checks.plain import encode
+from minitorch.classroom.checks.plain import TIMEOUT, Fault, encode
 from minitorch.classroom.checks.score import Score
 from minitorch.classroom.grading.borrowed import borrowed
 from minitorch.classroom.grading.incidents import Incident
+from minitorch.classroom.grading.journal import SEEDS
 from minitorch.classroom.grading.judging import judged
-from minitorch.classroom.grading.limits import MIB
+from minitorch.classroom.grading.limits import MIB, Limits
 from minitorch.graph import Graph
 
 HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"
@@ -122,3 +124,16 @@ def test_the_solutions_borrow_nothing() -> None:
         released = nbformat.read(root / "exercises" / path.parent.name / path.name, as_version=4).cells
         given = [cell.source for cell in released if cell.cell_type == "code"]
         assert borrowed([cell.source for cell in cells], given) == [], path
+
+
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
+def test_a_function_that_never_ends_is_stopped_before_its_cell_is(task: Task) -> None:
+    """Counted, not timed: the seconds that all calls together have, for the seeds of a grader."""
+    granted: list[float] = []
+
+    def ask(call: Any, inputs: Any) -> Any:
+        granted.extend(call.seconds for _ in inputs)
+        return [Fault(TIMEOUT) for _ in inputs]
+
+    replace(task, ask=ask).collect(None, range(SEEDS))
+    assert sum(granted) < Limits().cell_seconds - 10

@@ -21,7 +21,7 @@ import numpy as np
 from ...ir import is_ours
 from .plain import TIMEOUT, Fault
 
-SECONDS = 5.0  # for one call, unless the task says otherwise: a hundred times what it needs
+SECONDS = 2.0  # for one call, unless the task says otherwise: a hundred times what it needs
 
 
 class OutOfTime(BaseException):
