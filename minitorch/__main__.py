@@ -142,7 +142,7 @@ COMMANDS: dict[str, Command] = {
         (
             ("minitorch grade submitted/", "everything that is new; the same again after an interruption"),
             ("minitorch grade submitted/ --only ana --again", "one student, from the beginning"),
-            ("minitorch grade submitted/ --json > class.json", "the report, for a program to read"),
+            ("minitorch grade submitted/ --json", "the report, for a program to read"),
         ),
         json=True,
     ),

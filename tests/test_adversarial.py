@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,6 +114,21 @@ while True:
     pass
 """
 
+# Finds the seeds in the caller's variables, and the right answer in the check's own module.
+LOOKS_IT_UP = """
+import sys
+def first(gradient, shape):
+    frame = sys._getframe()
+    while frame is not None and "seeds" not in frame.f_locals:
+        frame = frame.f_back
+    module = sys.modules["minitorch.classroom.checks.eager.broadcasts"]
+    return type(gradient)(module._sum_to(gradient.numpy(), shape))
+"""
+
+# Each cell shows less than a cell may, and all of them more than anybody can look at.
+SHOW = "display({'text/plain': 'x' * 9000}, raw=True)"
+MANY_OUTPUTS = "\n".join(["from IPython.display import display", *[SHOW] * 20])
+
 OVERRUN = frozenset({"processes", "cell-time"})  # on a busy machine the time may be over before anybody has counted
 MAY_DIE = (frozenset({0, 30}), 30)  # it depends on whether the interruption comes before the memory is used up
 DIES = (0, 30)  # the cell is lost, and its function with it
@@ -143,15 +159,18 @@ ATTACKS = [
     Attack("read-another-student", then("open('COURSE/submitted/ana/01-sample/01-sample.ipynb').read()"), ("outside",)),
     Attack("search-for-hidden-tests", then(SEARCH), ("outside",)),
     Attack("network", then("import urllib.request; urllib.request.urlopen('http://192.0.2.1')"), ("outside",)),
-    Attack("write-the-checks", then("open(checks.__file__, 'w')"), ("outside",)),
+    Attack("write-the-checks", then("open(checks.__file__, 'w')"), ("borrowed", "outside")),
     Attack("patch-assert", NO_ASSERT, ("tampered",), DIES),
-    Attack("patch-the-checks", PATCHED, ("tampered",), DIES),
+    Attack("patch-the-checks", PATCHED, ("borrowed", "tampered"), DIES),
     Attack("patch-equality", inside(ALWAYS), (), DIES),
     Attack("forged-answers", inside(FORGED), ("tampered",), DIES),
     Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),
     Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), MAY_DIE),
     Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), MAY_DIE),
     Attack("html", then("from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"), ()),
+    Attack("looks-it-up", LOOKS_IT_UP, ("borrowed",)),
+    Attack("half-a-character", then("half = '\ud800'"), ()),
+    Attack("raises-half-a-character", inside("raise ValueError(chr(0xd800))"), (), DIES),
     Attack("input", then("input('password: ')"), ("input",)),
     Attack("input-in-function", inside("input()"), ("input",), DIES),
 ]
@@ -174,6 +193,7 @@ ACCIDENTS = [
     Accident("doubled-solution", notebook([SETUP, FIRST, AS_HANDED_OUT, *CELLS[2:]]), ("cell-twice",)),
     Accident("doubled-check", notebook([*CELLS, FIRST_CHECK]), ("cell-twice",)),
     Accident("other-order", notebook(CELLS[::-1]), ()),
+    Accident("many-outputs", notebook([*CELLS, *[added(MANY_OUTPUTS)] * 30]), ("output",)),
     Accident("renamed-notebook", notebook(CELLS), ("renamed",), file="01-sample (copy).ipynb"),
     Accident("another-exercise", notebook([added("1 + 1")]), ("wrong-exercise",), (0, 0)),
 ]
@@ -223,6 +243,8 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
         hand_in(root, attack.name, notebook(sample(source, RIGHT)))
     for accident in ACCIDENTS:
         hand_in(root, accident.name, accident.content, accident.file)
+    for attack in (ATTACKS[0], ATTACKS[1]):  # what the grader opens besides the notebook
+        os.mkfifo(root / "submitted" / attack.name / classes.EXERCISE / "timestamp.txt")
     link = hand_in(root, "link-to-another-student", "")
     link.unlink()
     link.symlink_to(root / "submitted" / "ana" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")

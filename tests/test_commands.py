@@ -12,6 +12,7 @@ import pytest
 
 from minitorch.__main__ import COMMANDS, main, parser
 from minitorch.classroom import doctor, lab
+from minitorch.classroom.grading import sandbox
 from minitorch.errors import CommandError
 
 ROOT = Path(__file__).parents[1]
@@ -84,9 +85,7 @@ def test_the_doctor_finds_this_machine_well(capsys: pytest.CaptureFixture[str]) 
     assert main(["doctor"]) == 0
     text = capsys.readouterr().out
     assert text.splitlines()[-1] == "all is well"
-    assert all(
-        about in text for about in ("Python", "compiler", "cache", "kernel", "Graphviz", "bubblewrap", "threads")
-    )
+    assert all(about in text for about in ("Python", "compiler", "cache", "kernel", "Graphviz", "sandbox", "threads"))
 
 
 def test_the_doctor_goes_on_when_something_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,11 +99,15 @@ def test_the_doctor_goes_on_when_something_breaks(monkeypatch: pytest.MonkeyPatc
     assert doctor.table(list(found.values())).splitlines()[-1] == "1 thing to put right"
 
 
-def test_the_doctor_says_what_to_do_about_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_doctor_says_what_to_do_about_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     there = doctor.util.find_spec
     gone = ("pygraphviz", "jax", "nbgrader")
     monkeypatch.setattr(doctor.util, "find_spec", lambda name: None if name in gone else there(name))
     monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    sandbox.unavailable.cache_clear()
+    request.addfinalizer(sandbox.unavailable.cache_clear)
     (tmp_path / "file").touch()
     monkeypatch.setenv("MINITORCH_CACHE_DIR", str(tmp_path / "file" / "cache"))
     found = {each.about: each for each in doctor.examine()}
@@ -113,7 +116,7 @@ def test_the_doctor_says_what_to_do_about_what_is_missing(monkeypatch: pytest.Mo
     assert "pip install 'minitorch[viz]'" in found["Graphviz"].fix
     assert "MINITORCH_CACHE_DIR" in found["cache"].fix
     if sys.platform.startswith("linux"):
-        assert "apt-get install bubblewrap" in found["bubblewrap"].fix
+        assert "apt-get install bubblewrap" in found["sandbox"].fix
     assert all(each.fix for each in found.values() if each.state != "good")
 
 

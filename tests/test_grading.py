@@ -1,239 +1,37 @@
-"""Grading a class: every score as expected, whatever happens to the run; and what an instructor meets on the way."""
+"""Grading a class: what an instructor meets on the way, from a folder that is none to a disk that is full."""
 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import io
 import json
-import signal
-import subprocess
+import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime
 from html.parser import HTMLParser
-from itertools import count, islice
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from minitorch.classroom.checks import EXERCISES, TASKS
+from minitorch.__main__ import main
 from minitorch.classroom.grading import course as courses
 from minitorch.classroom.grading import feedback, journal, sandbox
-from minitorch.classroom.grading.course import Course
-from minitorch.classroom.grading.gradebook import Book
+from minitorch.classroom.grading.folders import Course, configure, submissions
+from minitorch.classroom.grading.gradebook import Book, handed_in_at
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.journal import Journal
 from minitorch.classroom.grading.limits import Limits
 from minitorch.classroom.grading.preflight import released
 from minitorch.classroom.grading.progress import Progress
-from minitorch.classroom.grading.submission import Graded, Result
+from minitorch.classroom.grading.report import Report
+from minitorch.classroom.grading.results import Graded, Result
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import RIGHT, hand_in, notebook, sample
-from tests.helpers import require
-from tests.test_adversarial import processes, scores
-from tests.zoo import ANIMALS, Animal, as_cell
 
 pytestmark = pytest.mark.xdist_group("one at a time")  # each of them keeps all cores busy by itself
-
-# --- a class of 30 ---------------------------------------------------------------------------------------------
-
-EXERCISE = "01-eager"
-TASK_NAMES = [task.name for task in EXERCISES[EXERCISE]]
-LIMITS = ("--cell-time", "6", "--time", "90", "--memory", "600", "--workers", "3")
-
-# What ends a first cell that is right until then, how many do so, and whether the function survives.
-HOSTILE_ENDS = {
-    "endless": ("while True: pass", 2, True),
-    "exit": ("import os; os._exit(0)", 2, False),
-    "memory": ("x = []\nwhile True: x.append(bytearray(10**7))", 1, False),
-}
-
-
-@dataclass(frozen=True)
-class Student:
-    """The source that is handed in for each task (none: as it was handed out), and whose points it should get.
-
-    An entry of `worth` is an animal of the zoo, or whether all points or none are expected.
-    """
-
-    sources: dict[str, str]
-    worth: dict[str, Animal | bool]
-
-    def expected(self, seeds: Sequence[int]) -> dict[str, float]:
-        """The points for each cell, with the animals judged here, in this process."""
-        found: dict[str, float] = {}
-        for name, worth in self.worth.items():
-            task = TASKS[name]
-            if isinstance(worth, Animal):
-                found[cell_of(name)] = task.assess(
-                    json.loads(json.dumps(task.collect(worth.function, seeds))), seeds
-                ).points
-            else:
-                found[cell_of(name)] = task.points * worth
-        return found
-
-
-def cell_of(task: str) -> str:
-    """The grade_id of the cell in which a task is solved."""
-    return task.partition(".")[2].replace("_", "-")
-
-
-def read(folder: str) -> dict[str, Any]:
-    return json.loads((classes.ROOT / folder / EXERCISE / f"{EXERCISE}.ipynb").read_text())
-
-
-def solutions() -> dict[str, str]:
-    """The right source for each task."""
-    by_id = {cell["id"]: "".join(cell["source"]) for cell in read("solutions")["cells"]}
-    return {name: by_id[cell_of(name)] for name in TASK_NAMES}
-
-
-def zoo(wrong: bool) -> Iterator[Student]:
-    """Students who hand in the n-th wrong (or the n-th right) animal for each task, over and over."""
-    animals = {name: [a for a in ANIMALS if a.task == name and bool(a.says) is wrong] for name in TASK_NAMES}
-    for number in count():
-        chosen = {name: found[number % len(found)] for name, found in animals.items()}
-        yield Student({name: as_cell(animal) for name, animal in chosen.items()}, dict(chosen))
-
-
-def students() -> dict[str, Student]:
-    """All 30, in an order that mixes them."""
-    solved = solutions()
-    everything = dict.fromkeys(TASK_NAMES, True)
-    found = {f"{number:02}-right": Student(solved, everything) for number in range(6)}
-    for number in range(5):
-        left_out = TASK_NAMES[number % len(TASK_NAMES)]
-        some = {name: source for name, source in solved.items() if name != left_out}
-        found[f"{number:02}-partly"] = Student(some, everything | {left_out: False})
-    found |= {f"{number:02}-zoo": student for number, student in enumerate(islice(zoo(wrong=True), 8))}
-    found |= {f"{number:02}-differently": student for number, student in enumerate(islice(zoo(wrong=False), 2))}
-    found |= {f"{number:02}-blank": Student({}, dict.fromkeys(TASK_NAMES, False)) for number in range(4)}
-    first = TASK_NAMES[0]
-    for kind, (end, how_many, survives) in HOSTILE_ENDS.items():
-        hostile = Student(solved | {first: f"{solved[first]}\n{end}"}, everything | {first: survives})
-        found |= {f"{number:02}-{kind}": hostile for number in range(how_many)}
-    return dict(sorted(found.items()))
-
-
-def handed_in(student: Student) -> str:
-    """A student's notebook."""
-    made = read("exercises")
-    sources = {cell_of(name): source for name, source in student.sources.items()}
-    for cell in made["cells"]:
-        cell["source"] = sources.get(cell["id"], cell["source"])
-    return json.dumps(made)
-
-
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, Any]], list[str]]:
-    """A class graded in two runs, of which the first is killed: the course, the report, the journal in between."""
-    classes.needs_bubblewrap()
-    root = classes.course(tmp_path_factory.mktemp("class"), json.dumps(read("exercises")), EXERCISE)
-    for name, student in students().items():
-        hand_in(root, name, handed_in(student), exercise=EXERCISE)
-    first = subprocess.Popen(
-        classes.command(root, *LIMITS), env=classes.environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    done = root / "grading.jsonl"
-    end = time.monotonic() + 300
-    while time.monotonic() < end and not (done.exists() and len(done.read_text().splitlines()) > 9):
-        assert first.poll() is None, "it came to its end before it could be killed"
-        time.sleep(0.1)
-    first.send_signal(signal.SIGKILL)
-    first.wait()
-    before = done.read_text()
-    return root, classes.grade(root, *LIMITS), before.splitlines()
-
-
-def test_a_class_of_30_is_graded_as_expected(graded: Any) -> None:
-    root, report, before = graded
-    seeds = json.loads(before[0])["seeds"]
-    expected = {name: student.expected(seeds) for name, student in students().items()}
-    assert len(expected) == 30
-    assert {name: classes.points(row) for name, row in report.items()} == expected
-    written = {(student, cell.removesuffix("-check")): score for (student, cell), score in scores(root).items()}
-    assert written == {(name, cell): score for name, cells in expected.items() for cell, score in cells.items()}
-
-
-def test_resuming_keeps_what_was_done(graded: Any) -> None:
-    root, report, before = graded
-    after = (root / "grading.jsonl").read_text().splitlines()
-    assert 9 < len(before) < 31
-    assert after[: len(before)] == before
-    assert len(after) == 1 + len(report), "each submission was graded once"
-
-
-def test_nothing_of_the_killed_run_is_left(graded: Any) -> None:
-    assert not processes()
-
-
-def test_a_second_run_grades_nothing(graded: Any) -> None:
-    root, report, _ = graded
-    journal_before = (root / "grading.jsonl").read_bytes()
-    assert classes.grade(root, *LIMITS) == report
-    assert (root / "grading.jsonl").read_bytes() == journal_before
-
-
-def test_nbgrader_agrees_on_the_notebooks_as_they_were_run(graded: Any) -> None:
-    import nbformat
-    from nbgrader.utils import determine_grade, is_grade
-
-    root, report, _ = graded
-    for student in ("00-right", "00-partly", "00-zoo"):
-        path = root / "autograded" / student / EXERCISE / f"{EXERCISE}.ipynb"
-        executed = nbformat.read(path, as_version=4)
-        nbformat.validate(executed)
-        found = [determine_grade(cell)[0] for cell in executed.cells if is_grade(cell)]
-        assert found == list(classes.points(report[student]).values())
-
-
-def test_formgrader_shows_the_scores(graded: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("selenium", reason="the tests in a browser need selenium, of the extra 'dev'")
-    from tests import browser as browsers
-
-    require("chromium", browsers.missing())
-    root, report, _ = graded
-    monkeypatch.chdir(root)  # where an instructor starts JupyterLab
-    browser = browsers.Browser(tmp_path / "profile")
-    try:
-        with browsers.lab_server(root, tmp_path / "lab") as address:
-            browser.driver.get(f"{address}lab?reset")
-            browser.wait(lambda: choose(browser, "Nbgrader", "Formgrader"), "formgrader in a menu")
-            browser.driver.switch_to.frame(browser.one("iframe[src*='formgrader']"))
-            browser.wait(lambda: EXERCISE in rows(browser), "the exercise in formgrader")
-            browser.one("a[href$='manage_students']").click()
-            browser.wait(lambda: len(rows(browser)) > 30, "a row for each student")
-            shown = rows(browser)
-    finally:
-        browser.close()
-    assert {student: shown[student][-1] for student in report} == {
-        student: f"{row['points']:g} / 100" for student, row in report.items()
-    }
-
-
-def choose(browser: Any, menu: str, entry: str) -> bool:
-    """Choose from a menu of JupyterLab's, once it is there."""
-    titles = [title for title in browser.all(".lm-MenuBar-item") if title.text == menu]
-    if titles and not browser.all(".lm-Menu-item"):
-        titles[0].click()
-    entries = [item for item in browser.all(".lm-Menu-item") if item.text == entry]
-    if entries:
-        entries[0].click()
-    return bool(entries)
-
-
-def rows(browser: Any) -> dict[str, list[str]]:
-    """The cells of a table of formgrader's, without empty ones, by each of them."""
-    script = (
-        "return [...document.querySelectorAll('table tbody tr')].map(row => [...row.cells].map(cell => cell.innerText))"
-    )
-    found = [[text.strip() for text in row if text.strip()] for row in browser.script(script)]
-    return {text: row for row in found for text in row}
-
 
 # --- before the first kernel starts ----------------------------------------------------------------------------
 
@@ -247,7 +45,7 @@ def course(tmp_path: Path) -> Course:
 
 def test_without_a_sandbox_grading_refuses(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "unavailable", lambda: "the sandbox needs bubblewrap")
-    with pytest.raises(CommandError, match=r"needs bubblewrap; --unsafe runs the students' code with your rights"):
+    with pytest.raises(CommandError, match=r"needs bubblewrap: .*; --unsafe runs the students' code with your rights"):
         courses.grade(course, Limits(), 1)
     assert not course.gradebook.exists()
 
@@ -275,19 +73,85 @@ def test_a_course_inside_what_students_see_is_refused(tmp_path: Path, monkeypatc
 
 
 def test_nothing_to_grade_is_an_error(course: Course) -> None:
-    with pytest.raises(CommandError, match=r"nothing to grade: .* \(only bob\)"):
-        courses.submissions(course, ["bob"])
+    with pytest.raises(CommandError, match=r"nothing to grade for bob: no student and no exercise"):
+        submissions(course, ["bob"])
     with pytest.raises(CommandError, match="there is no folder"):
-        courses.submissions(Course(course.root / "elsewhere", course.exercises))
+        submissions(Course(course.root / "elsewhere", course.exercises))
 
 
 def test_what_is_no_submission_is_reported(course: Course) -> None:
     hand_in(course.root, "bob", "", exercise="homework")
     (course.submitted / "notes.txt").write_text("")
     (course.submitted / "eve").symlink_to(course.submitted / "ana")
-    found, strays = courses.submissions(course)
+    for name in ("red\x1b[31m", "half\udc80"):  # a terminal would obey the one, and no gradebook takes the other
+        (course.submitted / name / classes.EXERCISE).mkdir(parents=True)
+    found, strays = submissions(course)
     assert [each.student for each in found] == ["ana"]
-    assert [path.name for path in strays] == ["homework", "eve", "notes.txt"]
+    assert [path.name for path in strays] == ["homework", "eve", "half\udc80", "notes.txt", "red\x1b[31m"]
+    shown = str(Report([], strays))
+    assert "half\\udc80" in shown and "red\\x1b[31m" in shown and shown.encode()
+
+
+def test_a_folder_that_may_not_be_read_is_reported(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    hand_in(course.root, "bob", notebook(sample()))
+    entries = Path.iterdir
+
+    def closed(path: Path) -> Iterator[Path]:
+        if path.name == "bob":
+            raise PermissionError(13, "Permission denied", str(path))
+        return entries(path)
+
+    monkeypatch.setattr(Path, "iterdir", closed)
+    found, strays = submissions(course)
+    assert [each.student for each in found] == ["ana"]
+    assert [path.name for path in strays] == ["bob"]
+
+
+def test_the_folder_above_is_no_folder_of_submissions(course: Course) -> None:
+    with pytest.raises(CommandError, match=r"is the folder of a course: grade .*/submitted"):
+        submissions(Course(course.root, course.exercises))
+
+
+def test_a_time_of_handing_in_is_read_from_a_small_file_only(tmp_path: Path) -> None:
+    path = tmp_path / "timestamp.txt"
+    path.write_text("2026-01-02 03:04:05 UTC")
+    assert handed_in_at(tmp_path) == datetime(2026, 1, 2, 3, 4, 5)
+    for text in ("yesterday", "9" * 30, "2026" + " " * 200):
+        path.write_text(text)
+        assert handed_in_at(tmp_path) is None
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert handed_in_at(tmp_path) is None
+    path.unlink()
+    os.mkfifo(path)
+    assert handed_in_at(tmp_path) is None
+
+
+def test_a_gradebook_that_is_none_is_said_in_a_sentence(course: Course) -> None:
+    course.gradebook.write_bytes(b"no database" * 100)
+    with pytest.raises(CommandError, match=r"gradebook.db cannot be used as a gradebook: .* move it away"):
+        Book(course.gradebook)
+
+
+def test_a_full_disk_is_said_in_a_sentence(
+    course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "feedback")
+
+    monkeypatch.setattr(courses, "grade", full)
+    assert main(["grade", str(course.submitted)]) == 2
+    assert capsys.readouterr().err == (
+        "minitorch grade: feedback: No space left on device; what is done is kept, run it again\n"
+    )
+
+
+def test_an_unsafe_configuration_is_complained_of_and_kept(course: Course) -> None:
+    path = course.root / "nbgrader_config.py"
+    assert configure(course) == [] and configure(course) == []
+    path.write_text("c = get_config()\n")
+    assert "sanitize_html" in configure(course)[0]
+    assert path.read_text() == "c = get_config()\n"
 
 
 def test_an_exercise_that_fits_no_check_is_refused(course: Course) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import CommandError
 from .checks.score import MIME
+from .imports import quick_imports
 
 SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # of the kernel
 
@@ -82,7 +83,8 @@ def check_notebook(path: Path, seconds: float) -> Checked:
         CommandError: if it cannot be read, or has no graded cell, or the `course` extra is not installed.
     """
     try:
-        import nbformat
+        with quick_imports():
+            import nbformat
     except ImportError:
         raise CommandError("running notebooks needs the course extra: pip install 'minitorch[course]'") from None
     try:

@@ -52,8 +52,9 @@ def doctor(options: Namespace) -> int:
 
 def grade(options: Namespace) -> int:
     """``minitorch grade``: a class is graded; the status is 1 if a person should look at a submission."""
-    from .grading.course import Course, default_workers
+    from .grading.course import default_workers
     from .grading.course import grade as grade_course
+    from .grading.folders import Course
     from .grading.limits import MIB, Limits
     from .grading.progress import Progress
 
@@ -68,8 +69,11 @@ def grade(options: Namespace) -> int:
     except KeyboardInterrupt:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
         return 130
+    except OSError as error:  # a full disk, a folder that may not be written to: what is done is in the journal
+        where = f"{error.filename}: " if error.filename else ""
+        raise CommandError(f"{where}{error.strerror or error}; what is done is kept, run it again") from error
     if options.json:
-        print(json.dumps(report.to_json(), indent=2, ensure_ascii=False))
+        print(json.dumps(report.to_json(), indent=2))
     else:
         print(f"{report}\n\nPoints are in {course.gradebook}, pages for students in {course.root / 'feedback'}.")
     return int(any(row.result.look for row in report.rows))

@@ -135,25 +135,14 @@ def _notebooks() -> Iterator[Finding]:
     yield Finding("notebooks", "good", f"{count} in {folder / 'notebooks'}")
 
 
-def _bubblewrap() -> Iterator[Finding]:
-    if not sys.platform.startswith("linux"):
-        fix = "grade on Linux, in a virtual machine for instance"
-        yield Finding(
-            "bubblewrap", "note", "there is none on this system: submissions are not graded in a sandbox", fix
-        )
-        return
-    program = shutil.which("bwrap")
-    if program is None:
-        fix = "apt-get install bubblewrap; only who grades needs it"
-        yield Finding("bubblewrap", "note", "not installed: submissions cannot be graded in a sandbox", fix)
-        return
-    line = [program, "--ro-bind", "/", "/", "--proc", "/proc", "--unshare-all", "--die-with-parent", "true"]
-    tried = subprocess.run(line, capture_output=True, text=True, timeout=SECONDS, check=False)
-    if tried.returncode:
-        fix = "allow user namespaces (kernel.unprivileged_userns_clone, AppArmor), or grade in a virtual machine"
-        yield Finding("bubblewrap", "note", f"cannot make a sandbox: {tried.stderr.strip()}", fix)
+def _sandbox() -> Iterator[Finding]:
+    from .grading import sandbox
+
+    reason = sandbox.unavailable()
+    if reason is None:
+        yield Finding("sandbox", "good", "bubblewrap makes sandboxes, in which submissions are graded")
     else:
-        yield Finding("bubblewrap", "good", "makes sandboxes")
+        yield Finding("sandbox", "note", reason, f"{sandbox.remedy()}; only who grades needs it")
 
 
 def _threads() -> Iterator[Finding]:
@@ -175,7 +164,7 @@ EXAMINATIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     ("kernel", _kernel),
     ("notebooks", _notebooks),
     ("Graphviz", _graphviz),
-    ("bubblewrap", _bubblewrap),
+    ("sandbox", _sandbox),
     ("threads", _threads),
 )
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CommandError
+from .imports import quick_imports
 
 MARKS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 
@@ -65,10 +66,11 @@ class _Said(logging.Handler):
 
 def _released(source: Path, name: str) -> bytes:
     try:
-        import nbformat
-        from nbgrader.converters import GenerateAssignment
-        from nbgrader.coursedir import CourseDirectory
-        from nbgrader.preprocessors import SaveCells
+        with quick_imports():
+            import nbformat
+            from nbgrader.converters import GenerateAssignment
+            from nbgrader.coursedir import CourseDirectory
+            from nbgrader.preprocessors import SaveCells
         from traitlets.config import Config
     except ImportError:
         raise CommandError("releasing needs the course extra: pip install 'minitorch[course]'") from None

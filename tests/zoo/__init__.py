@@ -1,7 +1,7 @@
 """The zoo: for every task, wrong solutions that people hand in, each with what its reason must say, and right ones.
 
-One file per exercise. An animal is a plain function that needs nothing but what the notebook's first cell imports, so
-that `as_cell` can put it into a notebook.
+One file per exercise, and one with those that a check was wrong about. An animal is a plain function that needs nothing
+but what the notebook's first cell imports, so that `as_cell` can put it into a notebook.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-FILES = ("eager", "graph", "rewriting", "fusion")
+FILES = ("eager", "graph", "rewriting", "fusion", "shortcuts")
 
 
 @dataclass(frozen=True)

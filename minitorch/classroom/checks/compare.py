@@ -48,7 +48,8 @@ def different(array: Array, right: Array, tolerance: float) -> str | None:
             same &= (np.signbit(array) == np.signbit(right)) | (array != array)
         if tolerance:
             wide, exact = array.astype(np.float64), right.astype(np.float64)
-            same |= np.abs(wide - exact) <= tolerance * np.maximum(1.0, np.abs(exact))
+            near = np.abs(wide - exact) <= tolerance * np.maximum(1.0, np.abs(exact))
+            same |= near & np.isfinite(exact)  # a share of infinity is infinite: anything would be near it
     if same.all():
         return None
     at = tuple(map(int, np.unravel_index(int(np.argmin(same)), array.shape))) if array.ndim else ()

@@ -169,8 +169,10 @@ def described(value: object) -> str:
     if isinstance(value, Value):
         numbers = np.array2string(value.array.reshape(-1)[:6], separator=", ", threshold=6)
         few = f" {numbers}" if value.array.size <= 6 else ""
-        return f"a {value}{few}"
+        return f"{'a' if value.is_tensor else 'an'} {value}{few}"
     if isinstance(value, Fault):
         return str(value)
     text = repr(value)
+    if isinstance(value, (list, tuple, dict)) and "Unknown(" in text:  # objects that have no plain form
+        return f"a {type(value).__name__} of {len(value)} {'entries' if isinstance(value, dict) else 'elements'}"
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -13,65 +13,23 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...errors import CommandError
 from . import feedback, sandbox
+from .folders import Course, Submission, configure, replace, submissions
 from .gradebook import Book, handed_in_at
 from .incidents import Incident
 from .journal import Journal, key_of
+from .judging import JUDGE_SECONDS
 from .limits import Limits
 from .preflight import DamagedError, Part, released
 from .progress import Progress
 from .report import Report, Row
-from .submission import JUDGE_SECONDS, Graded, GradingError, Result, task_of
+from .results import Graded, Result
+from .submission import GradingError, task_of
 from .worker import Job, Worker
-
-
-@dataclass(frozen=True)
-class Course:
-    """Where things are: nbgrader's folders, below one root."""
-
-    submitted: Path
-    exercises: Path
-
-    @property
-    def root(self) -> Path:
-        """The folder of the course."""
-        return self.submitted.resolve().parent
-
-    @property
-    def gradebook(self) -> Path:
-        """nbgrader's database."""
-        return self.root / "gradebook.db"
-
-    @property
-    def journal(self) -> Path:
-        """What is done."""
-        return self.root / "grading.jsonl"
-
-    def autograded(self, student: str, exercise: str) -> Path:
-        """The notebook as it was run."""
-        return self.root / "autograded" / student / exercise / f"{exercise}.ipynb"
-
-    def feedback(self, student: str, exercise: str) -> Path:
-        """The student's page."""
-        return self.root / "feedback" / student / exercise / f"{exercise}.html"
-
-    def release(self, exercise: str) -> Path:
-        """The notebook that was handed out."""
-        return self.exercises / exercise / f"{exercise}.ipynb"
-
-
-@dataclass(frozen=True)
-class Submission:
-    """One student's folder for one exercise."""
-
-    student: str
-    exercise: str
-    folder: Path
 
 
 def grade(
@@ -103,8 +61,7 @@ def grade(
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(course.journal))
         book = stack.enter_context(Book(course.gradebook))
-        if not (course.root / "nbgrader_config.py").exists():
-            _replace(course.root / "nbgrader_config.py", NBGRADER)
+        notes = configure(course)
         for exercise, release in releases.items():
             book.exercise(exercise, release)
         keys = {each: key_of(each.folder, course.release(each.exercise), limits, safe) for each in found}
@@ -130,7 +87,9 @@ def grade(
             finish(each, result)
             if progress is not None:
                 progress.step(str(rows[each]), result.look)
-    return Report([rows[each] for each in found], strays)
+    if failed := sum(any(incident.kind == "grader" for incident in row.result.incidents) for row in rows.values()):
+        notes.append(f"The grader itself failed {failed} times; the same command tries these submissions again.")
+    return Report([rows[each] for each in found], strays, notes)
 
 
 def check_safety(course: Course, safe: bool) -> None:
@@ -143,39 +102,10 @@ def check_safety(course: Course, safe: bool) -> None:
         return
     reason = sandbox.unavailable()
     if reason is not None:
-        raise CommandError(f"{reason}; {sandbox.UNSAFE}")
+        raise CommandError(f"{reason}: {sandbox.remedy()}; {sandbox.UNSAFE}")
     shown = sandbox.exposed(course.root)
     if shown is not None:
         raise CommandError(f"the course is in {shown}, which student code can read: move {course.root} elsewhere")
-
-
-def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submission], list[Path]]:
-    """The submissions of a course in order, and what lies among them and is none.
-
-    Raises:
-        CommandError: if there are none.
-    """
-    if not course.submitted.is_dir():
-        raise CommandError(f"there is no folder {course.submitted}; collect submissions as submitted/STUDENT/EXERCISE/")
-    found: list[Submission] = []
-    strays: list[Path] = []
-    for student in sorted(course.submitted.iterdir()):
-        inside = sorted(student.iterdir()) if student.is_dir() and not student.is_symlink() else None
-        if inside is None or not inside:
-            strays.append(student)
-        for folder in inside or ():
-            if folder.is_dir() and not folder.is_symlink() and course.release(folder.name).is_file():
-                found.append(Submission(student.name, folder.name, folder))
-            else:
-                strays.append(folder)
-    found = [each for each in found if not only or each.student in only or each.exercise in only]
-    strays = [path for path in strays if not path.name.startswith(".")]
-    if not found:
-        raise CommandError(
-            f"nothing to grade: no folder {course.submitted}/STUDENT/EXERCISE with an EXERCISE of {course.exercises}"
-            + (f" (only {', '.join(only)})" if only else "")
-        )
-    return found, strays
 
 
 def read_release(course: Course, exercise: str) -> list[Part]:
@@ -215,7 +145,8 @@ def _graded(
         count = max(1, min(workers, len(todo)))
         free: queue.Queue[tuple[int, Worker]] = queue.Queue()
         if todo:
-            for slot in range(count):
+            first = os.getpid() * sandbox.SLOTS
+            for slot in range(first, first + count):
                 free.put((slot, stack.enter_context(Worker())))
         pool = stack.enter_context(ThreadPoolExecutor(count))
         stack.callback(pool.shutdown, wait=True, cancel_futures=True)
@@ -235,7 +166,7 @@ def _graded(
                     out=str(scratch / f"{slot}.json"),
                 )
                 checks = sum(part.is_check for part in release)
-                longest = limits.seconds + 2 * limits.start_seconds + checks * JUDGE_SECONDS + 30
+                longest = limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30
                 return _result(worker.do(job, longest), release)
             finally:
                 free.put((slot, worker))
@@ -253,14 +184,6 @@ def _graded(
                     yield running.pop(done), done.result()
 
         yield each_as_it_comes()
-
-
-# Where nbgrader looks for things if it is started in the folder of a course, as formgrader is.
-NBGRADER = """c = get_config()  # noqa: F821  nbgrader gives it
-c.CourseDirectory.source_directory = "solutions"
-c.CourseDirectory.release_directory = "exercises"
-c.HTMLExporter.sanitize_html = True  # in formgrader, no text of a student's is a program
-"""
 
 
 def _result(answer: dict[str, Any], release: list[Part]) -> Result:
@@ -281,16 +204,8 @@ def _result(answer: dict[str, Any], release: list[Part]) -> Result:
 def _write(course: Course, each: Submission, result: Result) -> None:
     if result.notebook is not None:
         text = json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-        _replace(course.autograded(each.student, each.exercise), text)
-    _replace(course.feedback(each.student, each.exercise), feedback.page(each.student, each.exercise, result))
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_text(text, encoding="utf-8", errors="replace")
-    os.replace(unfinished, path)
+        replace(course.autograded(each.student, each.exercise), text)
+    replace(course.feedback(each.student, each.exercise), feedback.page(each.student, each.exercise, result))
 
 
 def default_workers() -> int:

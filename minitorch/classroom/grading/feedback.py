@@ -13,7 +13,7 @@ from html import escape
 from typing import Any
 
 from .incidents import Incident
-from .submission import Graded, Result
+from .results import Graded, Result
 
 SHOWN = 20_000  # characters of one output
 

@@ -16,8 +16,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...errors import CommandError
-from .preflight import Part
-from .submission import Result
+from ..imports import quick_imports
+from .preflight import DamagedError, Part, contents
+from .results import Result
 
 
 class Book:
@@ -25,11 +26,18 @@ class Book:
 
     def __init__(self, path: Path) -> None:
         try:
-            from nbgrader.api import Gradebook
+            with quick_imports():
+                from nbgrader.api import Gradebook
         except ImportError:
             raise CommandError("grading needs the course extra: pip install 'minitorch[course]'") from None
         with _programs_of_this_python():  # to stamp a new database it runs `alembic`
-            self._book: Any = Gradebook(f"sqlite:///{path}")
+            try:
+                self._book: Any = Gradebook(f"sqlite:///{path}")
+            except Exception as error:  # SQLAlchemy's, of which there are many, with the database's own inside
+                reason = next(iter(str(error).splitlines()), type(error).__name__)
+                raise CommandError(
+                    f"{path} cannot be used as a gradebook: {reason}; move it away to begin one"
+                ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -98,7 +106,7 @@ def handed_in_at(folder: Path) -> datetime | None:
     from nbgrader.utils import parse_utc
 
     try:
-        found: datetime = parse_utc((folder / "timestamp.txt").read_text()[:100].strip())
-    except (OSError, ValueError):
+        found: datetime = parse_utc(contents(folder / "timestamp.txt", 100).decode().strip())
+    except (DamagedError, ValueError, OverflowError):  # a student may have written it
         return None
     return found

@@ -46,7 +46,11 @@ KINDS: dict[str, Kind] = {
     "background": Kind("processes were left running; they were ended", look=True),
     # judging it
     "tampered": Kind("the checks were changed from within; points come from the grader's own", look=True),
+    "borrowed": Kind("a cell uses parts of minitorch that the exercise does not; points are as they are", look=True),
     "no-answers": Kind("a check did not come to its end, so its task has no points"),
+    "not-judged": Kind(
+        "the answers of a task could not be judged in the time and memory for it; it has no points", look=True
+    ),
     "grader": Kind("the grader itself failed; this submission has to be graded again", look=True),
 }
 

@@ -32,7 +32,7 @@ CLOSED_SECONDS = 0.5  # in which a kernel that has closed its connection because
 GRACE_SECONDS = 2.0  # for a cell to end after it was interrupted, and for its last messages to come
 
 SHOWN = ("text/plain", "image/png", "image/jpeg")
-OURS = "application/vnd.minitorch."  # data for the grader
+OURS = tuple(f"application/vnd.minitorch.{name}+json" for name in ("answers", "guard"))  # data for the grader
 
 Message = dict[str, Any]
 
@@ -257,7 +257,7 @@ def harmless(data: Any) -> Message:
     """The forms of an output that can be shown to an instructor: HTML and SVG may hold programs."""
     given = data if isinstance(data, dict) else {}
     shown = {form: given[form] for form in SHOWN if isinstance(given.get(form), str)}
-    return shown | {form: value for form, value in given.items() if str(form).startswith(OURS)}
+    return shown | {form: given[form] for form in OURS if form in given}
 
 
 def length(content: Any) -> int:

@@ -31,6 +31,8 @@ class Limits:
     """For one file."""
     output: int = 256 * 1024
     """What is kept of a cell's output."""
+    outputs: int = 4096 * 1024
+    """What is kept of all outputs of a submission together."""
     message: int = 8 * MIB
     """One message of the kernel; a longer one is not read."""
     notebook: int = 5 * MIB

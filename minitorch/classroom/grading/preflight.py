@@ -110,11 +110,11 @@ def _is_meant(path: Path, names: set[str], largest: int) -> bool:
         return False
 
 
-def load(path: Path, largest: int) -> Any:
-    """A file as a notebook of format 4: plain data whose cells have a type, a source and metadata.
+def contents(path: Path, largest: int) -> bytes:
+    """What is in a file that a student handed in.
 
     Raises:
-        DamagedError: if it is no regular file, is larger than `largest` bytes or no notebook.
+        DamagedError: if it is no regular file, or larger than `largest` bytes.
     """
     try:
         # Opened without following a link and without waiting for a pipe, then looked at: there is no time in between.
@@ -128,6 +128,16 @@ def load(path: Path, largest: int) -> Any:
         content = file.read(largest + 1)
     if len(content) > largest:
         raise DamagedError("too-large", f"{about.st_size / 1e6:.1f} MB, and {largest / 1e6:.1f} MB are allowed")
+    return content
+
+
+def load(path: Path, largest: int) -> Any:
+    """A file as a notebook of format 4: plain data whose cells have a type, a source and metadata.
+
+    Raises:
+        DamagedError: if it is no regular file, is larger than `largest` bytes or no notebook.
+    """
+    content = contents(path, largest)
     try:
         notebook = json.loads(content.decode("utf-8-sig"))
         cells = notebook["cells"]
@@ -145,7 +155,8 @@ def load(path: Path, largest: int) -> Any:
 def text_of(cell: Cell) -> str:
     """The source of a cell, which a file may hold as one text or as a list of lines."""
     source = cell["source"]
-    return source if isinstance(source, str) else "".join(source)
+    text = source if isinstance(source, str) else "".join(source)
+    return text.encode(errors="replace").decode()  # JSON can hold halves of characters, which nothing else can
 
 
 def grade_id(cell: Cell) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from .submission import Result
+from .results import Result
 
 
 @dataclass(frozen=True)
@@ -36,22 +36,37 @@ class Row:
         }
 
 
+def printable(path: Path) -> str:
+    """A path for a terminal, whatever characters somebody has put into it."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in str(path))
+
+
 @dataclass(frozen=True)
 class Report:
-    """All results, and the paths among the submissions that were not graded because they are none."""
+    """All results, the paths among the submissions that are none and were not graded, and what else to know."""
 
     rows: list[Row]
     strays: list[Path]
+    notes: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        return {"submissions": [row.to_json() for row in self.rows], "not_graded": [str(path) for path in self.strays]}
+        return {
+            "submissions": [row.to_json() for row in self.rows],
+            "not_graded": [str(path) for path in self.strays],
+            "notes": self.notes,
+        }
 
     def __str__(self) -> str:
         exercises = dict.fromkeys(row.exercise for row in self.rows)
         parts = [part for exercise in exercises for part in self._exercise(exercise)]
         if self.strays:
-            parts += ["", "Not graded, since it is no folder of an exercise:", *(f"  {path}" for path in self.strays)]
+            parts += [
+                "",
+                "Not graded, since it is no folder of an exercise:",
+                *(f"  {printable(path)}" for path in self.strays),
+            ]
+        parts += [line for note in self.notes for line in ("", note)]
         return "\n".join(parts).strip()
 
     def _exercise(self, exercise: str) -> list[str]:

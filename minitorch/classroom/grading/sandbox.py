@@ -31,6 +31,8 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/a
 # The least uid that no distribution gives to anything (after the containers' in systemd's UIDs-GIDs.md).
 FIRST_UID = 1_879_048_192
 
+SLOTS = 64  # for one run; another run has others, because a user's processes are counted together
+
 UNSAFE = "--unsafe runs the students' code with your rights: it can read your files and change the gradebook"
 
 
@@ -38,7 +40,7 @@ UNSAFE = "--unsafe runs the students' code with your rights: it can read your fi
 class Sandbox:
     """How to start a kernel: under bubblewrap, or (``safe=False``) as a plain process.
 
-    ``slot`` tells submissions that run at the same time apart.
+    ``slot`` tells submissions apart that run at the same time, in this run or in another one on the same machine.
     """
 
     limits: Limits
@@ -160,12 +162,14 @@ def memory_folder(path: str, size: str) -> Iterable[str]:
 def spare_uid(slot: int) -> int | None:
     """A user that owns nothing, another one for each slot; None where this root has no users to give away.
 
-    In a container without privileges root may be mapped to few users: then the last of them are taken.
+    In a container without privileges root may be mapped to few users: then the last of them are taken, and runs that
+    go on at the same time share them.
     """
     ranges = [[int(number) for number in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
     first, _, count = max(ranges)
     if first + count > FIRST_UID + slot:
         return FIRST_UID + slot
+    slot %= SLOTS
     return first + count - 2 - slot if count > slot + 2 else None
 
 
@@ -175,14 +179,23 @@ def exposed(course: Path) -> Path | None:
     return next((path for path in shown if course.resolve().is_relative_to(path.resolve())), None)
 
 
+def remedy() -> str:
+    """What to do where there can be no sandbox yet."""
+    if sys.platform != "linux":
+        return "grade on Linux, in a virtual machine for instance"
+    if shutil.which("bwrap") is None:
+        return "apt-get install bubblewrap"
+    return "allow user namespaces (kernel.unprivileged_userns_clone, AppArmor), or grade in a virtual machine"
+
+
 @cache
 def unavailable() -> str | None:
-    """Why there can be no sandbox on this machine, in a sentence; None if there can."""
+    """Why there can be no sandbox on this machine, in a sentence; None if there can. It is tried out."""
     if sys.platform != "linux":
         return f"the sandbox needs Linux, and this is {sys.platform}"
     program = shutil.which("bwrap")
     if program is None:
-        return "the sandbox needs bubblewrap (`apt-get install bubblewrap`)"
+        return "the sandbox needs bubblewrap, which is not installed"
     if "--size" not in subprocess.run([program, "--help"], capture_output=True, text=True).stdout:
         return "the sandbox needs bubblewrap 0.7 or newer"
     trial = Sandbox(Limits())

@@ -7,97 +7,28 @@ before it are run again in a new one, so that every other task keeps its points.
 
 from __future__ import annotations
 
-import json
 import re
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..checks import MIME, TASKS, Score, Task
+from ..checks import MIME, TASKS, Task
+from ..checks.score import Score
+from .borrowed import borrowed
 from .incidents import Incident
-from .kernel import Kernel, Message, Ran
+from .judging import judged
+from .kernel import Kernel, KernelError, Message, Ran, length
+from .outcomes import data_of, faults, of_error, why_no_answers
 from .preflight import DamagedError, Part, find, mend
+from .results import Graded, Result
 from .sandbox import Sandbox
 
 GUARD = Path(__file__).with_name("guard.py").read_text()
 GUARD_MIME = "application/vnd.minitorch.guard+json"
 WARM_UP = "import minitorch.classroom.checks; del minitorch"  # loading the engine is not part of any cell's time
-JUDGE_SECONDS = 60  # for one task; the answers may have been made to take long
 
-# What an error that ends a cell says about it: by its name, and by the number that an OSError shows.
-ERRORS = {
-    "MemoryError": "memory",
-    "StdinNotImplementedError": "input",
-    "FileNotFoundError": "outside",
-    "PermissionError": "outside",
-    "URLError": "outside",
-    "gaierror": "outside",
-    "ConnectionError": "outside",
-}
-NUMBERS = {11: "processes", 12: "memory", 27: "disk", 28: "disk", 30: "outside", 101: "outside"}
-
-
-@dataclass(frozen=True)
-class Graded:
-    """The points of one check, or why it has none.
-
-    Attributes:
-        cell: the `grade_id`.
-        points: what was earned.
-        of: what can be earned.
-        reason: why it is not all; empty if it is.
-        score: the parts of it as `Score.to_json` gives them, if there were answers.
-        manual: whether a person has to give the points.
-    """
-
-    cell: str
-    points: float
-    of: float
-    reason: str
-    score: dict[str, Any] | None = None
-    manual: bool = False
-
-
-@dataclass
-class Result:
-    """What came of a submission. `notebook` is what was run, with its outputs; None if nothing could be."""
-
-    graded: list[Graded] = field(default_factory=list)
-    incidents: list[Incident] = field(default_factory=list)
-    notebook: dict[str, Any] | None = None
-    seconds: float = 0.0
-
-    @property
-    def points(self) -> float:
-        """What was earned."""
-        return sum(each.points for each in self.graded)
-
-    @property
-    def of(self) -> float:
-        """What can be earned."""
-        return sum(each.of for each in self.graded)
-
-    @property
-    def look(self) -> bool:
-        """Whether a person should look at it."""
-        return any(incident.look for incident in self.incidents)
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data, but for the notebook."""
-        return {
-            "graded": [vars(each) for each in self.graded],
-            "incidents": [vars(each) for each in self.incidents],
-            "seconds": round(self.seconds, 1),
-        }
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Result:
-        """What `to_json` gave, as a result again."""
-        graded = [Graded(**each) for each in data["graded"]]
-        return cls(graded, [Incident(**each) for each in data["incidents"]], data.get("notebook"), data["seconds"])
+PAUSES = (1.0, 5.0)  # seconds before another attempt to start a kernel
 
 
 def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int], sandbox: Sandbox) -> Result:
@@ -115,16 +46,25 @@ def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int]
     names = {part.name for part in release if part.name}
     try:
         notebook, wrong = find(folder, exercise, names, sandbox.limits.notebook)
-        parts, more = mend(notebook, release)
+        parts, mended = mend(notebook, release)
     except DamagedError as damaged:
         result.incidents.append(damaged.incident)
         reason = f"not graded: {damaged.incident.text}"
         result.graded = [_none(part, reason) for part in release if part.points is not None]
         return result
-    result.incidents += [*wrong, *more]
+    result.incidents += [*wrong, *mended]
+    if more := borrowed(*by_whom(parts, release)):
+        result.incidents.append(Incident("borrowed", ", ".join(more)[:300]))
     _Run(parts, seeds, sandbox, result).all()
     result.seconds = time.monotonic() - began
     return result
+
+
+def by_whom(parts: list[Part], release: list[Part]) -> tuple[list[str], list[str]]:
+    """The sources of the cells that the student has written, and of those that were handed out."""
+    code = [part for part in parts if part.kind == "code"]
+    given = [part.source for part in release if part.kind == "code"]
+    return [part.source for part in code if part.source not in given], given
 
 
 def _none(part: Part, reason: str, manual: bool = False) -> Graded:
@@ -140,6 +80,7 @@ class _Run:
         self.end = time.monotonic() + self.limits.seconds
         self.done: list[Part] = []  # what a new kernel has to run before it can go on
         self.outputs: dict[int, list[Message]] = {}
+        self.kept = 0  # characters of them
         self.kernel: Kernel | None = None
 
     def all(self) -> None:
@@ -167,7 +108,7 @@ class _Run:
         if not self._ready():
             return self._cell(number, part)  # the time went into getting ready
         ran = self._check(number, part) if part.is_check else self._execute(part.source)
-        self.outputs.setdefault(number, ran.outputs)
+        self._keep(number, ran, part)
         incident = ran.incident or of_error(ran.error)
         if incident is not None:
             self._note(incident, part)
@@ -175,6 +116,15 @@ class _Run:
             self._drop()
         elif not part.is_check:
             self.done.append(part)
+
+    def _keep(self, number: int, ran: Ran, part: Part) -> None:
+        """Keep the outputs of a cell, but of many cells no more than anybody can look at."""
+        size = sum(map(length, ran.outputs))
+        if self.kept + size > self.limits.outputs:
+            self._note(Incident("output", f"all cells together more than {self.limits.outputs // 1024} KiB"), part)
+            ran.outputs, size = ran.outputs[-1:] if part.is_check else [], 0  # the last one is the score
+        self.kept += size
+        self.outputs.setdefault(number, ran.outputs)
 
     @property
     def left(self) -> float:
@@ -193,7 +143,7 @@ class _Run:
             self._note(self.kernel.watch.incident or Incident("kernel-died", "between two cells"), None)
         while self.left > 0:
             self._drop()
-            self.kernel = Kernel(self.sandbox).__enter__()
+            self.kernel = self._started()
             if not self.kernel.execute(WARM_UP, self.limits.start_seconds).alive:
                 continue
             for part in list(self.done):
@@ -206,6 +156,15 @@ class _Run:
             else:
                 return True
         return False
+
+    def _started(self) -> Kernel:
+        """A kernel; on a machine that is busy it may take more than one attempt."""
+        for seconds in PAUSES:
+            try:
+                return Kernel(self.sandbox).__enter__()
+            except KernelError:
+                time.sleep(seconds)
+        return Kernel(self.sandbox).__enter__()
 
     def _drop(self) -> None:
         if self.kernel is not None:
@@ -244,23 +203,16 @@ class _Run:
             return ran
         for kind in faults(found[-1]):
             self._note(Incident(kind), part)
-        score = self._judge(task, found[-1], part)
-        if score is None:
-            self.result.graded.append(_none(part, "the answers could not be judged"))
+        score = judged(task, found[-1], self.seeds)
+        if isinstance(score, Incident):
+            self._note(score, part)
+            self.result.graded.append(_none(part, score.text))
         else:
             self.result.graded.append(
                 Graded(part.name or "", score.points, float(score.of), score.reason, score.to_json())
             )
             ran.outputs.append(_shown(score))
         return ran
-
-    def _judge(self, task: Task, answers: object, part: Part) -> Score | None:
-        try:
-            with deadline(JUDGE_SECONDS):
-                return task.assess(answers, self.seeds)
-        except Exception as error:
-            self._note(Incident("grader", f"judging {task.name}: {type(error).__name__}: {error}"[:300]), part)
-        return None
 
 
 def task_of(part: Part) -> Task:
@@ -282,64 +234,10 @@ class GradingError(Exception):
     """The exercise itself cannot be graded: a fault of whoever made it."""
 
 
-def data_of(outputs: list[Message], mime: str) -> list[Any]:
-    """What was shown with this type, in order."""
-    return [output["data"][mime] for output in outputs if mime in output.get("data", {})]
-
-
-def why_no_answers(ran: Ran) -> str:
-    """Why a check gave no answers, for the student."""
-    if ran.incident is not None:
-        return f"not judged: {ran.incident.text}"
-    if ran.error is not None:
-        return f"the check stopped with {ran.error['ename']}: {ran.error['evalue'][:500]}"
-    return "the check came to its end without answers"
-
-
-def faults(collected: object) -> Iterator[str]:
-    """The kinds of incident that a check's answers tell of: calls that took too long, or asked for input."""
-    text = json.dumps(collected)
-    for kind, name in (("call-time", "timeout"), *((kind, name) for name, kind in ERRORS.items())):
-        if f'{{"fault": ["{name}"' in text:
-            yield kind
-
-
-def of_error(error: Message | None) -> Incident | None:
-    """The incident that an error is; None for the errors that everybody makes."""
-    if error is None:
-        return None
-    name, text = error["ename"], error["evalue"]
-    number = re.search(r"\[Errno (\d+)\]", text)
-    kind = NUMBERS.get(int(number[1])) if number else None
-    kind = kind or ERRORS.get(name)
-    return Incident(kind, f"{name}: {text}"[:200]) if kind else None
-
-
 def _shown(score: Score) -> Message:
     """What the student's own notebook would show, and nbgrader reads."""
     shown = score._repr_mimebundle_()
     return {"output_type": "execute_result", "data": shown, "metadata": {}, "execution_count": None}
-
-
-@contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` after `seconds`, where the system can (not on Windows)."""
-    import signal
-
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def late(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, late)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def as_notebook(parts: list[Part], outputs: dict[int, list[Message]]) -> dict[str, Any]:

@@ -117,6 +117,7 @@ def main() -> None:
 
 
 def _do(job: Job, grade: Any) -> dict[str, Any]:
+    from .kernel import KernelError
     from .preflight import released
     from .sandbox import Sandbox
     from .submission import GradingError
@@ -128,7 +129,8 @@ def _do(job: Job, grade: Any) -> dict[str, Any]:
     except GradingError as error:
         return {"fatal": str(error)}
     except Exception as error:  # whatever it is: it must not be the end of the run, and it must have a name
-        traceback.print_exc()
+        if not isinstance(error, KernelError):  # which says all there is to say
+            traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"[:500]}
     return {**result.to_json(), "notebook": result.notebook}
 

@@ -94,7 +94,7 @@ def _wrong_unbroadcast(case: tuple[Array, Any], answer: Any) -> str | None:
     if reason is None:
         return None
     where = f"{list(gradient.shape)} back to {list(shape)}"
-    if type(answer) is not Value:
+    if type(answer) is not Value or not answer.is_tensor:
         return f"{where}: {reason}"
     given = answer.array
     copies = gradient.size // max(right.size, 1)
@@ -104,9 +104,9 @@ def _wrong_unbroadcast(case: tuple[Array, Any], answer: Any) -> str | None:
         )
     if given.shape != shape and given.size == right.size:
         return f"{where}: a dimension of length 1 is lost; sum with keepdim=True, or reshape at the end ({reason})"
-    if given.shape == shape and np.allclose(given * copies, right):
+    if copies > 1 and given.shape == shape and np.allclose(given * copies, right):
         return f"{where}: the shares were averaged; each copy changes the result by its whole share, so they add up"
-    if given.shape == shape and given.size and given.flat[0] == gradient.flat[0]:
+    if given.shape == shape and given.size and copies > 1 and given.flat[0] == gradient.flat[0]:
         return f"{where}: the share of one copy was kept, and those of the other {copies - 1} left out; add them up"
     if given.shape != shape:
         return f"{where}: not every dimension that was expanded is summed ({reason})"

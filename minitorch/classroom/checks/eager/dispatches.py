@@ -74,6 +74,39 @@ def _note(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array
         ledger["written"] += value.nbytes
 
 
+def _note_views(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array], value: Array) -> None:
+    ledger["read"] += sum({id(operand): operand.nbytes for operand in operands}.values())
+    ledger["written"] += value.nbytes
+
+
+def _note_twice(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array], value: Array) -> None:
+    if not primitive.is_view:
+        ledger["read"] += sum(operand.nbytes for operand in operands)
+        ledger["written"] += value.nbytes
+
+
+def _note_views_twice(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array], value: Array) -> None:
+    ledger["read"] += sum(operand.nbytes for operand in operands)
+    ledger["written"] += value.nbytes
+
+
+def _note_first(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array], value: Array) -> None:
+    if not primitive.is_view:
+        ledger["read"] += operands[0].nbytes
+        ledger["written"] += value.nbytes
+
+
+# What comes out of the usual mistakes, so that a ledger can be recognised.
+VIEWS = "a view (primitive.is_view) only says how to look at memory, nothing of which moves"
+ONCE = "the two operands are one array, which is read once: compare with `is`"
+MISTAKES = (
+    (VIEWS, _note_views),
+    (ONCE, _note_twice),
+    (VIEWS, _note_views_twice),
+    ("every operand is read, not only the first", _note_first),
+)
+
+
 def _wrong_observe(case: tuple[str, Array, Array], answer: Any) -> str | None:
     name, x, _ = case
     right = _observed(_note, *case)
@@ -89,13 +122,10 @@ def _wrong_observe(case: tuple[str, Array, Array], answer: Any) -> str | None:
     where = f"{name} on float32 of shape {list(x.shape)}: {shown} bytes"
     if answer["read"] * x.itemsize == right["read"] or answer["written"] * x.itemsize == right["written"]:
         return f"{where}; these are elements, and an element of float32 is {x.itemsize} bytes"
-    part = PROGRAMS[name][0]
-    if part == "views move nothing":
-        return f"{where}; a view (primitive.is_view) only says how to look at memory, nothing of which moves"
-    if part == "an operand that is used twice" and answer["read"] > right["read"]:
-        return f"{where}; the two operands are one array, which is read once: compare with `is`"
-    if answer["read"] < right["read"]:
-        return f"{where}; every operand is read, not only the first"
+    for sentence, note in MISTAKES:
+        mistaken = _observed(note, *case)
+        if all(answer[key] == mistaken[key] for key in ("read", "written")):
+            return f"{where}; {sentence}"
     return where
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ....tensor import Tensor
 from ..compare import wrong_tensor
 from ..limit import Limited
-from ..plain import Array, Fault, Value
+from ..plain import TIMEOUT, Array, Fault, Value
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
@@ -39,8 +39,9 @@ def _lose_all(call: Limited, cases: Cases) -> list[Any]:
     found = []
     for part, (prediction, target) in cases:
         answer = call(Tensor(prediction), Tensor(target))
-        refused = isinstance(answer, Fault) and part == "shapes that would broadcast" and answer.kind == "ValueError"
-        found.append(("ValueError", answer.text) if refused else answer)  # which is what is wanted here
+        refused = isinstance(answer, Fault) and part == "shapes that would broadcast"
+        expected = refused and answer.kind not in (TIMEOUT, "NotImplementedError", "NameError")
+        found.append((answer.kind, answer.text) if expected else answer)  # to refuse is what is wanted here
     return found
 
 
@@ -53,12 +54,16 @@ def _wrong_loss(case: tuple[Array, Array], answer: Any) -> str | None:
         if reason and type(answer) is Value and answer.array.shape == ():
             if np.isclose(answer.array, squares.sum()):
                 return f"{where}: that is the sum; the mean divides by the number of elements"
+            if np.isclose(answer.array, np.abs(prediction - target).mean()):
+                return f"{where}: that is the mean of the absolute differences; they are to be squared"
             if np.isclose(answer.array, np.sqrt(squares.mean())):
                 return f"{where}: that is the root of the mean square"
         return reason and f"{where}: {reason}"
     if type(answer) is not tuple:
         lengths = "×".join(map(str, np.broadcast_shapes(prediction.shape, target.shape)))
         return f"{where}: no ValueError is raised; the difference is {lengths} numbers, and nobody notices"
+    if answer[0] != "ValueError":
+        return f"{where}: it raises {answer[0]}: {answer[1]}; a ValueError is wanted, for callers to catch"
     text = str(answer[1]).replace(" ", "").replace(",)", ")").replace("(", "[").replace(")", "]")
     missing = [list(each.shape) for each in case if str(list(each.shape)).replace(" ", "") not in text]
     return f"{where}: the message should name both shapes; it lacks {missing[0]}" if missing else None

@@ -25,11 +25,13 @@ _RUNS: tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...], list[float], li
         [1, 2],
     ),
     ("a NaN that an operation makes", (("add", (0, 1)), ("sqrt", (2,)), ("mul", (3, 1))), [-5, 2], [1, 2]),
+    ("a NaN that an operation makes", (("sqrt", (0,)), ("sqrt", (1,)), ("add", (2, 3))), [-5, 2], [-1, 2]),
     ("an infinity", (("mul", (0, 1)), ("log", (2,)), ("exp", (3,)), ("add", (4, 1))), [0, 2], [1, 2]),
     ("an infinity", (("add", (0, 1)), ("exp", (2,)), ("sub", (3, 3))), [1000, 2], [1, 2]),
     ("a NaN that was there before", (("add", (0, 1)), ("sum", (2,))), [math.nan, 1], [1, 2]),
     ("a NaN that was there before", (("add", (0, 1)), ("sub", (1, 1)), ("div", (3, 3))), [math.nan, 1], [1, 2]),
     ("a NaN that was there before", (("add", (0, 1)), ("mul", (2, 2))), [1, 2], [3, 4]),
+    ("a NaN that was there before", (("add", (0, 1)), ("sum", (2,))), [1, 2], [math.nan, 4]),
 )
 _STEPS: dict[str, Callable[..., Any]] = {
     "add": np.add,
@@ -95,6 +97,8 @@ def _wrong_first_bad(case: Any, answer: Any) -> str | None:
         return f"operation {answer} only passes on what it got; {first}\n{trace}"
     if right is None:
         return f"no operation makes a NaN or an infinity of finite numbers, so it is None, not {answer}\n{trace}"
+    if type(answer) is int and right < answer < len(records):
+        return f"operation {answer} makes one, too, but {right} is the first\n{trace}"
     infinity = "; an infinity counts, too" if np.isinf(records[right][2]).any() else ""
     return f"it is operation {right}, not {answer}{infinity}\n{trace}"
 

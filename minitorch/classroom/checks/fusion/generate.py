@@ -92,7 +92,7 @@ def _generate_all(call: Limited, cases: Cases) -> list[Any]:
 def _wrong(part: str, text: str, answer: Any) -> str | None:
     graph = Graph.parse(text)
     source, out = answer
-    what = f"\nof\n{indented(str(graph))}\nit wrote\n{indented(str(source))}"
+    what = f"\nof\n{indented(str(graph))}\nit wrote\n{indented(str(source)[:MOST_TEXT])}"
     if out is None:
         return f"the source defines no function `kernel`{what}"
     arrays = [np.array(numbers) for numbers in _numbers(graph)]
@@ -106,8 +106,10 @@ def _wrong(part: str, text: str, answer: Any) -> str | None:
 
 def _misshapen(part: str, graph: Graph, source: str, what: str) -> str | None:
     """What is wrong with the form of a source that computes the right numbers."""
+    if len(source) > MOST_TEXT:
+        return f"the source has {len(source)} characters, for a graph of {len(graph.nodes)} nodes"
     try:
-        tree = ast.parse(source[:MOST_TEXT])
+        tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return f"the source cannot be read{what}"
     nodes = list(ast.walk(tree))
@@ -130,11 +132,16 @@ def _misshapen(part: str, graph: Graph, source: str, what: str) -> str | None:
 
 
 def _bookkeeping(nodes: list[ast.AST]) -> int:
-    """Calls that belong to the loop."""
+    """Calls and sums that belong to the loop: those that have nothing in them but the index, lengths and numbers."""
+    slices = [node.slice for node in nodes if isinstance(node, ast.Subscript)]
+    own = {node.id for each in slices for node in ast.walk(each) if isinstance(node, ast.Name)}
     calls = (node.func for node in nodes if isinstance(node, ast.Call))
-    return sum(
+    loops = sum(
         isinstance(function, ast.Name) and function.id in ("range", "len", "enumerate", "zip") for function in calls
     )
+    sums = [node for node in nodes if isinstance(node, ast.BinOp)]
+    names = [[each.id for each in ast.walk(node) if isinstance(each, ast.Name)] for node in sums]
+    return loops + sum(bool(own & set(each)) and set(each) <= own for each in names)
 
 
 def _judge(cases: Cases, answers: Any) -> Any:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from random import Random
 from typing import Any
 
 from ..limit import Limited, limited
 from ..plain import described
-from ..task import Task, by_case
+from ..task import Task, Verdict, by_case
 
 Cases = list[tuple[str, Any]]
 Partial = tuple[float, float]  # the largest number so far, and the sum of exp(number - largest)
@@ -84,7 +84,11 @@ def _wrong_merge(case: tuple[Partial, Partial], answer: Any) -> str | None:
 
 
 merge = Task(
-    "fusion.merge", MERGE, _pairs, _merge_all, lambda cases, answers: by_case(MERGE, cases, answers, _wrong_merge)
+    "fusion.merge",
+    MERGE,
+    _pairs,
+    _merge_all,
+    lambda cases, answers: _overflowing(by_case(MERGE, cases, answers, _wrong_merge)),
 )
 
 # --- a row in one pass ------------------------------------------------------------------------------------------
@@ -148,7 +152,20 @@ def _wrong_row(case: tuple[str, list[list[float]]], answer: Any) -> str | None:
 
 
 def _judge_rows(cases: Cases, answers: Any) -> Any:
-    return by_case(ONLINE, [(part, (part, blocks)) for part, blocks in cases], answers, _wrong_row)
+    said = by_case(ONLINE, [(part, (part, blocks)) for part, blocks in cases], answers, _wrong_row)
+    fault = said["one pass"]
+    if fault and str(fault).startswith("it raises") and said["the right pair"] is None:
+        said = {**said, "one pass": f"{fault}; a block that has been passed is gone: keep the pair, not the numbers"}
+    return _overflowing(said)
+
+
+def _overflowing(said: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """With the reason for an overflow where there is one."""
+    why = "; exp(1000) is too large for a float: subtract the largest number first"
+    return {
+        part: f"{reason}{why}" if reason and "raises OverflowError" in str(reason) else reason
+        for part, reason in said.items()
+    }
 
 
 online_softmax = Task("fusion.online_softmax", ONLINE, _rows, _rows_all, _judge_rows)

@@ -62,13 +62,15 @@ def _wrong_release(case: tuple[str, str], plan: Any) -> str | None:
             f"a list of {steps} lists was expected, one for each of graph.nodes, and it is {described(plan)}{listing}"
         )
     right = _last_uses(graph)
+    name = partial(name_of, graph)
     gone: dict[int, int] = {}
     for step, places in enumerate(plan):
         for place in places:
             if not 0 <= place < len(everything):
                 return f"step {step} forgets something that is no node of the graph{listing}"
-            gone.setdefault(place, step)
-    name = partial(name_of, graph)
+            if place in gone:
+                return f"{name(place)} is forgotten twice: its memory may belong to another value by then{listing}"
+            gone[place] = step
     if not gone:
         return f"nothing is ever forgotten: all {steps} values stay to the end{listing}"
     for place, step in gone.items():

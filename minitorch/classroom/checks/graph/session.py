@@ -81,6 +81,9 @@ def _wrong_run(case: Any, answer: Any) -> str | None:
         if reason := wrong_array(value, expected):
             return f"result {index}: {reason}, {what}"
     needed = set(topological_order(wanted))
+    if skipped := [node for node in needed if node.inputs and everything.index(node) not in done]:
+        first = name_of(graph, min(map(everything.index, skipped)))
+        return f"compute was never called for {first}: a value that is made in another way is not counted, {what}"
     for place in done:
         if part == "only what the fetches need" and everything[place] not in needed:
             return f"{name_of(graph, place)} is computed, which no fetch needs, {what}"

@@ -16,7 +16,7 @@ from ..limit import Limited, limited
 from ..plain import Array, described
 from ..samples import evaluate
 from ..task import Task, by_case
-from .passes import changed
+from .passes import changed, legal
 
 LAWS = {"laws of one": 4, "negation": 4, "the right zero": 4, "with a condition": 4, "no law that fails": 4}
 
@@ -92,10 +92,9 @@ def _wrong(case: tuple[str, int, str], answer: Any) -> str | None:
     text, left, why = case
     before = Graph.parse(text)
     expression = "; ".join(line.partition(" :")[0].strip() for line in str(before).splitlines()[1:-1])
-    if isinstance(answer, str) and before.inputs[0].dtype.is_floating_point:
-        after = Graph.parse(answer)
-        if found := refutation(before, after):
-            return f"a law changes {expression}: {found}{why and ' (' + why + ')'}"
+    after, _ = legal(before, answer)
+    if after is not None and before.inputs[0].dtype.is_floating_point and (found := refutation(before, after)):
+        return f"a law changes {expression}: {found}{why and ' (' + why + ')'}"
     after_or_none, reason = changed(before, answer)
     if after_or_none is None:
         return f"{expression}: {reason}"

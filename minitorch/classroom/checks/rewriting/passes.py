@@ -60,8 +60,11 @@ def _judge(parts: dict[str, int], wrong: Wrong, hint: str) -> Callable[[Cases, A
     return lambda cases, answers: by_case(parts, cases, answers, told)
 
 
-def changed(before: Graph, text: object) -> tuple[Graph | None, str]:
-    """The graph that a pass has made, if it does what the old one did; and, if it does not, what it does."""
+def legal(before: Graph, text: object) -> tuple[Graph | None, str]:
+    """The graph that a pass has made, if it can take the place of the old one and be run in no time; or why not.
+
+    Whoever judges runs it, so it has to be looked at before: the text may be anything.
+    """
     if not isinstance(text, str):
         return None, f"a graph was expected, and it is {described(text)}"
     try:
@@ -74,11 +77,19 @@ def changed(before: Graph, text: object) -> tuple[Graph | None, str]:
         return None, "the inputs have changed; whoever runs the graph gives values by their place"
     if [node.spec for node in before.outputs] != [node.spec for node in after.outputs]:
         return None, "the outputs have changed; whoever runs the graph takes them by their place"
+    return after, ""
+
+
+def changed(before: Graph, text: object) -> tuple[Graph | None, str]:
+    """The graph that a pass has made, if it does what the old one did; and, if it does not, what it does."""
+    after, reason = legal(before, text)
+    if after is None:
+        return None, reason
     for seed in range(3):
         arrays = values_for(before, seed)
         for place, (new, old) in enumerate(zip(evaluate(after, arrays), evaluate(before, arrays), strict=True)):
-            if reason := different(new, old, 0):
-                return None, f"output {place} is another: {reason}"
+            if unlike := different(new, old, 0):
+                return None, f"output {place} is another: {unlike}"
     return after, ""
 
 

@@ -1,0 +1,56 @@
+"""Reading what a cell has shown: data for the grader, the incident that an error is, and why there are no answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .incidents import Incident
+from .kernel import Message, Ran
+
+# What an error that ends a cell says about it: by its name, and by the number that an OSError shows.
+ERRORS = {
+    "MemoryError": "memory",
+    "StdinNotImplementedError": "input",
+    "FileNotFoundError": "outside",
+    "PermissionError": "outside",
+    "URLError": "outside",
+    "gaierror": "outside",
+    "ConnectionError": "outside",
+}
+NUMBERS = {11: "processes", 12: "memory", 27: "disk", 28: "disk", 30: "outside", 101: "outside"}
+
+
+def data_of(outputs: list[Message], mime: str) -> list[Any]:
+    """What was shown with this type, in order."""
+    return [output["data"][mime] for output in outputs if mime in output.get("data", {})]
+
+
+def why_no_answers(ran: Ran) -> str:
+    """Why a check gave no answers, for the student."""
+    if ran.incident is not None:
+        return f"not judged: {ran.incident.text}"
+    if ran.error is not None:
+        return f"the check stopped with {ran.error['ename']}: {ran.error['evalue'][:500]}"
+    return "the check came to its end without answers"
+
+
+def faults(collected: object) -> Iterator[str]:
+    """The kinds of incident that a check's answers tell of: calls that took too long, or asked for input."""
+    text = json.dumps(collected)
+    for kind, name in (("call-time", "timeout"), *((kind, name) for name, kind in ERRORS.items())):
+        if f'{{"fault": ["{name}"' in text:
+            yield kind
+
+
+def of_error(error: Message | None) -> Incident | None:
+    """The incident that an error is; None for the errors that everybody makes."""
+    if error is None:
+        return None
+    name, text = error["ename"], error["evalue"]
+    number = re.search(r"\[Errno (\d+)\]", text)
+    kind = NUMBERS.get(int(number[1])) if number else None
+    kind = kind or ERRORS.get(name)
+    return Incident(kind, f"{name}: {text}"[:200]) if kind else None

@@ -1,0 +1,68 @@
+"""What comes of a submission: points and reasons, incidents, and the notebook as it was run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .incidents import Incident
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The points of one check, or why it has none.
+
+    Attributes:
+        cell: the `grade_id`.
+        points: what was earned.
+        of: what can be earned.
+        reason: why it is not all; empty if it is.
+        score: the parts of it as `Score.to_json` gives them, if there were answers.
+        manual: whether a person has to give the points.
+    """
+
+    cell: str
+    points: float
+    of: float
+    reason: str
+    score: dict[str, Any] | None = None
+    manual: bool = False
+
+
+@dataclass
+class Result:
+    """What came of a submission. `notebook` is what was run, with its outputs; None if nothing could be."""
+
+    graded: list[Graded] = field(default_factory=list)
+    incidents: list[Incident] = field(default_factory=list)
+    notebook: dict[str, Any] | None = None
+    seconds: float = 0.0
+
+    @property
+    def points(self) -> float:
+        """What was earned."""
+        return sum(each.points for each in self.graded)
+
+    @property
+    def of(self) -> float:
+        """What can be earned."""
+        return sum(each.of for each in self.graded)
+
+    @property
+    def look(self) -> bool:
+        """Whether a person should look at it."""
+        return any(incident.look for incident in self.incidents)
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data, but for the notebook."""
+        return {
+            "graded": [vars(each) for each in self.graded],
+            "incidents": [vars(each) for each in self.incidents],
+            "seconds": round(self.seconds, 1),
+        }
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Result:
+        """What `to_json` gave, as a result again."""
+        graded = [Graded(**each) for each in data["graded"]]
+        return cls(graded, [Incident(**each) for each in data["incidents"]], data.get("notebook"), data["seconds"])

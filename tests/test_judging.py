@@ -1,0 +1,124 @@
+"""Judging outside the sandbox: answers may be anything, and cost neither time nor memory nor unearned points."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minitorch.classroom.checks import TASKS, Task
+from minitorch.classroom.checks.compare import different
+from minitorch.classroom.checks.plain import encode
+from minitorch.classroom.checks.score import Score
+from minitorch.classroom.grading.borrowed import borrowed
+from minitorch.classroom.grading.incidents import Incident
+from minitorch.classroom.grading.judging import judged
+from minitorch.classroom.grading.limits import MIB
+from minitorch.graph import Graph
+
+HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"
+
+
+def slow(seconds: float) -> Task:
+    """A task that takes so long to judge, and says what an `except Exception` of its makes of that."""
+
+    def verdicts(inputs: object, answers: object) -> dict[str, None]:
+        time.sleep(seconds)
+        return {"it": None}
+
+    return Task("eager.slow", {"it": 10}, lambda seed: seed, lambda call, inputs: None, verdicts)
+
+
+def test_judging_ends_when_its_time_is_over() -> None:
+    pytest.importorskip("resource", reason="there are no timers on Windows")
+    began = time.monotonic()
+    found = judged(slow(30), {"answers": [[1, None], [2, None]]}, (1, 2), seconds=0.1)
+    assert isinstance(found, Incident) and (found.kind, found.look) == ("not-judged", True)
+    assert time.monotonic() - began < 10
+    assert isinstance(judged(slow(0), {"answers": [[1, None]]}, (1,)), Score)
+
+
+def test_a_huge_graph_is_not_computed() -> None:
+    """Sixteen gigabytes, if the answer were believed."""
+    resource = pytest.importorskip("resource", reason="memory is not limited on Windows")
+    for name in ("rewriting.laws", "rewriting.dead_code"):
+        task = TASKS[name]
+        inputs: Any = task.inputs(5)
+        answers = [HUGE if task.name.endswith("laws") else (HUGE, (HUGE, HUGE)) for _ in inputs]
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        score = judged(task, {"answers": [[5, encode(answers)]]}, (5,))
+        assert isinstance(score, Score) and score.points == 0
+        assert "far larger than the graph" in score.reason
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * MIB // 1024
+
+
+def test_memory_is_limited_while_judging() -> None:
+    pytest.importorskip("resource", reason="memory is not limited on Windows")
+
+    def verdicts(inputs: object, answers: object) -> dict[str, str]:
+        return {"it": f"{len(bytearray(1 << 32))} bytes"}
+
+    task = Task("eager.large", {"it": 10}, lambda seed: seed, lambda call, inputs: None, verdicts)
+    score = judged(task, {"answers": [[1, None]]}, (1,))
+    assert isinstance(score, Score) and score.reason == "the answers cannot be read (MemoryError)"
+    assert len(bytearray(1 << 31)) == 1 << 31, "afterwards there is no limit"
+
+
+@pytest.mark.parametrize("infinity", [np.inf, -np.inf])
+def test_no_number_is_near_infinity(infinity: float) -> None:
+    right = np.array([infinity, 1.0])
+    for wrong in (0.0, 3e38, -infinity, np.nan):
+        assert different(np.array([wrong, 1.0]), right, 1e-5) is not None
+    assert different(right.copy(), right, 1e-5) is None
+
+
+def test_the_source_of_a_generator_is_looked_at_as_a_whole() -> None:
+    def generate(graph: Graph) -> str:
+        loops = "\n".join(f"    for i in range(1): pass  {'#' * 300}" for _ in range(100))
+        parameters = ", ".join(str(node.params["name"]) for node in graph.inputs)
+        return f"def kernel({parameters}, out):\n    pass\n{'#' * 21_000}\n{loops}"
+
+    score = TASKS["fusion.generate"](generate)
+    assert score is not None and score.points == 0
+
+
+SETUP = """
+import minitorch as mt
+from minitorch.classroom import checks
+from minitorch.graph import Graph
+checks.graph.order(order)
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ("from minitorch.graph import topological_order", ["minitorch.graph.topological_order"]),
+        ("import minitorch.passes as p\np.DEAD_CODE(graph)", ["minitorch.passes.DEAD_CODE"]),
+        ("checks.graph.orders._wrong_order", ["minitorch.classroom.checks.graph.orders._wrong_order"]),
+        ("checks.TASKS['graph.order']", ["minitorch.classroom.checks.TASKS"]),
+        ("import sys\nsys._getframe(1).f_locals", ["_getframe", "f_locals"]),
+        ("__import__('minitorch.graph')", ["__import__"]),
+        ("mt.autograd.function.Function", ["minitorch.autograd.function.Function"]),
+        ("Graph.parse('')\nmt.ones(3).sum()\nfrom minitorch import jit\nchecks.graph.order(order)", []),
+        ("import collections, numpy as np\nnp.linalg.norm(x)", []),
+        ("%timeit 1\nthis is (no program", []),
+        ("-" * 100_000 + "1", []),
+    ],
+)
+def test_what_the_exercise_does_not_use_is_pointed_at(source: str, names: list[str]) -> None:
+    assert borrowed([source], [SETUP]) == names
+
+
+def test_the_solutions_borrow_nothing() -> None:
+    import nbformat
+
+    root = Path(__file__).resolve().parents[1]
+    for path in sorted((root / "solutions").glob("*/*.ipynb")):
+        cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+        released = nbformat.read(root / "exercises" / path.parent.name / path.name, as_version=4).cells
+        given = [cell.source for cell in released if cell.cell_type == "code"]
+        assert borrowed([cell.source for cell in cells], given) == [], path
