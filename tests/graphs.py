@@ -354,3 +354,56 @@ def graphs(
     outputs = draw(st.lists(st.sampled_from(pool[-4:]), min_size=1, max_size=3))
     program = [node for node in topological_order(pool) if node.primitive is not INPUT]
     return Graph(inputs, outputs, program)
+
+
+# Programs of rows and columns --------------------------------------------------------------------------------------
+
+POSITIVE_UNARY = (P.sqrt, P.tanh, P.log1p, P.absolute)
+POSITIVE_BINARY = (P.add, P.mul, P.div, P.maximum)
+SHAPES = ((1, 1), (3, 5), (2, 300), (5, 70), (40, 7), (300, 7), (17, 33), (2, 3, 40), (4, 9, 6))
+
+
+@st.composite
+def row_programs(draw: Draw) -> Graph:
+    """Sums and maxima over rows or columns, brought back to all elements and combined with them, and again.
+
+    These are what fusion is about: what one loop may compute for a whole row, and what it may not. All values are
+    positive, so that the order of summation makes little difference, and everything is computed in float64.
+    """
+    spec = Spec(draw(st.sampled_from(SHAPES)), dtypes.float64)
+    inputs = [input_node(name, spec) for name in "xy"]
+    made: list[Node] = []
+    for _ in range(draw(st.integers(2, 10))):
+        pool = [node for node in (*inputs, *made) if node.spec == spec]
+        a, b = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
+        kind = draw(st.sampled_from(("unary", "binary", "binary", "statistic", "statistic", "number")))
+        if kind == "statistic":
+            made += statistic(draw, a, draw(st.sampled_from((P.reduce_sum, P.reduce_sum, P.reduce_max))))
+            made.append(apply(draw(st.sampled_from(POSITIVE_BINARY)), b, made[-1]))
+            if draw(st.booleans()):
+                made.append(apply(draw(st.sampled_from(POSITIVE_BINARY)), a, made[-1]))
+        elif kind == "unary":
+            made.append(apply(draw(st.sampled_from(POSITIVE_UNARY)), a))
+        else:
+            b = literal(draw(st.sampled_from((0.5, 1.0, 3.0))), spec) if kind == "number" else b
+            made.append(apply(draw(st.sampled_from(POSITIVE_BINARY)), *((a, b) if draw(st.booleans()) else (b, a))))
+    program: dict[Node, None] = {}
+    for node in made:
+        program |= dict.fromkeys(operand for operand in node.inputs if operand.primitive is P.constant)
+        program[node] = None
+    outputs = [made[-1], *draw(st.lists(st.sampled_from(made), max_size=2))]
+    return Graph(inputs, outputs, program)
+
+
+def statistic(draw: Draw, x: Node, primitive: Primitive) -> list[Node]:
+    """A reduction over some dimensions, and its result with the shape of what was reduced."""
+    dims = tuple(sorted(draw(st.sets(st.integers(0, x.spec.ndim - 1), min_size=1))))
+    reduced = apply(primitive, x, dims=dims)
+    kept = apply(P.reshape, reduced, shape=tuple(1 if d in dims else n for d, n in enumerate(x.shape)))
+    return [reduced, kept, apply(P.expand, kept, shape=x.shape)]
+
+
+def positive_arrays(graph: Graph, seed: int) -> list[Array]:
+    """Values between 0.5 and 2 for the inputs of a graph."""
+    random = np.random.default_rng(seed)
+    return [random.uniform(0.5, 2.0, node.shape).astype(node.dtype.numpy) for node in graph.inputs]

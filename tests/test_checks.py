@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
 import sys
 import threading
 import time
@@ -325,3 +326,22 @@ def test_faults_say_what_to_do() -> None:
     assert "does a loop never end" in str(Fault("timeout", "5"))
     assert "needs a loop" in str(Fault("RecursionError"))
     assert str(Fault("NotImplementedError")) == "it has not been written yet"
+
+
+def test_a_debugger_works_after_something_was_stopped() -> None:
+    """In Python 3.11 a function that is traced was never entered again: so this is tried in a process of its own."""
+    program = """
+import subprocess
+import sys
+from minitorch.classroom.checks.limit import limited
+
+def endless():
+    while True:
+        pass
+
+limited(endless, 0.05)
+sys.settrace(lambda *_: None)
+print((lambda: "entered")())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "entered\n"

@@ -65,6 +65,14 @@ def test_the_reason_for_no_sandbox_is_found_out(monkeypatch: pytest.MonkeyPatch)
     assert "bubblewrap" in str(sandbox.unavailable.__wrapped__()) or sys.platform != "linux"
 
 
+def test_an_environment_in_a_folder_for_files_that_come_and_go_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "interpreter", lambda: [Path("/tmp/clone/.venv")])
+    options = sandbox.Sandbox(Limits()).bubblewrap(Path("/tmp/shared"))
+    empty = options.index("--tmpfs")
+    assert max(n for n, option in enumerate(options) if option == "--tmpfs") < options.index("/tmp/clone/.venv")
+    assert empty < options.index("/tmp/clone") and options[options.index("/tmp") - 1] == "--tmpfs"
+
+
 def test_a_course_inside_what_students_see_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "interpreter", lambda: [tmp_path])
     monkeypatch.setattr(sandbox, "unavailable", lambda: None)

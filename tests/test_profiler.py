@@ -332,6 +332,30 @@ def test_the_machine_is_measured_once_and_remembered(forgotten, capsys):
     assert capsys.readouterr().out.strip() == str(first)
 
 
+def test_measuring_again_keeps_what_is_better(forgotten, monkeypatch):
+    first = mt.machine()
+    slower = Machine("a machine", 16, 1, (1 << 15, 1 << 20, 1 << 25), 2e10, dict.fromkeys(first.flops, 1.0), busy=True)
+    monkeypatch.setattr(machines, "measure", lambda: slower)
+    again = mt.machine(again=True)
+    assert (again.bandwidth, again.flops, again.busy) == (2e10, first.flops, False)
+    assert "again=True" in str(slower) and "again=True" not in str(again)
+
+
+@pytest.mark.parametrize("share, busy", [(0.5, True), (1.0, False)])
+def test_a_machine_that_others_use_meanwhile_is_busy(monkeypatch, share, busy):
+    clock = [0.0]
+
+    def one_second(*_):
+        clock[0] += 1
+        return 1e9
+
+    monkeypatch.setattr(roofs, "bandwidth", one_second)
+    monkeypatch.setattr(roofs, "flop_rate", one_second)
+    monkeypatch.setattr(machines, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(machines, "process_time", lambda: clock[0] * share * mt.get_num_threads())
+    assert machines.measure().busy is busy
+
+
 @pytest.mark.parametrize("damage", [lambda old: b"", lambda old: old[:-3], lambda old: old.replace(b"16", b"32")])
 def test_a_damaged_entry_is_ignored(forgotten, damage):
     measured, folder = forgotten

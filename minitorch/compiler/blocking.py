@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
-from .gemm import tile
+from .gemm_tiling import tile
 from .index import Variable
 from .instructions import computed_in
 from .loops import ALWAYS, Expression, Load, walk

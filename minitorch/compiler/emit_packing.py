@@ -15,7 +15,8 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_values import Values
-from .gemm import extent, recognise, tiling
+from .gemm import extent, recognise
+from .gemm_tiling import tiling
 from .index import Index, Quotient, Remainder, Variable
 from .instructions import after_load, before_store, stored_type
 from .loops import ALWAYS, Buffer, Choose, Expression, Load, Nest, Total, walk

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from ..dtypes import DType
 from .blocking import blocking
-from .gemm import recognise, tiling
+from .gemm import recognise
+from .gemm_tiling import tiling
 from .index import Index, Looked, Variable
 from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
 from .roots import HEAVY

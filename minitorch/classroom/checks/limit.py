@@ -6,6 +6,7 @@ and ends whatever runs Python instructions. One long call into C it cannot end: 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import sys
 import threading
@@ -75,13 +76,24 @@ def limited(work: Callable[[], Any], seconds: float) -> Any:
                 state["running"] = False
             watch.cancel()
             if state["late"]:  # it may have come back in the very moment in which it was stopped
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, None)
+                _let_it_arrive()
     except KeyboardInterrupt:
         raise
     except OutOfTime:
         return Fault(TIMEOUT, f"{seconds:g}")
     except BaseException as error:  # SystemExit, too
         return Fault(type(error).__name__, _first_line(error), _place(error))
+
+
+def _let_it_arrive() -> None:
+    """Wait for an exception that is on its way to this thread, if it has not been raised yet.
+
+    To take it back, by setting None, would leave the interpreter looking for it at every instruction: up to Python 3.11
+    a function that is traced, as by a debugger, is then never entered.
+    """
+    with contextlib.suppress(OutOfTime):
+        for _ in range(1000):
+            pass
 
 
 def _first_line(error: BaseException) -> str:

@@ -23,7 +23,8 @@ from .limits import Limits
 PACKAGE = Path(__file__).resolve().parents[2]
 LAUNCH = Path(__file__).resolve().with_name("launch.py")
 COURSE = Path("/course")  # where the package is found inside
-HOME = Path("/home/student")  # and what student code may write to, with /tmp and /dev/shm
+HOME = Path("/home/student")
+MEMORY = (Path("/dev/shm"), Path("/tmp"), HOME)  # what student code may write to
 
 # The system's own folders. On most distributions some of them are links into /usr, and stay so.
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache", "/etc/alternatives", "/etc/localtime")
@@ -75,6 +76,7 @@ class Sandbox:
     def bubblewrap(self, folder: Path) -> list[str]:
         """bubblewrap and its options; the command to run inside follows."""
         size = str(self.limits.disk)
+        shown = [path for path in parents([*interpreter(), COURSE / "minitorch", HOME]) if path not in MEMORY]
         return [
             shutil.which("bwrap") or "bwrap",
             *self.namespaces(),
@@ -82,12 +84,14 @@ class Sandbox:
             "--new-session",
             "--clearenv",
             *(part for name, value in environment().items() for part in ("--setenv", name, value)),
-            *(part for path in parents([*interpreter(), COURSE / "minitorch", HOME]) for part in open_folder(path)),
+            *(part for path in shown if not is_in_memory(path) for part in open_folder(path)),
             *(part for path in SYSTEM for part in as_it_is(Path(path))),
+            *("--proc", "/proc", "--dev", "/dev"),
+            *(part for path in MEMORY for part in memory_folder(path, size)),
+            # What is shown comes after the empty folders, which would hide it: an environment may lie in /tmp.
+            *(part for path in shown if is_in_memory(path) for part in open_folder(path)),
             *(part for path in interpreter() for part in ("--ro-bind", str(path.resolve()), str(path))),
             *("--ro-bind", str(PACKAGE), str(COURSE / "minitorch")),
-            *("--proc", "/proc", "--dev", "/dev"),
-            *(part for path in ("/dev/shm", "/tmp", str(HOME)) for part in memory_folder(path, size)),
             *(
                 part
                 for path in parents([folder])
@@ -154,9 +158,14 @@ def open_folder(path: Path) -> Iterable[str]:
     return ("--perms", "0755", "--dir", str(path))
 
 
-def memory_folder(path: str, size: str) -> Iterable[str]:
+def memory_folder(path: Path, size: str) -> Iterable[str]:
     """Options for an empty folder in memory that anyone inside may write to."""
-    return ("--perms", "1777", "--size", size, "--tmpfs", path)
+    return ("--perms", "1777", "--size", size, "--tmpfs", str(path))
+
+
+def is_in_memory(path: Path) -> bool:
+    """Whether a folder is inside one of these."""
+    return any(path.is_relative_to(each) for each in MEMORY)
 
 
 def spare_uid(slot: int) -> int | None:
