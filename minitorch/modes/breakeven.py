@@ -25,13 +25,14 @@ VERY_LONG = 0.5  # seconds; what takes longer is run once
 class BreakEven:
     """What compiling cost, and what it saves.
 
-    The times are measured: the traced operations applied eagerly, one by one, and the compiled graph; `explain` does
-    it with inputs that are all zeros. The Python around the operations is counted in neither.
+    The times are measured: the traced operations applied eagerly, one by one, and the compiled graph. With arguments
+    (``f.break_even(x)``) the call around that counts too: finding the graph that belongs to them. `explain` has none: it
+    runs both on zeros, and leaves it out. The function's own Python is counted in neither.
 
     Attributes:
         spent: seconds that tracing and compiling took.
         eager: seconds that the traced operations take eagerly.
-        compiled: seconds that the compiled graph takes.
+        compiled: seconds that the compiled graph takes, with finding it if there were arguments.
     """
 
     spent: float
@@ -66,12 +67,22 @@ class BreakEven:
         )
 
 
-def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any]]) -> BreakEven:
-    """Run a program both ways; the arrays are its inputs, and may be written to."""
+def measure(
+    program: Program,
+    spent: float,
+    arrays: Sequence[np.ndarray[Any, Any]],
+    find: Callable[[], object] | None = None,
+) -> BreakEven:
+    """Run a program both ways; the arrays are its inputs, and may be written to.
+
+    Args:
+        find: what a call does before it runs the program.
+    """
     run = eagerly(program.graph)
     with interpreting(None):
         eager = _shortest(lambda: run(arrays))
-    return BreakEven(spent, eager, _shortest(lambda: program.compiled(arrays)))
+    compiled = _shortest(lambda: program.compiled(arrays))
+    return BreakEven(spent, eager, compiled + (0.0 if find is None else _shortest(find)))
 
 
 def measure_on_zeros(program: Program, spent: float) -> BreakEven | None:

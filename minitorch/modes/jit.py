@@ -464,7 +464,8 @@ class Jitted:
         """
         report = self.traced(*args, **kwargs).report
         program, arrays = self.program(*args, **kwargs)
-        return measure(program, report.trace_time + report.compile_time, arrays)
+        spent = report.trace_time + report.compile_time
+        return measure(program, spent, arrays, lambda: self.traced(*args, **kwargs))
 
     def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
         """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.
