@@ -322,3 +322,10 @@ def test_gradients_of_layers_and_poolings(size: int) -> None:
     gradients = with_gradients(function)
     g = normal(*function(x, w, b).shape)
     check(gradients, x, w, b, g)
+
+
+def test_node_by_node_a_convolution_counts_what_its_kernel_counts():
+    with mt.no_grad():
+        cost = mt.jit(mt.nn.Conv2d(3, 16, 3)).cost(mt.rand(8, 3, 32, 32))
+    outputs = 8 * 16 * 30 * 30
+    assert cost.flops == cost.unfused.flops == outputs * (2 * 3 * 3 * 3 + 1)

@@ -86,8 +86,10 @@ def _of_input(node: Node) -> int:
     return node.inputs[0].spec.size
 
 
-def _of_dot(node: Node) -> int:
-    return 2 * node.spec.size * node.inputs[0].shape[-1]
+def _of_contraction(node: Node) -> int:
+    """A multiplication and an addition for each place in the space; the compiler's own contraction names that."""
+    lengths: tuple[int, ...] = node.params.get("lengths", (*node.shape, node.inputs[0].shape[-1]))
+    return 2 * math.prod(lengths)
 
 
 def _of_sort(node: Node) -> int:
@@ -110,7 +112,7 @@ FLOPS: dict[str, Callable[[Node], int]] = {  # by kind of the primitive
     "reduction": _of_input,
     "argreduction": _of_input,
     "scan": _of_input,
-    "contraction": _of_dot,
+    "contraction": _of_contraction,
     "sort": _of_sort,
     "indexing": _of_indexing,
     "movement": _nothing,

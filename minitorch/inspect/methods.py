@@ -83,6 +83,7 @@ def explore(stages: Stages, fused: bool = True) -> Any:
         A widget: a notebook shows it, and it asks for nothing from any network.
 
     Raises:
+        TypeError: for anything else.
         ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
         ValueError: for a program of more than a thousand operations and values.
 
@@ -93,6 +94,8 @@ def explore(stages: Stages, fused: bool = True) -> Any:
         >>> [position["title"] for position in widget.data["positions"]]
         ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
     """
+    if not isinstance(stages, Stages):
+        raise TypeError(f"explore takes the stages of a jitted function, f.stages(x), not {type(stages).__name__}")
     from .explorer import explored
 
     return explored(stages, fused)

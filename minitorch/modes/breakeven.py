@@ -26,8 +26,8 @@ class BreakEven:
     """What compiling cost, and what it saves.
 
     The times are measured: the traced operations applied eagerly, one by one, and the compiled graph. With arguments
-    (``f.break_even(x)``) the call around that counts too: finding the graph that belongs to them. `explain` has none: it
-    runs both on zeros, and leaves it out. The function's own Python is counted in neither.
+    (``f.break_even(x)``) the call around that counts too: finding the graph that belongs to them. `explain` has none:
+    it runs both on zeros, and leaves it out. The function's own Python is counted in neither.
 
     Attributes:
         spent: seconds that tracing and compiling took.

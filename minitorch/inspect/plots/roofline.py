@@ -69,8 +69,8 @@ def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
 
     Under the slope a kernel waits for memory, under the flat roof for arithmetic; the distance to the roof is what
     could still be gained. The roofs are those that `minitorch.machine` measured; the times are the shortest of some
-    profiled calls, on copies of the arguments. The operations of the same graph, run one by one by NumPy, are shown for
-    comparison.
+    profiled calls, on copies of the arguments. The operations of the graph, after its passes, run one by one by NumPy,
+    are shown for comparison.
 
     Args:
         f: a jitted function; another one is jitted first.
@@ -88,7 +88,7 @@ def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
     program, arrays = f.program(*args, **kwargs)
     roofs = machine()
     kernels = _measured(program.compiled, arrays, roofs)
-    nodes = _measured(Interpreted(f.ledger(*args, **kwargs).graph), arrays, roofs)
+    nodes = _measured(Interpreted(program.pipeline.graph), arrays, roofs)
     rows = tuple(kernels if not kernels or not kernels[0].fused else [*kernels, *nodes])
     what = "kernels" if any(row.fused for row in rows) else "operations"
     title = f"Roofline of {f.__name__}: its {what} against what this machine can do"
