@@ -256,6 +256,27 @@ def test_summaries_go_by_module() -> None:
     ]
 
 
+@needs_graphviz
+def test_many_kernels_are_drawn_without_their_parameters() -> None:
+    class Residual(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(32, 32) for _ in range(3)])
+            self.out = nn.Linear(32, 32)
+
+        def forward(self, x: mt.Tensor) -> mt.Tensor:
+            q, k, v = (layer(x) for layer in self.layers)
+            return x + self.out((q @ k.transpose(-1, -2)).softmax(-1) @ v)
+
+    step, x = mt.jit(nn.Sequential(*[Residual() for _ in range(3)])), mt.ones(2, 6, 32)
+    picture = step.show(x, fused=True)
+    kinds = [mark.kind for mark in picture.drawing.marks]
+    assert sum(kind in KERNELS for kind in kinds) == len(step.ledger(x).kernels)
+    assert (kinds.count("input"), kinds.count("parameter"), kinds.count("output")) == (1, 0, 1)
+    assert "left out" in picture.drawing.notes[-1] and "left out" in picture.text
+    assert {mark.kind for mark in step.show(x, fused=True, limit=None).drawing.marks} >= {"parameter"}
+
+
 def test_small_graphs_are_drawn_whole() -> None:
     graph = chain(60)
     assert len(graph.show().drawing.marks) == 62
@@ -422,9 +443,11 @@ def test_a_module_is_drawn_by_its_parts(model: nn.Module) -> None:
 
 
 def test_other_things_have_no_picture() -> None:
-    with pytest.raises(TypeError, match=r"no picture of a int.*Graph, a jitted function"):
+    with pytest.raises(TypeError, match=r"no picture of this int.*Graph, a jitted function"):
         mt.inspect.show(3)
-    with pytest.raises(TypeError, match="takes tensors, and there is a int among them"):
+    with pytest.raises(TypeError, match=r"no picture of this function.*show\(mt.jit\(f\), \*args\)"):
+        mt.inspect.show(lambda x: x)
+    with pytest.raises(TypeError, match="takes tensors, and there is something of type int among them"):
         mt.inspect.show([mt.ones(2), 3])
     with pytest.raises(ValueError, match="no kernels to show"):
         mt.ones(2, requires_grad=True).show(fused=True)

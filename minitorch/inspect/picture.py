@@ -10,7 +10,7 @@ from .drawing import Drawing
 from .layout import lay_out
 from .png import png
 from .scene import Scene, scene
-from .summary import summarised
+from .summary import bare, summarised
 from .svg import SCALE, svg
 from .text import text
 
@@ -50,7 +50,8 @@ class Picture:
         picture = Picture(drawing)
         if limit is None or (len(drawing.marks) <= limit and picture._fits):
             return picture
-        return Picture(summarised(drawing))
+        small = Picture(summarised(drawing))
+        return small if small._fits else Picture(bare(small.drawing))
 
     @property
     def _fits(self) -> bool:

@@ -47,9 +47,10 @@ def drawing_of(what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: 
     for kind, draw in SUBJECTS:
         if isinstance(what, kind):
             return draw(what, args, kwargs, fused)
+    instead = "; a plain function has a graph once it is traced: show(mt.jit(f), *args)" if callable(what) else ""
     raise TypeError(
-        f"there is no picture of a {type(what).__name__}: show() takes a Graph, a jitted function or a Module with "
-        "arguments for it, a Session, a tensor, or several tensors"
+        f"there is no picture of this {type(what).__name__}: show() takes a Graph, a jitted function or a Module with "
+        f"arguments for it, a Session, a tensor, or several tensors{instead}"
     )
 
 
@@ -147,7 +148,7 @@ def _of_several(tensors: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fus
     leaves = flatten(tensors)[0]
     strange = next((leaf for leaf in leaves if not isinstance(leaf, Tensor)), None)
     if strange is not None or not leaves:
-        what = "nothing" if not leaves else f"a {type(strange).__name__}"
+        what = "nothing" if not leaves else f"something of type {type(strange).__name__}"
         raise TypeError(f"show() of several things takes tensors, and there is {what} among them")
     is_named = isinstance(tensors, dict) and len(leaves) == len(tensors)
     return _of_tensors(leaves, fused, {id(tensor): str(key) for key, tensor in tensors.items()} if is_named else {})

@@ -26,6 +26,7 @@ _WORK = {
     name: _ORDER.index(primitive.kind) if primitive.kind in _ORDER else len(_ORDER) + (primitive.kind == "movement")
     for name, primitive in PRIMITIVES.items()
 }
+_SIDE = ("parameter", "constant", "update")  # values that come in, or go out, at the side of what is computed
 _FAMILIES = [family.name for family in FAMILIES]
 
 
@@ -67,6 +68,30 @@ def summarised(drawing: Drawing) -> Drawing:
     note = f"summarised by {by}: a box with a double edge stands for several operations; limit=None draws all"
     everything = tuple(replace(mark, cluster=None) for mark in (*first, *marks, *last))
     return Drawing(drawing.title, everything, _arrows(drawing, groups), notes=(*drawing.notes, note))
+
+
+def bare(drawing: Drawing) -> Drawing:
+    """A summary without most of its values, where these make it too wide to be read: the operations, what they start
+    from and what they end in are left. What is left out stands in the titles of the operations, as bytes.
+
+    Example:
+        >>> from minitorch.inspect.drawing import Drawing, Mark
+        >>> marks = Mark("i0", "input", "x", "x", ""), Mark("i1", "parameter", "w", "w", "")
+        >>> [mark.name for mark in bare(Drawing("f", marks, ())).marks]
+        ['x']
+    """
+    producers: dict[str, set[str]] = {}
+    for arrow in drawing.arrows:
+        producers.setdefault(arrow.head, set()).add(arrow.tail)
+    shown = tuple(
+        mark
+        for mark in drawing.marks
+        if mark.kind not in _SIDE and not (mark.kind == "output" and len(producers.get(mark.id, ())) > 1)
+    )
+    left = {mark.id for mark in shown}
+    arrows = tuple(arrow for arrow in drawing.arrows if arrow.tail in left and arrow.head in left)
+    note = "left out, to be readable: parameters, constants, updates, and what several of the boxes hand out together"
+    return replace(drawing, marks=shown, arrows=arrows, notes=(*drawing.notes, note))
 
 
 def _runs(drawing: Drawing) -> tuple[list[_Run], str]:
