@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ class SignatureReport:
         constants: what the graph has baked in, and would be traced again for, if it changed: values by name.
         called: whether it was traced for a call, rather than to be looked at.
         program: the graph, before and after the passes, and what runs it.
+        around: measures how many seconds a call takes around its program.
     """
 
     arguments: dict[str, Any]
@@ -60,6 +61,7 @@ class SignatureReport:
     constants: dict[str, Any] = field(default_factory=dict)
     called: bool = False
     program: Program | None = None
+    around: Callable[[], float] = field(default=float, repr=False, compare=False)
 
     @classmethod
     def of_call(
@@ -94,7 +96,9 @@ class SignatureReport:
     @cached_property
     def break_even(self) -> BreakEven | None:
         """After how many calls compiling has paid; measured when it is first asked for, by running it on zeros."""
-        return measure_on_zeros(self.program, self.trace_time + self.compile_time) if self.program else None
+        if self.program is None:
+            return None
+        return measure_on_zeros(self.program, self.trace_time + self.compile_time, self.around)
 
     def details(self) -> Iterator[str]:
         """All that there is to say, line by line."""
@@ -104,7 +108,7 @@ class SignatureReport:
             f"compiled in {self.compile_time * 1e3:.1f} ms"
         )
         if (paid := self.break_even) is not None:
-            yield str(paid)
+            yield f"{paid} (measured on zeros)"
         lists = {
             "from outside": self.captured,
             "written back": (*self.arguments_written, *self.written),
