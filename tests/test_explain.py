@@ -116,6 +116,13 @@ def test_break_even_is_measured_and_says_how():
     assert f.explain().signatures[0].calls == 1  # and these are no calls
 
 
+def test_the_nearest_signature_is_one_that_differs_in_the_gradient_only():
+    f = mt.jit(lambda x: x * 2)
+    for x in (mt.ones(4), mt.ones(4, dtype=mt.float64), mt.ones(4, requires_grad=True)):
+        f(x)
+    assert f.explain().misses[1:] == ("`x` was f32[4] and is f64[4]", "`x` requires a gradient now")
+
+
 CALLS = {  # functions of x, with what is taken apart and put together around the graph
     "one tensor": (lambda x: x + 1, (), {}),
     "a number": (lambda x, n: x * n, (2.5,), {}),

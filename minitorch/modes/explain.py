@@ -147,14 +147,16 @@ def _differences(new: SignatureReport, old: SignatureReport) -> list[str]:
             a, b = old.arguments[name], new.arguments[name]
             if type(a) is not type(b) or str(a) != str(b):
                 found.append(f"`{name}` was {_short(a)} and is {_short(b)}")
-            elif (name in new.needs_grad) != (name in old.needs_grad):
+            if not (isinstance(a, Spec) and isinstance(b, Spec)):
+                continue
+            if (name in new.needs_grad) != (name in old.needs_grad):
                 now = "requires" if name in new.needs_grad else "does not require"
                 found.append(f"`{name}` {now} a gradient now")
             elif (name in new.leaves) != (name in old.leaves):
                 found.append(f"`{name}` is {'a leaf' if name in new.leaves else 'computed from something'} now")
-        if name in new.arguments and name in old.arguments and new.same.get(name) != old.same.get(name):
-            other = new.same.get(name) or old.same.get(name)
-            found.append(f"`{name}` {'is' if name in new.same else 'is no longer'} the same tensor as `{other}`")
+            if new.same.get(name) != old.same.get(name):
+                other = new.same.get(name) or old.same.get(name)
+                found.append(f"`{name}` {'is' if name in new.same else 'is no longer'} the same tensor as `{other}`")
     if not found and (kinds := _containers(old.structure, new.structure)) is not None:
         found.append(f"{kinds[1]} is where {kinds[0]} was among the arguments")
     if new.grad_enabled != old.grad_enabled:
