@@ -112,8 +112,46 @@ def test_break_even_is_measured_and_says_how():
     assert paid is not None and paid.eager > 0 and paid.compiled > 0
     assert paid.spent == report.trace_time + report.compile_time
     assert report.break_even is paid  # measured once
-    assert "measured: the traced operations one by one, and the compiled graph, on zeros" in str(f.explain())
+    assert "(measured on zeros)" in str(f.explain())
     assert f.explain().signatures[0].calls == 1  # and these are no calls
+
+
+def test_the_nearest_signature_is_one_that_differs_in_the_gradient_only():
+    f = mt.jit(lambda x: x * 2)
+    for x in (mt.ones(4), mt.ones(4, dtype=mt.float64), mt.ones(4, requires_grad=True)):
+        f(x)
+    assert f.explain().misses[1:] == ("`x` was f32[4] and is f64[4]", "`x` requires a gradient now")
+
+
+CALLS = {  # functions of x, with what is taken apart and put together around the graph
+    "one tensor": (lambda x: x + 1, (), {}),
+    "a number": (lambda x, n: x * n, (2.5,), {}),
+    "by name": (lambda x, n: (x * n, {"x": x}), (), {"n": 2.5}),
+    "a tuple": (lambda x, pair: x + pair[0] * pair[1], ((mt.ones(3), 2),), {}),
+    "twice": (lambda x, y: x + y, ("x",), {}),
+    "in place": (lambda x: x.add_(1), (), {}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("needs_grad", [False, True])
+def test_what_a_call_does_around_the_graph_is_counted_and_changes_nothing(name, needs_grad):
+    function, args, kwargs = CALLS[name]
+    x = mt.ones(3, requires_grad=needs_grad and name != "in place")
+    args = (x, *(x if arg == "x" else arg for arg in args))
+    f = mt.jit(function)
+    paid = f.break_even(*args, **kwargs)
+    assert 0 < paid.around < paid.compiled
+    explained = f.explain().signatures[0].break_even
+    assert 0 < explained.around < explained.compiled
+    assert f.explain().traced == 1 and f.explain().signatures[0].calls == 0
+    assert x.tolist() == [1, 1, 1] and x.grad is None and x._version == 0
+
+
+def test_what_a_call_does_around_the_graph_is_said_with_its_static_arguments():
+    f = mt.jit(lambda x, how: x + len(how), static_argnames="how")
+    f(mt.ones(3), frozenset({"a"}))
+    assert f.explain().signatures[0].break_even.around > 0 and f.explain().traced == 1
 
 
 def test_break_even_counts_calls():

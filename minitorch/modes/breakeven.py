@@ -19,25 +19,29 @@ from .recording import Program
 
 LONG = 0.05  # seconds; what takes longer is run once more, as the first run finds nothing in its place
 VERY_LONG = 0.5  # seconds; what takes longer is run once
+SHORT = 1e-3  # seconds; for so long at least something is run again and again, as microseconds scatter
 
 
 @dataclass(frozen=True)
 class BreakEven:
     """What compiling cost, and what it saves.
 
-    The times are measured: the traced operations applied eagerly, one by one, and the compiled graph. With arguments
-    (``f.break_even(x)``) the call around that counts too: finding the graph that belongs to them. `explain` has none:
-    it runs both on zeros, and leaves it out. The function's own Python is counted in neither.
+    All times are measured. An eager call is the traced operations, applied one by one; a compiled call is the compiled
+    graph, and what a call does around it. Not counted are the Python of the function itself, which runs eagerly and not
+    in a compiled call, and on the other side what a compiled call does besides if it has effects: writing back what
+    was written in place, connecting the results with a gradient. So compiling may pay somewhat earlier or later.
 
     Attributes:
         spent: seconds that tracing and compiling took.
         eager: seconds that the traced operations take eagerly.
-        compiled: seconds that the compiled graph takes, with finding it if there were arguments.
+        compiled: seconds that a compiled call takes, `around` included.
+        around: seconds of it that are not the graph's: to look up the signature, and to make tensors of the results.
     """
 
     spent: float
     eager: float
     compiled: float
+    around: float = 0.0
 
     @property
     def calls(self) -> int | None:
@@ -61,41 +65,35 @@ class BreakEven:
 
     def __str__(self) -> str:
         paid = "never pays" if self.calls is None else f"pays after {self.calls:,} call{'s' * (self.calls != 1)}"
-        return (
-            f"{paid}: {self.eager * 1e3:.3f} ms eagerly, {self.compiled * 1e3:.3f} ms compiled "
-            "(measured: the traced operations one by one, and the compiled graph, on zeros)"
-        )
+        return f"{paid}: {self.eager * 1e3:.4f} ms eagerly, one by one, {self.compiled * 1e3:.4f} ms compiled"
 
 
-def measure(
-    program: Program,
-    spent: float,
-    arrays: Sequence[np.ndarray[Any, Any]],
-    find: Callable[[], object] | None = None,
-) -> BreakEven:
+def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any]], around: float) -> BreakEven:
     """Run a program both ways; the arrays are its inputs, and may be written to.
 
     Args:
-        find: what a call does before it runs the program.
+        spent: seconds that tracing and compiling took.
+        around: seconds that a call takes around the program.
     """
     run = eagerly(program.graph)
     with interpreting(None):
-        eager = _shortest(lambda: run(arrays))
-    compiled = _shortest(lambda: program.compiled(arrays))
-    return BreakEven(spent, eager, compiled + (0.0 if find is None else _shortest(find)))
+        eager = shortest(lambda: run(arrays))
+    return BreakEven(spent, eager, shortest(lambda: program.compiled(arrays)) + around, around)
 
 
-def measure_on_zeros(program: Program, spent: float) -> BreakEven | None:
+def measure_on_zeros(program: Program, spent: float, around: Callable[[], float]) -> BreakEven | None:
     """The same with inputs that are all zeros; None if these lead to an index that is out of range."""
+    arrays = [np.zeros(node.shape, node.dtype.numpy) for node in program.graph.inputs]
     try:
-        return measure(program, spent, [np.zeros(node.shape, node.dtype.numpy) for node in program.graph.inputs])
+        return measure(program, spent, arrays, around())
     except IndexError:
         return None
 
 
-def _shortest(call: Callable[[], Any]) -> float:
+def shortest(call: Callable[[], Any]) -> float:
+    """Seconds of the fastest of some calls: other programs can only make one slower."""
     times: list[float] = []
-    while len(times) < 5 and (len(times) < 2 or sum(times) < LONG):
+    while len(times) < 2 or sum(times) < (LONG if len(times) < 5 else SHORT):
         begin = time.perf_counter()
         call()
         times.append(time.perf_counter() - begin)

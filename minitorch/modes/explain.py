@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -40,6 +40,7 @@ class SignatureReport:
         constants: what the graph has baked in, and would be traced again for, if it changed: values by name.
         called: whether it was traced for a call, rather than to be looked at.
         program: the graph, before and after the passes, and what runs it.
+        around: measures how many seconds a call takes around its program.
     """
 
     arguments: dict[str, Any]
@@ -60,6 +61,7 @@ class SignatureReport:
     constants: dict[str, Any] = field(default_factory=dict)
     called: bool = False
     program: Program | None = None
+    around: Callable[[], float] = field(default=float, repr=False, compare=False)
 
     @classmethod
     def of_call(
@@ -94,7 +96,9 @@ class SignatureReport:
     @cached_property
     def break_even(self) -> BreakEven | None:
         """After how many calls compiling has paid; measured when it is first asked for, by running it on zeros."""
-        return measure_on_zeros(self.program, self.trace_time + self.compile_time) if self.program else None
+        if self.program is None:
+            return None
+        return measure_on_zeros(self.program, self.trace_time + self.compile_time, self.around)
 
     def details(self) -> Iterator[str]:
         """All that there is to say, line by line."""
@@ -104,7 +108,7 @@ class SignatureReport:
             f"compiled in {self.compile_time * 1e3:.1f} ms"
         )
         if (paid := self.break_even) is not None:
-            yield str(paid)
+            yield f"{paid} (measured on zeros)"
         lists = {
             "from outside": self.captured,
             "written back": (*self.arguments_written, *self.written),
@@ -143,14 +147,16 @@ def _differences(new: SignatureReport, old: SignatureReport) -> list[str]:
             a, b = old.arguments[name], new.arguments[name]
             if type(a) is not type(b) or str(a) != str(b):
                 found.append(f"`{name}` was {_short(a)} and is {_short(b)}")
-            elif (name in new.needs_grad) != (name in old.needs_grad):
+            if not (isinstance(a, Spec) and isinstance(b, Spec)):
+                continue
+            if (name in new.needs_grad) != (name in old.needs_grad):
                 now = "requires" if name in new.needs_grad else "does not require"
                 found.append(f"`{name}` {now} a gradient now")
             elif (name in new.leaves) != (name in old.leaves):
                 found.append(f"`{name}` is {'a leaf' if name in new.leaves else 'computed from something'} now")
-        if name in new.arguments and name in old.arguments and new.same.get(name) != old.same.get(name):
-            other = new.same.get(name) or old.same.get(name)
-            found.append(f"`{name}` {'is' if name in new.same else 'is no longer'} the same tensor as `{other}`")
+            if new.same.get(name) != old.same.get(name):
+                other = new.same.get(name) or old.same.get(name)
+                found.append(f"`{name}` {'is' if name in new.same else 'is no longer'} the same tensor as `{other}`")
     if not found and (kinds := _containers(old.structure, new.structure)) is not None:
         found.append(f"{kinds[1]} is where {kinds[0]} was among the arguments")
     if new.grad_enabled != old.grad_enabled:

@@ -230,6 +230,13 @@ class Traced:
                 leaves[index] = tensors[leaf.position]
         return unflatten(self._results, leaves)
 
+    def idle(self, tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
+        """What does all that a call does but the graph; None if a call has effects, which this would have too."""
+        if self._acts or self._donated or self._callbacks is not None:
+            return None
+        values = self.program.compiled([tensor._value for tensor in self.inputs(tensors)])
+        return lambda: self(tensors, lambda arrays, overwrites: values)
+
     def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """What the graph is fed: the arguments, and the tensors from outside as they are now."""
         return [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]

@@ -40,16 +40,16 @@ def table(profile: Profile, by: str, limit: int, roofs: Machine) -> str:
     found = profile.rows(by)
     width = max([len(row.name) for row in found[:limit]] + [9])
     lines = [
-        f"{by:<{width}} {'kind':<6}{'calls':>7}{'ms':>10}{'time':>6}{'MB read':>10}{'written':>10}{'MFLOP':>10}"
-        f"{'GB/s':>8}{'of copy':>8}{'GFLOP/s':>9}{'of peak':>8}  {'lines' if by == 'operation' else 'operations'}"
+        f"{by:<{width}} {'kind':<6}{'calls':>6}{'ms':>9}{'time':>5}{'MB read':>9}{'written':>9}{'MFLOP':>9}"
+        f"{'GB/s':>7}{'of copy':>8}{'GFLOP/s':>8}{'of peak':>8}  {'lines' if by == 'operation' else 'operations'}"
     ]
     for row in found[:limit]:
         memory, arithmetic = shares(row, roofs)
         seconds = row.seconds or float("inf")
         lines.append(
-            f"{row.name:<{width}} {row.kind:<6}{row.calls:>7}{row.seconds * 1e3:>10.3f}{_share(row, profile):>6.0%}"
-            f"{row.bytes_read / 1e6:>10.3f}{row.bytes_written / 1e6:>10.3f}{row.flops / 1e6:>10.3f}"
-            f"{row.bytes / seconds / 1e9:>8.1f}{memory:>8.0%}{row.flops / seconds / 1e9:>9.1f}{arithmetic:>8.0%}"
+            f"{row.name:<{width}} {row.kind:<6}{row.calls:>6}{row.seconds * 1e3:>9.3f}{_share(row, profile):>5.0%}"
+            f"{row.bytes_read / 1e6:>9.3f}{row.bytes_written / 1e6:>9.3f}{row.flops / 1e6:>9.3f}"
+            f"{row.bytes / seconds / 1e9:>7.1f}{memory:>8.0%}{row.flops / seconds / 1e9:>8.1f}{arithmetic:>8.0%}"
             f"  {row.where[:60]}".rstrip()
         )
     if len(found) > limit:
@@ -59,8 +59,8 @@ def table(profile: Profile, by: str, limit: int, roofs: Machine) -> str:
     lines += [
         f"{profile.total * 1e3:.3f} ms: {parts}",
         f"{profile.bytes_read / 1e6:.3f} MB read, {profile.bytes_written / 1e6:.3f} MB written, "
-        f"{profile.flops / 1e6:.3f} MFLOP and {profile.transcendentals / 1e6:.3f} million of exp and the like; "
         f"at most {profile.peak_bytes / 1e6:.3f} MB of new memory at once",
+        f"{profile.flops / 1e6:.3f} MFLOP and {profile.transcendentals / 1e6:.3f} million of exp and the like",
         f"a copy moves {roofs.bandwidth / 1e9:.1f} GB/s here, the peak is {peak:.1f} GFLOP/s of float32",
     ]
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...compiler.machine import host
 from ...modes.breakeven import BreakEven
 from .. import colours
-from .plot import INK, Plot, bar, duration, footnote, jitted, plain_ticks, tidy, write
+from .plot import INK, Plot, bar, duration, footnote, jitted, plain_ticks, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,7 +30,7 @@ class BreakEvenRow:
 def plot_breakeven(f: Any, *args: Any, **kwargs: Any) -> Plot:
     """Time per call against the number of calls, tracing and compiling included: where the curves cross, it has paid.
 
-    Measured, by ``f.break_even(*args)``: the traced operations one by one, and the compiled graph, on copies of the
+    Measured, by ``f.break_even(*args)``: the traced operations one by one, and a compiled call, on copies of the
     arguments. What tracing and compiling took is what it took *here*: code that an earlier process has left in the disk
     cache (``python -m minitorch cache info``) makes it less.
 
@@ -82,21 +82,20 @@ def _draw(found: BreakEven, backend: str, figure: Figure) -> None:
     axes.plot([1, most], [found.eager] * 2, color=colours.VERMILION, linewidth=2, linestyle="--")
     axes.axhline(found.compiled, color=colours.BLUE, linewidth=0.8, linestyle=":")
     axes.set(xscale="log", yscale="log", xlim=(1, most))
-    axes.annotate(
-        "eager", (most / 1.1, found.eager), xytext=(0, 4), textcoords="offset points", ha="right", fontsize=9, color=INK
-    )
-    write(axes, 1.1, found.compiled, "a compiled call, compiling not counted")
-    middle = (most**0.12, found.per_call(most**0.12))
-    axes.annotate(
-        f"compiled ({backend}), with {duration(found.spent)} of compiling", middle, xytext=(8, 4),
-        textcoords="offset points", fontsize=9, color=INK,
-    )  # fmt: skip
+    bottom, top = axes.get_ylim()
+    room = (top / bottom) ** 0.1  # for words above the highest line and below the lowest
+    axes.set_ylim(bottom / room, top * room)
+    small: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9, "color": INK}
+    axes.annotate("a compiled call, compiling not counted", (1.1, found.compiled), xytext=(0, -11), **small)
+    early = (most**0.04, found.per_call(most**0.04))
+    axes.annotate(f"compiled ({backend}), with {duration(found.spent)} of compiling", early, xytext=(8, 4), **small)
+    axes.annotate("eager", (most / 1.1, found.eager), xytext=(0, 4), ha="right", **small)
     if found.calls:
-        axes.plot(found.calls, found.eager, "o", color=INK, markersize=8, zorder=3)
-        axes.annotate(
-            f"paid after {found.calls:,} call{'s' * (found.calls != 1)}", (found.calls, found.eager),
-            xytext=(10, 10), textcoords="offset points", fontsize=9, color=INK,
-        )  # fmt: skip
+        axes.plot(found.calls, found.eager, "o", color=INK, markersize=8, zorder=3, clip_on=False)
+        label = f"paid after {found.calls:,} call{'s' * (found.calls != 1)}"
+        late = found.calls > most**0.7  # no room to the right
+        beside: dict[str, Any] = {"xytext": (-10, -14), "ha": "right"} if late else {"xytext": (10, 8)}
+        axes.annotate(label, (found.calls, found.eager), **beside, **small)
     axes.set_xlabel("calls")
     axes.set_ylabel("time per call, on average")
     plain_ticks(axes.xaxis, "{:,.0f}".format)

@@ -15,6 +15,7 @@ from ...compiler.roots import output_base
 from ...compiler.schedule import Schedule
 from ...graph.cost import always, live_bytes
 from ...ir import Node
+from ...modes.explain import counted
 from .. import colours
 from .plot import INK, Plot, bar, footnote, jitted, short, tidy, write
 from .traffic import _scale
@@ -138,7 +139,9 @@ def _sampled(steps: Sequence[Step]) -> list[tuple[str, Step]]:
 
 def _text(steps: Sequence[Step], blocks: Sequence[Block], there: int, cost: FusedCost, kernels: int) -> str:
     most = max((step.bytes for step in steps), default=there)
-    lines = [f"node by node: {len(steps)} operations; bytes alive, : inputs and constants, # what was computed"]
+    lines = [
+        f"node by node: {counted(len(steps), 'operation')}; bytes alive, : inputs and constants, # what was computed"
+    ]
     for label, step in _sampled(steps):
         drawn = bar((there, ":"), (step.bytes - there, "#"), most=most)
         lines.append(f"  {label:<9}{step.name:<16}{in_units(step.bytes, 'B'):>10}  {drawn}".rstrip())
@@ -168,7 +171,11 @@ def _draw(
     left.stairs([step.bytes / size for step in steps], edges, fill=True, color=colours.ORANGE, baseline=there / size)
     left.set_xlabel("operation, in program order")
     left.set_ylabel(f"{unit} of memory")
-    _title(left, f"node by node: {len(steps)} operations", [(colours.ORANGE, "computed, and needed still")])
+    _title(
+        left,
+        f"node by node: {counted(len(steps), 'operation')}",
+        [(colours.ORANGE, "computed, and needed still")],
+    )
     if steps:
         peak = max(range(len(steps)), key=lambda number: steps[number].bytes)
         _note(

@@ -116,9 +116,11 @@ def short(name: str, length: int) -> str:
     """A name, cut in the middle if it is too long.
 
     Example:
-        >>> short("k0_reduce_max_sub_exp", 12), short("exp", 12)
-        ('k0_redu..exp', 'exp')
+        >>> short("k0_reduce_max_sub_exp", 12), short("exp", 12), short("k1_dot_add_sqrt then ...", 12)
+        ('k0_redu..exp', 'exp', 'k1_dot_a ...')
     """
+    if len(name) > length and name.endswith("..."):
+        return f"{name[: length - 4].rstrip(' ,')} ..."
     return name if len(name) <= length else f"{name[: length - 5]}..{name[-3:]}"
 
 

@@ -67,7 +67,8 @@ def plot_traffic(f: Any, *args: Any, **kwargs: Any) -> Plot:
     rows = tuple(row for group in groups for row in group)
     before = sum(row.bytes for row in rows if not row.fused)
     after = sum(row.bytes for row in rows if row.fused)
-    ratio = f" ({before / after:.1f} times less)" if after else ""
+    less = f"{before / after:.1f} times" if before > 1.05 * after else "no"
+    ratio = f" ({less} less)" if after else ""
     kernels = f"{len(groups)} kernel{'s' * (len(groups) != 1)}"
     sums = f"{in_units(before, 'B')} node by node, {in_units(after, 'B')} in {kernels}{ratio}"
     title = f"Memory traffic of {f.__name__}: {sums}"
