@@ -330,3 +330,12 @@ def test_a_jitted_network_and_its_gradients_are_the_eager_ones():
     close(traced_value, value.numpy())
     for traced, eager in zip(traced_gradients, gradients, strict=True):
         close(traced, eager.numpy(), rtol=1e-10, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("filters", "groups", "words"),
+    [(4, 1, "the input has 3 channels, the weight is for 1"), (3, 2, "3 filters cannot be shared out evenly")],
+)
+def test_a_convolution_says_which_channels_do_not_fit(filters, groups, words):
+    with pytest.raises(mt.errors.ShapeError, match=words):
+        F.conv2d(mt.ones(1, 3, 5, 5), mt.ones(filters, 1, 3, 3), groups=groups)

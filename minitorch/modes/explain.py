@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ..compiler.kernel import Kernel
 
 MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
+WIDTH = 100  # letters in a line; a notebook page breaks longer ones within words
 
 
 @dataclass
@@ -235,7 +237,10 @@ class Explanation:
         ]
         for number, report in enumerate(self.signatures, 1):
             lines.append(f"  {number}. ({report})")
-            lines += [f"     {line}" for line in report.details()]
+            for line in report.details():
+                lines += textwrap.wrap(
+                    f"     {line}", WIDTH, subsequent_indent=" " * 7, break_long_words=False, break_on_hyphens=False
+                )
         return "\n".join(lines)
 
     __repr__ = __str__

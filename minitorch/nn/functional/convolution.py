@@ -206,8 +206,9 @@ def _check(x: Tensor, weight: Tensor, amounts: Pairs, dilation: Sequence[int], g
         raise ShapeError(
             "MT201",
             f"{name}: an input {x.spec} and a weight {weight.spec} do not fit with groups={groups}",
-            why=f"the input has {x.shape[1]} channels; the filters, of which there must be a multiple of groups, look "
-            f"at {depth} x {groups}",
+            why=f"{filters} filters cannot be shared out evenly among {groups} groups"
+            if filters % groups
+            else f"the input has {x.shape[1]} channels, the weight is for {depth * groups}",
             fix="the input is [batch, channels, ...], the weight [filters, channels / groups, ...]",
         )
     for length, pair, places, apart in zip(x.shape[2:], amounts, size, dilation, strict=True):
