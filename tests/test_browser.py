@@ -20,7 +20,6 @@ import minitorch as mt
 from tests.browser import Browser, Lab, lab_server, missing
 from tests.helpers import require
 
-pytestmark = pytest.mark.xdist_group("one at a time")  # each of them keeps all cores busy by itself
 
 SETUP = """
 import minitorch as mt

@@ -21,7 +21,6 @@ from tests.helpers import require
 from tests.test_adversarial import processes, scores
 from tests.zoo import ANIMALS, Animal, as_cell
 
-pytestmark = pytest.mark.xdist_group("one at a time")  # each of them keeps all cores busy by itself
 
 EXERCISE = "01-eager"
 TASK_NAMES = [task.name for task in EXERCISES[EXERCISE]]

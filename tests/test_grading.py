@@ -33,7 +33,6 @@ from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import RIGHT, hand_in, notebook, sample
 
-pytestmark = pytest.mark.xdist_group("one at a time")  # each of them keeps all cores busy by itself
 
 # --- before the first kernel starts ----------------------------------------------------------------------------
 
