@@ -20,7 +20,6 @@ import pytest
 from tests import classes
 from tests.classes import BLANK, RIGHT, added, hand_in, notebook, sample
 
-
 MARK = "98765.4321"  # how long the attackers' processes sleep: by it they are found
 
 

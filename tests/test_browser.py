@@ -20,7 +20,6 @@ import minitorch as mt
 from tests.browser import Browser, Lab, lab_server, missing
 from tests.helpers import require
 
-
 SETUP = """
 import minitorch as mt
 import minitorch.nn.functional as F

@@ -21,7 +21,6 @@ from tests.helpers import require
 from tests.test_adversarial import processes, scores
 from tests.zoo import ANIMALS, Animal, as_cell
 
-
 EXERCISE = "01-eager"
 TASK_NAMES = [task.name for task in EXERCISES[EXERCISE]]
 LIMITS = ("--cell-time", "6", "--time", "90", "--memory", "600", "--workers", "3")

@@ -33,7 +33,6 @@ from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import RIGHT, hand_in, notebook, sample
 
-
 # --- before the first kernel starts ----------------------------------------------------------------------------
 
 
