@@ -110,7 +110,7 @@ class Recorder:
         """Note an eager operation which has just ended.
 
         What is noted is compared with nothing: that would bring into the cache what an operation on large arrays has
-        just driven out of it, and cost three times as much.
+        just driven out of it.
         """
         end = perf_counter_ns()
         frame = user_frame(skip=NOTED_BY if is_new else 0)
