@@ -31,9 +31,10 @@ from .loops import (
     Nest,
 )
 from .origins import at_origin
+from .streaming import streamed
 from .sweeps import recognise as sweeps_of
 from .unroll import together
-from .vector_memory import POINTER, integer
+from .vector_memory import POINTER, integer, wait_for_stores
 
 
 def emit(kernel: LoopKernel, vector_bytes: int) -> str:
@@ -42,13 +43,16 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     functions: dict[tuple[Nest, tuple[Buffer, ...]], Any] = {}
     moved = [at_origin(nest) for nest in kernel.nests]
-    for (nest, _), (_, buffers, _) in zip(moved, kernel.parts, strict=True):
+    past_caches = streamed(kernel)
+    for (nest, _), (_, buffers, start) in zip(moved, kernel.parts, strict=True):
         if (nest, buffers) not in functions and nest_units(nest, vector_bytes):
             function = ir.Function(module, kind, f"nest{len(functions)}")
             function.linkage = "internal"
             functions[nest, buffers] = function
             emitter = Sweeper if sweeps_of(nest) else Product if recognise(nest) else _Emitter
-            emitter(buffers, nest, function, vector_bytes).emit()
+            emitter = emitter(buffers, nest, function, vector_bytes)
+            emitter.streamed = frozenset(number - start for number in past_caches)
+            emitter.emit()
     _emit_entry(module, kernel, moved, functions, vector_bytes)
     return str(module)
 
@@ -127,6 +131,8 @@ class _Emitter(Online):
         """The whole function."""
         _, _, begin, end = self.function.args
         self._loop(begin, end, 1, [], self._unit)
+        if self.streamed:
+            wait_for_stores(self.builder)
         self.builder.ret_void()
 
     def _unit(self, unit: Any, _: list[Any]) -> list[Any]:

@@ -175,7 +175,8 @@ class Columns(Ahead):
             stored = before_store(self.builder, value, self.buffers[statement.buffer].dtype)
             place = self._place_in_tile(statement.buffer, statement.index, written=True)
             if place is None:
-                self._write(self.pointers[statement.buffer], statement.index, stored)
+                streamed = statement.buffer in self.streamed
+                self._write(self.pointers[statement.buffer], statement.index, stored, streamed)
             else:
                 self._store_vector(place, self._vector(stored), None)
         elif isinstance(statement, Keep):

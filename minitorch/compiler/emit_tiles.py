@@ -87,7 +87,8 @@ class Tiles(Values):
         """Fill or empty a tile, a square at a time."""
         assert self.lane is not None
         element = stored_type(tile.dtype)
-        function = transpose_function(self.function.module, element, self.lanes)
+        streamed = tile.written and tile.buffer in self.streamed
+        function = transpose_function(self.function.module, element, self.lanes, streamed)
         memory_step = integer(tile.index.coefficient(self.lane))
         forward = tile.index.coefficient(tile.along) == 1
         tile_step = self.lanes * self.layout.abreast * (1 if forward else -1)

@@ -53,6 +53,7 @@ from .vector_memory import (
     prefetch,
     scatter,
     store,
+    store_past_caches,
 )
 
 COLUMNS_AHEAD = 4
@@ -268,7 +269,7 @@ class Values(Indices):
             place = self.builder.add(place, integer(self.lanes * self.current))
         return self.builder.gep(self.scratch[slot], [place], source_etype=stored_type(element))
 
-    def _write(self, pointer: Any, index: Index, value: Any) -> None:
+    def _write(self, pointer: Any, index: Index, value: Any, past_caches: bool = False) -> None:
         kind = value.type.element if isinstance(value.type, ir.VectorType) else value.type
         step = self._step(index)
         if self.lane is None or step == 0:
@@ -278,7 +279,10 @@ class Values(Indices):
             self.builder.store(value, place)
         elif step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
-            self._store_vector(place, self._vector(value), self.mask)
+            if past_caches and self.mask is None:
+                store_past_caches(self.builder, place, self._vector(value))
+            else:
+                self._store_vector(place, self._vector(value), self.mask)
         else:
             scatter(self.builder, self._pointers(pointer, index, kind), self._vector(value), self.mask)
 

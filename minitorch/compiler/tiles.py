@@ -13,18 +13,19 @@ from typing import Any
 from llvmlite import ir
 
 from .instructions import BIT, I64
-from .vector_memory import POINTER, byte_size, integer, load, shuffled, store
+from .vector_memory import POINTER, byte_size, integer, load, shuffled, store, store_past_caches
 
 BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
 
 
-def transpose_function(module: Any, element: Any, lanes: int) -> Any:
+def transpose_function(module: Any, element: Any, lanes: int, past_caches: bool = False) -> Any:
     """``void (source, source step, target, target step, rows, columns)`` for up to `lanes` rows and columns.
 
     A step is how many elements the beginnings of two rows, or of two columns, lie apart: element (r, c) is read at
-    ``source + r * source_step + c`` and written to ``target + c * target_step + r``.
+    ``source + r * source_step + c`` and written to ``target + c * target_step + r``, whole squares past the caches if
+    that is asked for.
     """
-    name = f"transpose.{lanes}x{element.intrinsic_name}"
+    name = f"transpose.{lanes}x{element.intrinsic_name}{'.streamed' if past_caches else ''}"
     if name in module.globals:
         return module.globals[name]
     kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, POINTER, I64, I64, I64])
@@ -58,7 +59,10 @@ def transpose_function(module: Any, element: Any, lanes: int) -> Any:
         masks = _masks(builder, columns, rows, lanes) if masked else [None] * lanes
         places = _places(builder, target, target_step, element, lanes)
         for place, value, mask in zip(places, turned, masks, strict=True):
-            store(builder, place, value, mask)
+            if past_caches and mask is None:
+                store_past_caches(builder, place, value)
+            else:
+                store(builder, place, value, mask)
         builder.ret_void()
     return function
 

@@ -51,6 +51,23 @@ def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
         _call(builder, "masked.store", ir.VoidType(), value.type, [value, place, _alignment(value.type), mask])
 
 
+def store_past_caches(builder: Any, place: Any, value: Any) -> None:
+    """A whole vector to memory, past the caches if it fills its place in a line."""
+    size = value.type.count * byte_size(value.type.element)
+    offset = builder.and_(builder.ptrtoint(place, I64), integer(size - 1))
+    with builder.if_else(builder.icmp_unsigned("==", offset, integer(0))) as (fits, straddles):
+        with fits:
+            stored = builder.store(value, place, align=size)
+            stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+        with straddles:
+            store(builder, place, value)
+
+
+def wait_for_stores(builder: Any) -> None:
+    """Stores past the caches keep no order with others: what follows is to be seen after them."""
+    builder.fence("seq_cst")
+
+
 def load_repeated(builder: Any, first: Any, kind: Any, times: int, count: int) -> Any:
     """Neighbouring elements, each in so many lanes one after another, in the first `count` lanes."""
     needed = -(-count // times)
