@@ -9,11 +9,14 @@ from llvmlite import ir
 
 from .emit_ahead import Ahead
 from .emit_indices import Body
-from .instructions import before_store, combine, computed_type, constant, rounded
-from .loops import Accumulate, Apply, Keep, Loop, Statement, Store, neutral, walk
-from .vector_memory import integer, store_interleaved
+from .instructions import I64, before_store, combine, computed_type, constant, rounded, stored_type
+from .loops import Accumulate, Apply, Keep, Load, Loop, Scratch, Statement, Store, neutral, walk
+from .roots import HEAVY
+from .vector_memory import byte_size, integer, store_interleaved
 
-UNROLLED = 8  # operations in a round of a loop that sums up
+UNROLLED, HEAVY_COST = 24, 8  # operations in a round of a loop that sums up, and how many an exponential counts for
+MOST_COPIES = 8  # vectors in a round: so many additions are under way at once
+FEWEST_LINES = 4  # vectors in a row that is worth a beginning and an end of its own
 
 
 def sums_of(loop: Loop) -> list[Accumulate]:
@@ -62,6 +65,10 @@ class Columns(Ahead):
         last = loop.columns[-1]
         if self.across_rows:
             return self._columns_in_tiles(loop, last, totals, self._body(loop))
+        streamed = self._streamed_within_lines(loop)
+        if streamed is not None:
+            self._from_a_line_on(loop, streamed)
+            return totals
         full = last.extent // self.lanes * self.lanes
         totals = self._vectors(loop, totals, integer(0), full)
         return self._rest(loop, totals) if full != last.extent else totals
@@ -91,6 +98,43 @@ class Columns(Ahead):
         self.lane = self.mask = None
         return totals
 
+    def _streamed_within_lines(self, loop: Loop) -> Store | None:
+        """A store past the caches whose rows begin anywhere in a line, if the columns may begin anywhere too."""
+        self.lane = last = loop.columns[-1]
+        loads = [part for at in loop.statements for part in walk(at.value) if isinstance(part, (Load, Scratch))]
+        anywhere = not sums_of(loop) and all(self._step(part.index) in (0, 1) for part in loads)
+        self.lane = None
+        for at in loop.statements if anywhere and last.extent >= FEWEST_LINES * self.lanes else ():
+            if isinstance(at, Store) and at.buffer in self.streamed and at.index.coefficient(last) == 1:
+                if any(factor % self.lanes for atom, factor in at.index.terms if atom != last):
+                    return at
+        return None
+
+    def _from_a_line_on(self, loop: Loop, store: Store) -> None:
+        """All of the innermost columns: up to where a line of the stored row begins, whole vectors, and what is left."""
+        builder, last = self.builder, loop.columns[-1]
+        self.places[last] = integer(0)
+        size = byte_size(stored_type(self.buffers[store.buffer].dtype))
+        row = builder.gep(self.pointers[store.buffer], [self._scalar_index(store.index)], source_etype=ir.IntType(8 * size))
+        before = builder.sub(integer(0), builder.udiv(builder.ptrtoint(row, I64), integer(size)))
+        start = builder.and_(before, integer(self.lanes - 1))
+        whole = builder.and_(builder.sub(integer(last.extent), start), integer(-self.lanes))
+        stop = builder.add(start, whole)
+        self.lane = last
+        self._some_lanes(loop, integer(0), start)
+        self._loop(start, stop, self.lanes, [], self._body(loop))
+        self._some_lanes(loop, stop, builder.sub(integer(last.extent), stop))
+        self.lane = None
+
+    def _some_lanes(self, loop: Loop, position: Any, count: Any) -> None:
+        """The first lanes of a vector of columns."""
+        numbers = ir.Constant(ir.VectorType(I64, self.lanes), list(range(self.lanes)))
+        self.mask = self.builder.icmp_signed("<", numbers, self._vector(count))
+        self.known.append({})
+        self._body(loop)(position, [])
+        self.known.pop()
+        self.mask = None
+
     def _body(self, loop: Loop) -> Body:
         """The statements, for one column or one vector of columns."""
         slots = sums_of(loop)
@@ -108,8 +152,10 @@ class Columns(Ahead):
         """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
         if not sums_of(loop) or self.layout.in_order:
             return 1
-        operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
-        return max(1, UNROLLED // (operations + 1))
+        parts = {part for statement in loop.statements for part in walk(statement.value) if isinstance(part, Apply)}
+        varying = [part for part in parts if self._depends(part) & set(loop.columns)]
+        cost = len(sums_of(loop)) + sum(HEAVY_COST if part.primitive in HEAVY else 1 for part in varying)
+        return 1 << min(MOST_COPIES, max(UNROLLED // cost, 1)).bit_length() - 1
 
     def _unrolled(self, loop: Loop, totals: list[Any], start: Any, stop: Any) -> list[Any]:
         """Columns, several vectors a round, each with accumulators of its own."""
