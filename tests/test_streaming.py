@@ -1,0 +1,98 @@
+"""Results that no cache holds are written past the caches: which ones, and that they are right wherever rows begin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import minitorch as mt
+from minitorch.backends import get
+from minitorch.compiler import streaming
+from minitorch.compiler.machine import host
+from minitorch.graph import Graph
+from tests import graphs as random_graphs
+from tests.test_llvm import assert_close
+
+SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(autouse=True)
+def _always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cache holds anything, unless a test says otherwise."""
+    if "as_it_is" not in request.fixturenames:
+        monkeypatch.setattr(streaming, "SHARE", 1 << 60)
+
+
+@pytest.fixture
+def as_it_is() -> None:
+    """The rule for this machine."""
+
+
+def streamed_stores(function: mt.jit, *arguments: mt.Tensor) -> list[bool]:
+    """Of each kernel, whether it has stores past the caches."""
+    return ["!nontemporal" in kernel.llvm for kernel in function.ledger(*arguments).kernels]
+
+
+@pytest.mark.usefixtures("as_it_is")
+def test_only_what_a_cache_does_not_hold():
+    rows = host().caches[2] // (4 * 1024)
+    double = mt.jit(lambda x: x * 2, backend="llvm")
+    assert streamed_stores(double, mt.zeros(rows, 1024)) == [True]
+    assert streamed_stores(double, mt.zeros(rows // 8, 1024)) == [False]
+
+
+def test_not_what_the_kernel_reads_itself():
+    """A sum over everything is made of partial sums, which the same kernel puts together."""
+    (kernel,) = mt.jit(lambda x: x.sum(), backend="llvm").ledger(mt.zeros(1 << 20)).kernels
+    assert kernel.loops is not None
+    x, total, partial = range(3)
+    assert [each.written for each in kernel.loops.buffers] == [False, True, True]
+    assert streaming.streamed(kernel.loops) == {total}
+
+
+@pytest.mark.parametrize("dtype", [mt.float32, mt.float64, mt.float16, mt.bfloat16, mt.int64])
+@pytest.mark.parametrize("columns", [63, 64, 65, 100, 257, 1000])
+def test_rows_that_begin_anywhere(dtype, columns):
+    random = np.random.default_rng(columns)
+    x = mt.tensor(random.normal(size=(37, columns)) * 5).to(dtype)
+
+    def function(x: mt.Tensor) -> tuple[mt.Tensor, mt.Tensor]:
+        centred = x - x.amax(-1, keepdim=True)
+        return centred * 2, centred.abs().sum(-1)
+
+    for found, expected in zip(mt.jit(function, backend="llvm")(x), function(x), strict=True):
+        np.testing.assert_allclose(found.numpy().astype(float), expected.numpy().astype(float), rtol=1e-2)
+
+
+@pytest.mark.parametrize("offset", range(0, 64, 12))
+def test_memory_that_begins_anywhere(offset):
+    """A result in memory that somebody else has allocated: ordinary stores, where a vector would not fill its place."""
+    memory = np.zeros(1 << 14, np.uint8)[offset:]
+    x = mt.from_numpy(memory[: memory.size // 4 * 4].view(np.float32)[:3003].reshape(3, 1001))
+    update = mt.jit(lambda x, y: x.copy_(y * 2), backend="llvm")
+    y = mt.tensor(np.random.default_rng(offset).normal(size=(3, 1001)).astype(np.float32))
+    for _ in range(3):
+        update(x, y)
+        np.testing.assert_array_equal(x.numpy(), y.numpy() * 2)
+
+
+@SETTINGS
+@given(st.data())
+def test_random_graphs(data: st.DataObject) -> None:
+    graph: Graph = data.draw(random_graphs.graphs())
+    arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
+    with np.errstate(all="ignore"):
+        expected = random_graphs.evaluate_graph(graph, arrays)
+    for found, value in zip(get("llvm")(graph)(arrays), expected, strict=True):
+        assert_close(np.asarray(found), np.asarray(value), graph)
+
+
+@SETTINGS
+@given(random_graphs.row_programs(), st.integers(0, 9999))
+def test_random_programs_of_rows_and_columns(graph: Graph, seed: int) -> None:
+    arrays = random_graphs.positive_arrays(graph, seed)
+    expected = random_graphs.evaluate_graph(graph, arrays)
+    for found, value in zip(get("llvm")(graph)(arrays), expected, strict=True):
+        np.testing.assert_allclose(np.asarray(found), value, rtol=1e-9, err_msg=str(graph))
