@@ -26,7 +26,6 @@ from .instructions import (
 from .layout import nest_units
 from .loops import (
     Accumulate,
-    Buffer,
     LoopKernel,
     Nest,
 )
@@ -41,19 +40,24 @@ def emit(kernel: LoopKernel, vector_bytes: int) -> str:
     """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them."""
     module = ir.Module(name=kernel.name)
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
-    functions: dict[tuple[Nest, tuple[Buffer, ...]], Any] = {}
+    functions: dict[Any, Any] = {}
     moved = [at_origin(nest) for nest in kernel.nests]
-    past_caches = streamed(kernel)
-    for (nest, _), (_, buffers, start) in zip(moved, kernel.parts, strict=True):
-        if (nest, buffers) not in functions and nest_units(nest, vector_bytes):
-            function = ir.Function(module, kind, f"nest{len(functions)}")
-            function.linkage = "internal"
-            functions[nest, buffers] = function
-            emitter = Sweeper if sweeps_of(nest) else Product if recognise(nest) else _Emitter
-            emitter = emitter(buffers, nest, function, vector_bytes)
-            emitter.streamed = frozenset(number - start for number in past_caches)
+    keys = []
+    for (nest, _), (_, buffers, _), past_caches in zip(moved, kernel.parts, streamed(kernel), strict=True):
+        keys.append((nest, buffers, past_caches))
+        if keys[-1] in functions or not nest_units(nest, vector_bytes):
+            continue
+        function = functions[keys[-1]] = ir.Function(module, kind, f"nest{len(functions)}")
+        function.linkage = "internal"
+        if sweeps_of(nest):
+            Sweeper(buffers, nest, function, vector_bytes).emit()
+        elif recognise(nest):
+            Product(buffers, nest, function, vector_bytes).emit()
+        else:
+            emitter = _Emitter(buffers, nest, function, vector_bytes)
+            emitter.stream(past_caches)
             emitter.emit()
-    _emit_entry(module, kernel, moved, functions, vector_bytes)
+    _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], vector_bytes)
     return str(module)
 
 
@@ -61,7 +65,7 @@ def _emit_entry(
     module: Any,
     kernel: LoopKernel,
     moved: Sequence[tuple[Nest, Mapping[int, int]]],
-    functions: dict[Any, Any],
+    functions: Sequence[Any],
     vector_bytes: int,
 ) -> None:
     """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
@@ -80,7 +84,8 @@ def _emit_entry(
     in_tail = False
     longest = max(len(buffers) for _, buffers, _ in kernel.parts)
     memory = builder.alloca(POINTER, integer(longest), name="moved")
-    for (nest, begins), (_, buffers, start), phase in zip(moved, kernel.parts, kernel.phases, strict=True):
+    parts = zip(moved, kernel.parts, kernel.phases, functions, strict=True)
+    for (nest, begins), (_, buffers, start), phase, function in parts:
         count = nest_units(nest, vector_bytes)
         if phase and not in_tail:
             in_tail = True
@@ -96,7 +101,7 @@ def _emit_entry(
         own = builder.gep(table, [integer(start)], source_etype=POINTER)
         if begins:
             own = _moved(builder, own, memory, [begins.get(n, 0) * b.dtype.itemsize for n, b in enumerate(buffers)])
-        builder.call(functions[nest, buffers], [own, trouble, low, high])
+        builder.call(function, [own, trouble, low, high])
         first += count
     builder.ret_void()
 

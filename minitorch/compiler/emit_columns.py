@@ -11,11 +11,9 @@ from .emit_ahead import Ahead
 from .emit_indices import Body
 from .instructions import I64, before_store, combine, computed_type, constant, rounded, stored_type
 from .loops import Accumulate, Apply, Keep, Load, Loop, Scratch, Statement, Store, neutral, walk
-from .roots import HEAVY
 from .vector_memory import byte_size, integer, store_interleaved
 
-UNROLLED, HEAVY_COST = 24, 8  # operations in a round of a loop that sums up, and how many an exponential counts for
-MOST_COPIES = 8  # vectors in a round: so many additions are under way at once
+UNROLLED = 8  # operations in a round of a loop that sums up
 FEWEST_LINES = 4  # vectors in a row that is worth a beginning and an end of its own
 
 
@@ -104,18 +102,21 @@ class Columns(Ahead):
         loads = [part for at in loop.statements for part in walk(at.value) if isinstance(part, (Load, Scratch))]
         anywhere = not sums_of(loop) and all(self._step(part.index) in (0, 1) for part in loads)
         self.lane = None
-        for at in loop.statements if anywhere and last.extent >= FEWEST_LINES * self.lanes else ():
+        if not anywhere or last.extent < FEWEST_LINES * self.lanes:
+            return None
+        for at in loop.statements:
             if isinstance(at, Store) and at.buffer in self.streamed and at.index.coefficient(last) == 1:
-                if any(factor % self.lanes for atom, factor in at.index.terms if atom != last):
-                    return at
+                steps = (factor for atom, factor in at.index.terms if atom != last)
+                return at if any(step % self.lanes for step in steps) else None
         return None
 
     def _from_a_line_on(self, loop: Loop, store: Store) -> None:
-        """All of the innermost columns: up to where a line of the stored row begins, whole vectors, and what is left."""
+        """All of the innermost columns: up to where a line of the stored row begins, whole vectors, the rest."""
         builder, last = self.builder, loop.columns[-1]
         self.places[last] = integer(0)
-        size = byte_size(stored_type(self.buffers[store.buffer].dtype))
-        row = builder.gep(self.pointers[store.buffer], [self._scalar_index(store.index)], source_etype=ir.IntType(8 * size))
+        element = stored_type(self.buffers[store.buffer].dtype)
+        size = byte_size(element)
+        row = builder.gep(self.pointers[store.buffer], [self._scalar_index(store.index)], source_etype=element)
         before = builder.sub(integer(0), builder.udiv(builder.ptrtoint(row, I64), integer(size)))
         start = builder.and_(before, integer(self.lanes - 1))
         whole = builder.and_(builder.sub(integer(last.extent), start), integer(-self.lanes))
@@ -152,10 +153,8 @@ class Columns(Ahead):
         """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
         if not sums_of(loop) or self.layout.in_order:
             return 1
-        parts = {part for statement in loop.statements for part in walk(statement.value) if isinstance(part, Apply)}
-        varying = [part for part in parts if self._depends(part) & set(loop.columns)]
-        cost = len(sums_of(loop)) + sum(HEAVY_COST if part.primitive in HEAVY else 1 for part in varying)
-        return 1 << min(MOST_COPIES, max(UNROLLED // cost, 1)).bit_length() - 1
+        operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
+        return max(1, UNROLLED // (operations + 1))
 
     def _unrolled(self, loop: Loop, totals: list[Any], start: Any, stop: Any) -> list[Any]:
         """Columns, several vectors a round, each with accumulators of its own."""
@@ -221,7 +220,7 @@ class Columns(Ahead):
             stored = before_store(self.builder, value, self.buffers[statement.buffer].dtype)
             place = self._place_in_tile(statement.buffer, statement.index, written=True)
             if place is None:
-                streamed = statement.buffer in self.streamed
+                streamed = self.streamed.get(statement.buffer)
                 self._write(self.pointers[statement.buffer], statement.index, stored, streamed)
             else:
                 self._store_vector(place, self._vector(stored), None)

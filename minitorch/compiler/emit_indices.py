@@ -50,7 +50,7 @@ class Indices:
 
     def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
         self.buffers = buffers
-        self.streamed: frozenset[int] = frozenset()  # the buffers that are written past the caches
+        self.streamed: dict[int, Any] = {}  # the buffers that are written past the caches, see `stream`
         self.nest = nest
         self.function = function
         self.layout = Layout(nest, vector_bytes)

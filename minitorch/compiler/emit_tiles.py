@@ -87,8 +87,8 @@ class Tiles(Values):
         """Fill or empty a tile, a square at a time."""
         assert self.lane is not None
         element = stored_type(tile.dtype)
-        streamed = tile.written and tile.buffer in self.streamed
-        function = transpose_function(self.function.module, element, self.lanes, streamed)
+        streamed = self.streamed.get(tile.buffer) if tile.written else None
+        function = transpose_function(self.function.module, element, self.lanes, streamed is not None)
         memory_step = integer(tile.index.coefficient(self.lane))
         forward = tile.index.coefficient(tile.along) == 1
         tile_step = self.lanes * self.layout.abreast * (1 if forward else -1)
@@ -105,7 +105,7 @@ class Tiles(Values):
                 arguments = [inside, integer(tile_step), memory, memory_step, rounds, lanes]
             else:
                 arguments = [memory, memory_step, inside, integer(tile_step), lanes, rounds]
-            self.builder.call(function, arguments)
+            self.builder.call(function, arguments if streamed is None else [*arguments, streamed])
             return []
 
         for _ in self._abreast():

@@ -8,6 +8,7 @@ it. Equal expressions are computed once: `known` remembers the value of each, a 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -168,6 +169,16 @@ class Values(Indices):
 
     # Memory ---------------------------------------------------------------------------------------------
 
+    def stream(self, buffers: Iterable[int]) -> None:
+        """Write some buffers past the caches, but not in place of what is read: that is in the caches already."""
+        read = {part.buffer for _, at in self.nest.statements for part in walk(at.value) if isinstance(part, Load)}
+        for number in sorted(buffers):
+            wanted = integer(0)
+            for other in sorted(read):
+                same = self.builder.icmp_unsigned("==", self.pointers[number], self.pointers[other])
+                wanted = self.builder.select(same, integer(-1), wanted)
+            self.streamed[number] = wanted
+
     def _load(self, expression: Load) -> Any:
         kind = stored_type(expression.dtype)
         if expression.inside == ALWAYS:
@@ -269,7 +280,7 @@ class Values(Indices):
             place = self.builder.add(place, integer(self.lanes * self.current))
         return self.builder.gep(self.scratch[slot], [place], source_etype=stored_type(element))
 
-    def _write(self, pointer: Any, index: Index, value: Any, past_caches: bool = False) -> None:
+    def _write(self, pointer: Any, index: Index, value: Any, past_caches: Any = None) -> None:
         kind = value.type.element if isinstance(value.type, ir.VectorType) else value.type
         step = self._step(index)
         if self.lane is None or step == 0:
@@ -279,8 +290,8 @@ class Values(Indices):
             self.builder.store(value, place)
         elif step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
-            if past_caches and self.mask is None:
-                store_past_caches(self.builder, place, self._vector(value))
+            if past_caches is not None and self.mask is None:
+                store_past_caches(self.builder, place, self._vector(value), past_caches)
             else:
                 self._store_vector(place, self._vector(value), self.mask)
         else:

@@ -1,9 +1,9 @@
-"""Stores that go past the caches: results so large that none of them would still be in a cache when they are read.
+"""Stores that go past the caches: results so large that no cache would still hold them when they are read.
 
-An ordinary store first reads the line of memory that it writes to: of three bytes that a large elementwise kernel moves
-one is for nothing. A *streaming* store (non-temporal, as processors call it) collects a whole line and sends it to memory,
-and what is in the caches stays there. It pays where a kernel moves more than the last cache holds; a smaller result
-is better kept, for whoever reads it next.
+An ordinary store first reads the line of memory that it writes to: of three bytes that a large elementwise kernel
+moves, one is for nothing. A *streaming* store (processors call it non-temporal) collects a whole line and sends it to
+memory, and what is in the caches stays there. It pays where more is moved than the last cache holds; a smaller result
+is better kept, for whoever reads it next. So is one that takes the place of what is read, as that has just come in.
 
 It takes whole lines. Where rows begin within a line, a loop that only stores goes up to the next line first (see
 `emit_columns`); where a vector is not at the beginning of its place in a line, as in memory that somebody else has
@@ -13,16 +13,16 @@ allocated, an ordinary store does.
 from __future__ import annotations
 
 import math
-from .loops import Buffer, Load, LoopKernel, walk
+from collections.abc import Iterator
+
+from .loops import Load, LoopKernel, Store, walk
 from .machine import host
 
 SHARE = 2  # the part of the last cache that is ours: the other cores use it too
 
 
-def streamed(kernel: LoopKernel) -> frozenset[int]:
-    """The buffers of a kernel that are written past the caches: those that it does not read, if it moves much."""
-    if sum(map(_bytes, kernel.buffers)) <= host().caches[2] // SHARE:
-        return frozenset()
+def streamed(kernel: LoopKernel) -> Iterator[frozenset[int]]:
+    """For each nest of a kernel, the buffers that it writes past the caches: none that the kernel reads."""
     read = {
         start + part.buffer
         for nest, _, start in kernel.parts
@@ -30,8 +30,7 @@ def streamed(kernel: LoopKernel) -> frozenset[int]:
         for part in walk(statement.value)
         if isinstance(part, Load)
     }
-    return frozenset(number for number, each in enumerate(kernel.buffers) if each.written and number not in read)
-
-
-def _bytes(buffer: Buffer) -> int:
-    return math.prod(buffer.shape) * buffer.dtype.itemsize
+    for nest, buffers, start in kernel.parts:
+        moved = sum(math.prod(buffer.shape) * buffer.dtype.itemsize for buffer in buffers)
+        written = {at.buffer for _, at in nest.statements if isinstance(at, Store) and start + at.buffer not in read}
+        yield frozenset(written) if moved > host().caches[2] // SHARE else frozenset()

@@ -23,15 +23,15 @@ def transpose_function(module: Any, element: Any, lanes: int, past_caches: bool 
 
     A step is how many elements the beginnings of two rows, or of two columns, lie apart: element (r, c) is read at
     ``source + r * source_step + c`` and written to ``target + c * target_step + r``, whole squares past the caches if
-    that is asked for.
+    that is asked for: then there is one more argument, see `store_past_caches`.
     """
     name = f"transpose.{lanes}x{element.intrinsic_name}{'.streamed' if past_caches else ''}"
     if name in module.globals:
         return module.globals[name]
-    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, POINTER, I64, I64, I64])
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, POINTER, I64, I64, I64, *[I64] * past_caches])
     function = ir.Function(module, kind, name)
     function.linkage = "internal"
-    source, source_step, target, target_step, rows, columns = function.args
+    source, source_step, target, target_step, rows, columns, *wanted = function.args
     builder = ir.IRBuilder(function.append_basic_block("entry"))
     count = integer(lanes)
     is_whole = builder.and_(builder.icmp_signed("==", rows, count), builder.icmp_signed("==", columns, count))
@@ -60,7 +60,7 @@ def transpose_function(module: Any, element: Any, lanes: int, past_caches: bool 
         places = _places(builder, target, target_step, element, lanes)
         for place, value, mask in zip(places, turned, masks, strict=True):
             if past_caches and mask is None:
-                store_past_caches(builder, place, value)
+                store_past_caches(builder, place, value, *wanted)
             else:
                 store(builder, place, value, mask)
         builder.ret_void()

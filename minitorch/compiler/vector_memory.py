@@ -51,11 +51,11 @@ def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
         _call(builder, "masked.store", ir.VoidType(), value.type, [value, place, _alignment(value.type), mask])
 
 
-def store_past_caches(builder: Any, place: Any, value: Any) -> None:
-    """A whole vector to memory, past the caches if it fills its place in a line."""
+def store_past_caches(builder: Any, place: Any, value: Any, wanted: Any) -> None:
+    """A whole vector to memory, past the caches if it fills its place in a line; not at all if `wanted` is not 0."""
     size = value.type.count * byte_size(value.type.element)
     offset = builder.and_(builder.ptrtoint(place, I64), integer(size - 1))
-    with builder.if_else(builder.icmp_unsigned("==", offset, integer(0))) as (fits, straddles):
+    with builder.if_else(builder.icmp_unsigned("==", offset, wanted)) as (fits, straddles):
         with fits:
             stored = builder.store(value, place, align=size)
             stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
