@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -24,6 +24,16 @@ def sums_of(loop: Loop) -> list[Accumulate]:
 
 class Columns(Ahead):
     """Emits a loop over the columns of a row, or of as many rows as there are lanes."""
+
+    def stream(self, buffers: Iterable[int]) -> None:
+        """Write some buffers past the caches, but not in place of what is read: that is in the caches already."""
+        read = {part.buffer for _, at in self.nest.statements for part in walk(at.value) if isinstance(part, Load)}
+        for number in sorted(buffers):
+            wanted = integer(0)
+            for other in sorted(read):
+                same = self.builder.icmp_unsigned("==", self.pointers[number], self.pointers[other])
+                wanted = self.builder.select(same, integer(-1), wanted)
+            self.streamed[number] = wanted
 
     def _columns(self, loop: Loop) -> None:
         totals = self._starts(loop)

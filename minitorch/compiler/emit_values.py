@@ -8,7 +8,6 @@ it. Equal expressions are computed once: `known` remembers the value of each, a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -168,16 +167,6 @@ class Values(Indices):
         return cast(self.builder, value, int64, expression.dtype)
 
     # Memory ---------------------------------------------------------------------------------------------
-
-    def stream(self, buffers: Iterable[int]) -> None:
-        """Write some buffers past the caches, but not in place of what is read: that is in the caches already."""
-        read = {part.buffer for _, at in self.nest.statements for part in walk(at.value) if isinstance(part, Load)}
-        for number in sorted(buffers):
-            wanted = integer(0)
-            for other in sorted(read):
-                same = self.builder.icmp_unsigned("==", self.pointers[number], self.pointers[other])
-                wanted = self.builder.select(same, integer(-1), wanted)
-            self.streamed[number] = wanted
 
     def _load(self, expression: Load) -> Any:
         kind = stored_type(expression.dtype)
