@@ -22,7 +22,7 @@ SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(H
 def _always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """No cache holds anything, unless a test says otherwise."""
     if "as_it_is" not in request.fixturenames:
-        monkeypatch.setattr(streaming, "SHARE", 1 << 60)
+        monkeypatch.setattr(streaming, "last_cache", lambda: 0)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 An ordinary store first reads the line of memory that it writes to: of three bytes that a large elementwise kernel
 moves, one is for nothing. A *streaming* store (processors call it non-temporal) collects a whole line and sends it to
-memory, and what is in the caches stays there. It pays where more is moved than the last cache holds; a smaller result
+memory, and what is in the caches stays there. It pays where as much is moved as the last cache holds; a smaller result
 is better kept, for whoever reads it next. So is one that takes the place of what is read, as that has just come in.
 
 It takes whole lines. Where rows begin within a line, a loop that only stores goes up to the next line first (see
@@ -18,7 +18,10 @@ from collections.abc import Iterator
 from .loops import Load, LoopKernel, Store, walk
 from .machine import host
 
-SHARE = 2  # the part of the last cache that is ours: the other cores use it too
+
+def last_cache() -> int:
+    """The bytes that stay near the cores, if nobody else uses the last cache."""
+    return host().caches[2]
 
 
 def streamed(kernel: LoopKernel) -> Iterator[frozenset[int]]:
@@ -33,4 +36,4 @@ def streamed(kernel: LoopKernel) -> Iterator[frozenset[int]]:
     for nest, buffers, start in kernel.parts:
         moved = sum(math.prod(buffer.shape) * buffer.dtype.itemsize for buffer in buffers)
         written = {at.buffer for _, at in nest.statements if isinstance(at, Store) and start + at.buffer not in read}
-        yield frozenset(written) if moved > host().caches[2] // SHARE else frozenset()
+        yield frozenset(written) if moved >= last_cache() else frozenset()
