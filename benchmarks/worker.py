@@ -130,10 +130,11 @@ def main() -> None:
     say(about)
     for line in sys.stdin:
         try:
-            say(answer(json.loads(line)))
+            found = answer(json.loads(line))
         except Exception as error:  # of any kind: it is told, and the next case may well work
-            say({"failed": f"{type(error).__name__}: {error}".splitlines()[0]})
-        gc.collect()
+            found = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
+        gc.collect()  # before the answer: after it another contender is measured, and needs all cores
+        say(found)
 
 
 if __name__ == "__main__":
