@@ -38,8 +38,9 @@ MOST_BLOCKS = 1 << 20  # bytes on the stack
 SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
-# memory, in long runs along a few of its rows.
-STREAMED, STREAMED_TILES = 8, 4
+# memory, along a few of its rows side by side: a core foresees what comes next in some rows, if it goes along each evenly,
+# a line or two at a time. The sums of all lanes wait in the first cache meanwhile.
+STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
 
@@ -65,6 +66,7 @@ class Tiling:
         block_rows, block_lanes, block_k: of the blocks; the first two are whole tiles.
         packs_left, packs_right: whether the operands are packed, or read where they are.
         left_along_k, right_along_k: whether an operand is dense along k rather than along its rows or lanes.
+        streams: whether the right operand is read once, from memory, a few rows at a time.
         units: the parallel range: all batches, blocks of rows and blocks of lanes.
     """
 
@@ -78,6 +80,7 @@ class Tiling:
     packs_right: bool
     left_along_k: bool
     right_along_k: bool
+    streams: bool
     units: int
 
     @property
@@ -100,13 +103,16 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     in_place = right.is_one_piece and right.is_dense_across
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
+    if streams:
+        rows, vectors = tile(product.height, min(STREAMED_VECTORS, -(-width // lanes)), machine.vector_registers)
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
     block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
-    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
+    room = machine.caches[0] // 2 if streams else min(MOST_BLOCKS, cache)
+    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, room, wanted)
     return Tiling(
-        lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
+        lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k, streams,
         blocks * extent(product.batch),
     )  # fmt: skip
 
@@ -173,17 +179,24 @@ def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, mac
 
 
 def _blocks(
-    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int
+    product: Contraction,
+    rows: int,
+    width: int,
+    lanes: int,
+    block_k: int,
+    packed: tuple[bool, bool],
+    room: int,
+    wanted: int,
 ) -> tuple[int, int, int]:
     """Rows and lanes of a block, and the number of blocks.
 
-    Of all grids whose blocks fit into the second cache and that give all cores work, the one that packs least.
+    Of all grids whose blocks fit into so many bytes of room and that give all cores work, the one that packs least.
     """
     row_tiles, lane_tiles = -(-product.height // rows), -(-product.width // width)
     batch = extent(product.batch)
     work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
-    room = min(MOST_BLOCKS, host().caches[1]) // product.itemsize
+    room //= product.itemsize
     run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     grids = []
     for down in _cuts(row_tiles):

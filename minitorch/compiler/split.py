@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node, Primitive, Spec
-from .gemm import recognise
+from .gemm import Contraction, extent, recognise
+from .gemm_tiling import tiling
 from .index import NOWHERE, Index, Variable, linear, variable
 from .layout import Layout, nest_units
 from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total, moved, rewritten
@@ -22,6 +23,7 @@ PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit
 LEAST_PRODUCT = 1 << 20  # multiplications that are
 PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
+LEAST_ROWS = 64  # of a piece, for each row of the result: partial results are written and read, the piece only read
 LONGEST = 1 << 12  # elements that one accumulator takes up
 
 
@@ -73,9 +75,7 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     units = nest_units(nest, vector_bytes)
     product = recognise(nest)
     if product is not None:
-        # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
-        units = 1 if length >= LONG_SUMS * max(product.height, product.width) else units
-        count = min(PARTS // units, height * length // LEAST_PRODUCT, length // LEAST_SUM)
+        count = _pieces(product, units, tiling(product, vector_bytes).streams)
     else:
         each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
         count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
@@ -86,6 +86,17 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     if len(columns) == 1 and not layout.across_rows:
         chunk = -(-chunk // layout.lanes) * layout.lanes
     return chunk if chunk < first else 0
+
+
+def _pieces(product: Contraction, units: int, streams: bool) -> int:
+    """Into how many pieces the sums of a matrix product are cut, which has so many units otherwise."""
+    height, width, depth = product.height, product.width, product.depth
+    work = extent(product.batch) * height * width * depth
+    if streams:  # then each thread reads rows from end to end, which memory is best at
+        return min(PARTS, work // LEAST_PRODUCT, depth // (LEAST_ROWS * height))
+    # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
+    units = 1 if depth >= LONG_SUMS * max(height, width) else units
+    return min(PARTS // units, work // LEAST_PRODUCT, depth // LEAST_SUM)
 
 
 def wide(statement: Accumulate) -> DType:
