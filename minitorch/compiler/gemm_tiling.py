@@ -38,8 +38,8 @@ MOST_BLOCKS = 1 << 20  # bytes on the stack
 SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
-# memory, along a few of its rows side by side: a core foresees what comes next in some rows, if it goes along each evenly,
-# a line or two at a time. The sums of all lanes wait in the first cache meanwhile.
+# memory, along a few of its rows side by side: a core foresees what comes next in each of them if it goes along all of
+# them evenly, a line or two at a time.
 STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
@@ -109,11 +109,10 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
-    room = machine.caches[0] // 2 if streams else min(MOST_BLOCKS, cache)
-    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, room, wanted)
+    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
     return Tiling(
-        lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k, streams,
-        blocks * extent(product.batch),
+        lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
+        streams, blocks * extent(product.batch),
     )  # fmt: skip
 
 
@@ -179,24 +178,17 @@ def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, mac
 
 
 def _blocks(
-    product: Contraction,
-    rows: int,
-    width: int,
-    lanes: int,
-    block_k: int,
-    packed: tuple[bool, bool],
-    room: int,
-    wanted: int,
+    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int
 ) -> tuple[int, int, int]:
     """Rows and lanes of a block, and the number of blocks.
 
-    Of all grids whose blocks fit into so many bytes of room and that give all cores work, the one that packs least.
+    Of all grids whose blocks fit into the second cache and that give all cores work, the one that packs least.
     """
     row_tiles, lane_tiles = -(-product.height // rows), -(-product.width // width)
     batch = extent(product.batch)
     work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
-    room //= product.itemsize
+    room = min(MOST_BLOCKS, host().caches[1]) // product.itemsize
     run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     grids = []
     for down in _cuts(row_tiles):

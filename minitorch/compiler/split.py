@@ -23,7 +23,7 @@ PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit
 LEAST_PRODUCT = 1 << 20  # multiplications that are
 PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
-LEAST_ROWS = 64  # of a piece, for each row of the result: partial results are written and read, the piece only read
+LEAST_ROWS = 128  # of a matrix that is read once, in a piece: for each row of partial results, as these cost too
 LONGEST = 1 << 12  # elements that one accumulator takes up
 
 
@@ -92,8 +92,8 @@ def _pieces(product: Contraction, units: int, streams: bool) -> int:
     """Into how many pieces the sums of a matrix product are cut, which has so many units otherwise."""
     height, width, depth = product.height, product.width, product.depth
     work = extent(product.batch) * height * width * depth
-    if streams:  # then each thread reads rows from end to end, which memory is best at
-        return min(PARTS, work // LEAST_PRODUCT, depth // (LEAST_ROWS * height))
+    if streams and units <= PARTS:  # then each thread reads rows from end to end, which memory is best at
+        return PARTS if depth >= PARTS * LEAST_ROWS * height else 1
     # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
     units = 1 if depth >= LONG_SUMS * max(height, width) else units
     return min(PARTS // units, work // LEAST_PRODUCT, depth // LEAST_SUM)
