@@ -18,6 +18,7 @@ from .gemm_tiling import tiling
 from .index import NOWHERE, Index, Variable, linear, variable
 from .layout import Layout, nest_units
 from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total, moved, rewritten
+from .machine import host
 
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit
@@ -92,8 +93,9 @@ def _pieces(product: Contraction, units: int, streams: bool) -> int:
     """Into how many pieces the sums of a matrix product are cut, which has so many units otherwise."""
     height, width, depth = product.height, product.width, product.depth
     work = extent(product.batch) * height * width * depth
-    if streams and units <= PARTS:  # then each thread reads rows from end to end, which memory is best at
-        return PARTS if depth >= PARTS * LEAST_ROWS * height else 1
+    if streams and units <= PARTS:  # in pieces, which are streams too, each thread reads rows from end to end
+        is_large = depth * width * product.itemsize > PARTS * host().caches[1]
+        return PARTS if is_large and depth >= PARTS * LEAST_ROWS * height else 1
     # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
     units = 1 if depth >= LONG_SUMS * max(height, width) else units
     return min(PARTS // units, work // LEAST_PRODUCT, depth // LEAST_SUM)
