@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ..dtypes import float32
 from ..errors import AutogradError
 from ..interpreters import current_staging, for_one_line, set_grad_enabled, twin
-from ..ir import Node, Primitive, Spec
+from ..ir import Node, Primitive, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
 
@@ -57,6 +57,7 @@ def overwritten(name: str, what: str, tensor: Tensor) -> AutogradError:
     return AutogradError(
         "MT402",
         f"{what} of the recorded {name}, {tensor.spec}, was overwritten by an in-place operation",
+        where=str(user_source()),
         why="the gradient has to be computed with the value that the operation saw",
         fix="write to a copy (x.clone()), or do the in-place write after backward",
     )
