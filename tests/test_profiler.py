@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -213,6 +214,47 @@ def test_rows_by_line_name_the_lines_of_this_file():
     assert all(name.startswith("test_profiler.py:") for name in lines)
     with pytest.raises(ValueError, match="'operation' or 'line'"):
         p.rows("colour")
+
+
+class Twice(mt.autograd.Function):
+    """A gradient of the user's, in the middle of a walk over the tape."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.sin()
+
+
+class Descent(mt.optim.SGD):
+    """An update of the user's."""
+
+    def update(self, group, parameters, gradients):
+        return [p.copy_(g.floor()) for p, g in zip(parameters, gradients, strict=True)]
+
+
+def test_the_lines_of_the_users_functions_are_found_within_backward_and_step():
+    """Rules and updates of the package look for the line once for all their operations; what they call is another's."""
+    w = mt.ones(3, requires_grad=True)
+    w.register_hook(lambda gradient: gradient.tanh())
+    adam, descent = mt.optim.Adam([w]), Descent([w], 0.1)
+    with mt.profile() as p:
+        loss = Twice.apply(w.exp().exp()).sum()
+        loss.backward()
+        adam.step()
+        descent.step()
+    text = Path(__file__).read_text().splitlines()
+    asked = {text[int(row.name.rpartition(":")[2]) - 1].strip(): set(row.where.split(", ")) for row in p.rows("line")}
+    assert asked.pop("return x * 2") == {"mul"}
+    assert asked.pop("return gradient.sin()") == {"sin"}
+    assert asked.pop("w.register_hook(lambda gradient: gradient.tanh())") == {"tanh"}
+    assert asked.pop("return [p.copy_(g.floor()) for p, g in zip(parameters, gradients, strict=True)]") >= {"floor"}
+    assert asked.pop("loss = Twice.apply(w.exp().exp()).sum()") == {"exp", "reduce_sum"}
+    assert asked.pop("loss.backward()") >= {"expand", "mul"}
+    assert asked.pop("adam.step()") >= {"sqrt", "copy_"}
+    assert not asked
 
 
 def test_tables_show_rows_shares_and_sums():

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from ..dtypes import float32
 from ..errors import AutogradError
-from ..interpreters import current_staging, set_grad_enabled, twin
-from ..ir import Node, Primitive, Spec
+from ..interpreters import current_staging, for_one_line, set_grad_enabled, twin
+from ..ir import Node, Primitive, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
 
@@ -57,6 +57,7 @@ def overwritten(name: str, what: str, tensor: Tensor) -> AutogradError:
     return AutogradError(
         "MT402",
         f"{what} of the recorded {name}, {tensor.spec}, was overwritten by an in-place operation",
+        where=str(user_source()),
         why="the gradient has to be computed with the value that the operation saw",
         fix="write to a copy (x.clone()), or do the in-place write after backward",
     )
@@ -70,15 +71,19 @@ def _rewrap(entry: TapeEntry) -> Tensor:
     return output
 
 
-def _input_gradients(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
-    """The cotangents of the inputs of an entry that are asked for."""
+def _by_custom(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
+    """The cotangents of the inputs of an entry that are asked for, by what somebody wrote for a function of theirs."""
+    assert entry.primitive.gradient is not None and entry.inputs is not None
+    custom: Any = entry.primitive.gradient[0]  # gives all gradients at once
+    gradients: Sequence[Tensor | None] = custom(cotangent, _rewrap(entry), *entry.inputs, asked=asked)
+    return gradients
+
+
+def _by_rules(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
+    """The same, by the rules of the primitive."""
     primitive, inputs, rules = entry.primitive, entry.inputs, entry.primitive.gradient
     assert rules is not None and inputs is not None
     output = _rewrap(entry)
-    if primitive.kind == "custom":
-        custom: Any = rules[0]  # gives all gradients at once
-        gradients: Sequence[Tensor | None] = custom(cotangent, output, *inputs, asked=asked)
-        return gradients
     by_position = primitive.variadic and len(rules) == 1  # one rule for all inputs, told which
     found: list[Tensor | None] = []
     for index, wanted in enumerate(asked):
@@ -250,6 +255,7 @@ def propagate(
             known = leaves.get(id(tensor))
             leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
 
+    by_rules = for_one_line(_by_rules)
     previous = set_grad_enabled(create_graph)
     try:
         order = _reachable(roots)
@@ -272,7 +278,8 @@ def propagate(
             asked = [
                 tensor._requires_grad and (useful is None or _leads(tensor, useful, wanted)) for tensor in entry.inputs
             ]
-            for tensor, gradient in zip(entry.inputs, _input_gradients(entry, cotangent, asked), strict=True):
+            gradients_of = _by_custom if entry.primitive.kind == "custom" else by_rules
+            for tensor, gradient in zip(entry.inputs, gradients_of(entry, cotangent, asked), strict=True):
                 if gradient is not None:
                     give(tensor, gradient)
             if not retain_graph:

@@ -13,7 +13,7 @@ from ..autograd import tape
 from ..errors import AutogradError
 from ..graph import Graph
 from ..interpreters import Callback, Staging, concrete, current_staging, is_grad_enabled
-from ..ir import INPUT, Node, Spec
+from ..ir import INPUT, Node, Spec, user_source
 from ..passes import Pass
 from ..primitives import constant, reshape
 from ..tensor import Tensor
@@ -179,6 +179,7 @@ class _Call:
                 raise AutogradError(
                     "MT402",
                     f"{tensor.spec}, an input of the compiled {self.of.forward.name}, was overwritten before backward",
+                    where=str(user_source()),
                     why="the gradient has to be computed with the value that the call saw",
                     fix="do the in-place write after backward",
                 )
