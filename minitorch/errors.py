@@ -7,6 +7,8 @@ so ordinary `except` clauses work.
 
 from __future__ import annotations
 
+from typing import Self
+
 CODES: dict[str, str] = {
     "MT101": "branching on a traced value",
     "MT102": "converting a traced value to Python or NumPy",
@@ -21,6 +23,7 @@ CODES: dict[str, str] = {
     "MT111": "a donated tensor used again",
     "MT201": "shapes that do not fit",
     "MT202": "types that do not fit",
+    "MT203": "a device that does not exist",
     "MT301": "feeding something that is not a placeholder of the graph",
     "MT302": "feeding the wrong shape",
     "MT303": "feeding the wrong type",
@@ -106,6 +109,10 @@ class DTypeError(MinitorchError, TypeError):
     """Element types do not fit."""
 
 
+class DeviceError(MinitorchError, RuntimeError):
+    """A device was asked for that does not exist: all is computed on the CPU."""
+
+
 class FeedError(MinitorchError, ValueError):
     """A session was fed something wrong, or too little."""
 
@@ -116,6 +123,10 @@ class FetchError(MinitorchError, ValueError):
 
 class AutogradError(MinitorchError, RuntimeError):
     """A gradient cannot be computed."""
+
+    def again(self) -> Self:
+        """The same error, to be raised at another time: it holds on to nothing of where it was raised."""
+        return type(self)(self.code, **self._facts)  # type: ignore[arg-type]
 
 
 class NonFiniteError(MinitorchError, FloatingPointError):

@@ -23,6 +23,7 @@ BUILTINS = {
     "ArgumentError": TypeError,
     "ShapeError": ValueError,
     "DTypeError": TypeError,
+    "DeviceError": RuntimeError,
     "FeedError": ValueError,
     "FetchError": ValueError,
     "AutogradError": RuntimeError,
