@@ -1,13 +1,16 @@
 """Errors and warnings that teach: a code, what was wrong, where, why, and what to write instead.
 
-Every code has a row in `CODES` and a page `docs/errors/<code>.md` with a failing snippet and its repair; the
+Every code has a row in `CODES` and a page in `error_pages`, which `explain` gives: a failing snippet and its repair. The
 tests run both. Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...),
 so ordinary `except` clauses work.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Self
+
+PAGES = Path(__file__).parent / "error_pages"
 
 CODES: dict[str, str] = {
     "MT101": "branching on a traced value",
@@ -58,7 +61,7 @@ class MinitorchError(Exception):
         >>> print(error)
         MT201: add: f32[2] and f32[3] do not broadcast
           instead: reshape one of them
-          more: docs/errors/MT201.md
+          more: minitorch explain MT201
     """
 
     def __init__(
@@ -85,8 +88,40 @@ def compose(code: str, what: str, *, where: str | None = None, why: str | None =
     """The text of an error or warning, one fact a line."""
     if code not in CODES:
         raise KeyError(f"{code} is not a row of minitorch.errors.CODES")
-    rows = [("where", where), ("why", why), ("instead", fix), ("more", f"docs/errors/{code}.md")]
+    rows = [("where", where), ("why", why), ("instead", fix), ("more", f"minitorch explain {code}")]
     return "\n".join([f"{code}: {what}", *(f"  {label}: {text}" for label, text in rows if text)])
+
+
+class Page(str):
+    """A text in Markdown, which notebooks show as such."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def explain(code: str) -> Page:
+    """The page about an error or a warning: what fails, why, what to write instead, and what JAX and PyTorch do.
+
+    Args:
+        code: as the message begins, such as ``"MT201"``.
+
+    Raises:
+        ValueError: if there is no such code.
+
+    Example:
+        >>> print(explain("MT201"))
+        # MT201: shapes that do not fit
+        ...
+    """
+    name = code.strip().upper()
+    if name not in CODES:
+        raise ValueError(f"there is no error {code!r}; the codes are {', '.join(CODES)}")
+    return Page((PAGES / f"{name}.md").read_text(encoding="utf-8"))
 
 
 class TracedValueError(MinitorchError, TypeError):
