@@ -1,6 +1,6 @@
 """Errors and warnings that teach: a code, what was wrong, where, why, and what to write instead.
 
-Every code has a row in `CODES` and a page in `error_pages`, which `explain` gives: a failing snippet and its repair. The
+Each code has a row in `CODES` and a page in `error_pages`, which `explain` gives: a failing snippet and its repair; the
 tests run both. Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...),
 so ordinary `except` clauses work.
 """

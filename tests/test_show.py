@@ -462,12 +462,13 @@ def test_a_notebook_gets_all_three(tmp_path: Any) -> None:
     bundle, metadata = picture._repr_mimebundle_()
     assert set(bundle) == {"image/svg+xml", "image/png", "text/plain"}
     assert bundle["image/png"].startswith(b"\x89PNG") and metadata["image/png"]["width"] <= NOTEBOOK_WIDTH
-    for name in ("picture.svg", "picture.png", "picture.txt"):
+    for name in ("picture.svg", "picture.pdf", "picture.png", "picture.txt"):
         assert picture.save(tmp_path / name).read_bytes() == {
-            "svg": picture.svg.encode(), "png": picture.png, "txt": picture.text.encode()
+            "svg": picture.svg.encode(), "pdf": picture.pdf, "png": picture.png, "txt": picture.text.encode()
         }[name[-3:]]  # fmt: skip
-    with pytest.raises(ValueError, match=r"\.svg, \.png or \.txt"):
+    with pytest.raises(ValueError, match=r"\.svg, \.pdf, \.png, \.txt, by its ending, not as 'picture\.jpg'"):
         picture.save(tmp_path / "picture.jpg")
+    assert picture.pdf.startswith(b"%PDF") and picture.pdf == diamond().show().pdf
     assert "http" not in picture.svg.replace("http://www.w3.org/2000/svg", "")  # no request to anywhere
 
 
@@ -488,6 +489,8 @@ def test_without_matplotlib_there_is_no_png(monkeypatch: pytest.MonkeyPatch) -> 
     bundle, _ = diamond().show()._repr_mimebundle_()
     assert set(bundle) == {"image/svg+xml", "text/plain"}
     assert bundle["text/plain"].startswith("a PNG needs matplotlib") and "minitorch[viz]" in bundle["text/plain"]
+    with pytest.raises(ModuleNotFoundError, match=r"a PDF needs matplotlib.*minitorch\[viz\]"):
+        _ = diamond().show().pdf
 
 
 def test_text_is_a_tree_and_does_not_recurse() -> None:
