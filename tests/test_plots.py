@@ -12,7 +12,7 @@ from minitorch.graph.cost import always
 from minitorch.inspect import plots
 from minitorch.inspect.plots.breakeven import CALLS
 from minitorch.inspect.plots.memory import Block, Step
-from minitorch.inspect.plots.plot import MISSING
+from minitorch.inspect.plots.plot import MISSING, short
 from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised
 from minitorch.modes.breakeven import BreakEven
 from minitorch.nn import functional as F
@@ -63,7 +63,7 @@ def test_traffic_adds_up_to_the_cost(name):
     function, args = PROGRAMS[name]
     f = mt.jit(function)
     rows, cost = mt.inspect.plot_traffic(f, *args).rows, f.cost(*args)
-    for fused, counted in ((False, cost.unfused), (True, cost)):
+    for fused, counted in ((False, f.ledger(*args).graph.cost()), (True, cost)):
         assert sum(row.bytes_read for row in rows if row.fused is fused) == counted.bytes_read
         assert sum(row.bytes_written for row in rows if row.fused is fused) == counted.bytes_written
     assert sum(row.fused for row in rows) == cost.kernels
@@ -90,10 +90,11 @@ def test_memory_has_the_peaks_of_the_cost(name):
     function, args = PROGRAMS[name]
     f = mt.jit(function)
     rows, cost = mt.inspect.plot_memory(f, *args).rows, f.cost(*args)
-    there = always(f.ledger(*args).graph)
+    graph = f.ledger(*args).graph
+    there = always(graph)
     steps = [row for row in rows if isinstance(row, Step)]
     blocks = [row for row in rows if isinstance(row, Block)]
-    assert max([row.bytes for row in steps] + [there]) == cost.unfused.peak_bytes
+    assert max([row.bytes for row in steps] + [there]) == graph.cost().peak_bytes
     arena = [row for row in blocks if row.where == "arena"]
     assert sum(row.bytes for row in arena) == cost.intermediate_bytes
     assert all(row.offset + row.bytes <= cost.arena_bytes for row in arena)
@@ -181,3 +182,13 @@ def test_without_matplotlib_the_text_is_left_and_says_what_to_install(monkeypatc
 def test_a_picture_can_be_saved(tmp_path):
     mt.inspect.plot_memory(lambda x: x + 1, mt.rand(4)).save(tmp_path / "memory.svg")
     assert "<svg" in (tmp_path / "memory.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["k0_reduce_max_sub_exp", "k0_dot_add then ...", "9 operations: mul, add, …", "a..b.c"]
+)
+def test_a_name_that_is_cut_says_so_once(name):
+    for length in range(8, 30):
+        found = short(name, length)
+        assert len(found) <= length and (found == name if len(name) <= length else found.count("…") == 1)
+        assert found == name or (".…" not in found and "…." not in found)

@@ -112,7 +112,9 @@ class Looking(Calling):
         return {} if schedule is None else kernels_of(schedule)
 
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
-        """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its graph run node by node.
+        """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
+
+        The latter are counted as they were traced, as eager mode runs them: what the passes save is saved, too.
 
         Example:
             >>> import minitorch as mt
@@ -124,7 +126,7 @@ class Looking(Calling):
         from ..compiler.cost import fused_cost
 
         program = self.traced(*args, **kwargs).program
-        return fused_cost(self.ledger(*args, **kwargs), program.updates, program.donated)
+        return fused_cost(self.ledger(*args, **kwargs), program.graph, program.updates, program.donated)
 
     def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
         """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
