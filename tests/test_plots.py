@@ -15,7 +15,8 @@ from minitorch.inspect.plots.memory import Block, Step
 from minitorch.inspect.plots.plot import MISSING, short
 from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised
 from minitorch.modes.breakeven import BreakEven
-from minitorch.nn import functional as F
+
+from .programs import classifier
 
 NAMES = tuple(name for name in plots.__all__ if name.startswith("plot_"))
 
@@ -26,23 +27,8 @@ def several(x, w):
     return h / h.sum(0), (h @ w.T).sort()[0]
 
 
-def make_step():
-    mt.manual_seed(0)
-    model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.GELU(), mt.nn.Linear(16, 4))
-    optimizer = mt.optim.Adam(model.parameters(), lr=0.1)
-
-    def step(x, y):
-        loss = F.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return model, step
-
-
 def programs():
-    _, step = make_step()
+    _, step = classifier(8, 16, 4)
     return {
         "pointwise": (lambda x: (x * 2 + 1).exp(), (mt.rand(64),)),
         "softmax": (lambda x: x.softmax(1), (mt.rand(16, 32),)),
@@ -160,7 +146,7 @@ def test_a_counted_plot_is_the_same_to_the_byte():
 
 
 def test_looking_trains_nothing():
-    model, step = make_step()
+    model, step = classifier(8, 16, 4)
     f = mt.jit(step)
     before = [parameter.detach().numpy().copy() for parameter in model.parameters()]
     for name in NAMES:
