@@ -7,10 +7,12 @@ so ordinary `except` clauses work.
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 PAGES = Path(__file__).parent / "error_pages"
+WIDTH = 100  # letters of a line that a notebook shows without breaking it
 
 CODES: dict[str, str] = {
     "MT101": "branching on a traced value",
@@ -64,6 +66,8 @@ class MinitorchError(Exception):
           more: minitorch explain MT201
     """
 
+    _folds = False
+
     def __init__(
         self,
         code: str,
@@ -76,6 +80,22 @@ class MinitorchError(Exception):
         self.code = code
         self._facts = {"what": what, "where": where, "why": why, "fix": fix}
         super().__init__(compose(code, what, where=where, why=why, fix=fix))
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        return folded(text, len(type(self).__name__) + 2) if self._folds else text
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython asks for: its own traceback, with the message folded, since notebooks break lines in words."""
+        from IPython import get_ipython
+
+        shell: Any = get_ipython()
+        self._folds = True
+        try:
+            found: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
+            return found
+        finally:
+            self._folds = False
 
     def locate(self, where: str) -> None:
         """Add the user's line, for whoever catches the error and knows it; a line that is known already stays."""
@@ -90,6 +110,29 @@ def compose(code: str, what: str, *, where: str | None = None, why: str | None =
         raise KeyError(f"{code} is not a row of minitorch.errors.CODES")
     rows = [("where", where), ("why", why), ("instead", fix), ("more", f"minitorch explain {code}")]
     return "\n".join([f"{code}: {what}", *(f"  {label}: {text}" for label, text in rows if text)])
+
+
+def folded(text: str, before: int = 0) -> str:
+    """A text whose long lines go on in the next one, indented; broken between words.
+
+    Args:
+        before: letters that stand before the text in its first line.
+
+    Example:
+        >>> print(folded("MT999: a b" + " word" * 20 + "\\n  why: short"))
+        MT999: a b word word word word word word word word word word word word word word word word word word
+            word word
+          why: short
+    """
+    lines = []
+    for line in text.splitlines():
+        more = " " * (len(line) - len(line.lstrip()) + 4)
+        start = " " * before
+        lines += textwrap.wrap(
+            start + line, WIDTH, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+        lines[0], before = lines[0][before:] if before else lines[0], 0
+    return "\n".join(lines)
 
 
 class Page(str):

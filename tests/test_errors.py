@@ -6,6 +6,8 @@ import ast
 import inspect
 import json
 import re
+import subprocess
+import sys
 import tomllib
 import warnings
 from pathlib import Path
@@ -130,6 +132,28 @@ def test_a_page_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="there is no error 'MT999'; the codes are MT101, "):
         errors.explain("MT999")
     assert main(["explain", "MT999"]) == 2 and "`minitorch explain` lists the codes" in capsys.readouterr().err
+
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_cell("import minitorch as mt")
+shell.run_cell("mt.jit(lambda x: float(x.sum()) + 1)(mt.ones(2))")
+"""
+
+
+def test_a_notebook_shows_a_message_in_lines_that_it_need_not_break() -> None:
+    pytest.importorskip("IPython")
+    shown = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, cwd=ROOT).stdout
+    with pytest.raises(errors.TracedValueError) as raised:
+        mt.jit(lambda x: float(x.sum()) + 1)(mt.ones(2))
+    whole = str(raised.value)
+    assert max(map(len, whole.splitlines())) > errors.WIDTH
+    message = shown[shown.rindex("TracedValueError: MT102") :]
+    assert max(map(len, message.splitlines())) <= errors.WIDTH
+    why = next(line for line in whole.splitlines() if line.startswith("  why: "))
+    assert " ".join(why.split()) in " ".join(message.split())
+    assert "mt.jit(lambda x: float(x.sum()) + 1)" in shown  # IPython's own traceback is around it
 
 
 # The table and the source -----------------------------------------------------------------------------------
