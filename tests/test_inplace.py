@@ -195,6 +195,31 @@ def test_what_the_gradient_does_not_need_may_be_overwritten():
     assert x.grad.tolist() == [2, 2]
 
 
+def test_an_output_that_a_function_has_saved_must_not_be_overwritten():
+    class Both(mt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = mt.exp(x)
+            ctx.save_for_backward(y)
+            return x * 1, y
+
+        @staticmethod
+        def backward(ctx, g, _):
+            return g * ctx.saved_tensors[0]
+
+    for place in (0, 1):
+        w = mt.zeros(2, requires_grad=True)
+        outputs = Both.apply(w)
+        with mt.no_grad():
+            outputs[place].mul_(5)
+        if place == 0:  # which is not saved
+            outputs[0].sum().backward()
+            assert w.grad.tolist() == [1, 1]
+        else:  # although the gradient comes from the other one
+            with pytest.raises(AutogradError, match="MT402: output 1 of the recorded Both"):
+                outputs[0].sum().backward()
+
+
 def zero_a_result(w):
     h = w * 2
     with mt.no_grad():

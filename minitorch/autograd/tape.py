@@ -133,9 +133,9 @@ def record_many(
     def rule(cotangents: Cotangents, bundle: Tensor, *inputs: Tensor, asked: list[bool]) -> Any:
         again = {position: twin(value) for position, value in saved.items()}
         for position, output in again.items():
+            if saved[position]._root._version != versions[position]:
+                raise overwritten(name, f"output {position}", saved[position])
             _connect(name, position, output, bundle, saved[position], True)
-            if output._entry is not None:
-                _check_versions(output._entry)
         return backward(cotangents.parts, again, asked)
 
     whole = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
@@ -147,6 +147,7 @@ def record_many(
         if position in saved_outputs:
             saved[position] = value
         _connect(name, position, output, bundle, value, position in saved_outputs)
+    versions = {position: value._root._version for position, value in saved.items()}
 
 
 def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Tensor, saved: bool) -> None:
