@@ -15,6 +15,8 @@ from minitorch.interpreters import Recorder, current_observer
 from minitorch.nn import functional as F
 from minitorch.profiler import Machine, Profile, machines, roofs
 
+from .programs import classifier
+
 ROOFS = Machine("a machine", 16, 1, (32 << 10, 1 << 20, 32 << 20), 1e10, dict.fromkeys(("float32", "int32"), 1e10))
 BACKENDS = ("interpret", "llvm", "loops")
 
@@ -56,23 +58,9 @@ def test_counts_are_those_made_by_hand_and_sum_to_the_cost(name):
     assert p.calls == f.cost(*args).kernels
 
 
-def training_step():
-    model = mt.nn.Sequential(mt.nn.Linear(20, 30), mt.nn.GELU(), mt.nn.Linear(30, 5))
-    optimizer = mt.optim.Adam(model.parameters(), 1e-3)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sums_over_a_training_step_equal_the_cost(backend):
-    step = mt.jit(training_step(), backend=backend)
+    step = mt.jit(classifier(20, 30, 5)[1], backend=backend)
     x, y = mt.randn(8, 20), mt.arange(8) % 5
     step(x, y)
     step(x, y)
@@ -300,7 +288,7 @@ def problems(event):
 
 
 def test_the_chrome_trace_follows_the_format(tmp_path):
-    step = mt.jit(training_step())
+    step = mt.jit(classifier(20, 30, 5)[1])
     with mt.profile() as p:
         step(mt.randn(8, 20), mt.arange(8) % 5)
         step(mt.randn(8, 20), mt.arange(8) % 5)

@@ -48,7 +48,7 @@ def _check_versions(entry: TapeEntry) -> None:
     for index, (tensor, version) in enumerate(zip(entry.inputs, entry.versions, strict=True)):
         if index in entry.primitive.saves and tensor._root._version != version:
             raise overwritten(entry.primitive.name, f"input {index}", tensor)
-    if entry.output._root._version != entry.output_version:
+    if entry.primitive.saves_output and entry.output._root._version != entry.output_version:
         raise overwritten(entry.primitive.name, "the output", entry.output)
 
 
@@ -138,9 +138,9 @@ def record_many(
     def rule(cotangents: Cotangents, bundle: Tensor, *inputs: Tensor, asked: list[bool]) -> Any:
         again = {position: twin(value) for position, value in saved.items()}
         for position, output in again.items():
-            _connect(name, position, output, bundle, saved[position])
-            if output._entry is not None:
-                _check_versions(output._entry)
+            if saved[position]._root._version != versions[position]:
+                raise overwritten(name, f"output {position}", saved[position])
+            _connect(name, position, output, bundle, saved[position], True)
         return backward(cotangents.parts, again, asked)
 
     whole = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
@@ -151,10 +151,11 @@ def record_many(
         value = twin(output) if position in saved_outputs else ghost(output)
         if position in saved_outputs:
             saved[position] = value
-        _connect(name, position, output, bundle, value)
+        _connect(name, position, output, bundle, value, position in saved_outputs)
+    versions = {position: value._root._version for position, value in saved.items()}
 
 
-def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Tensor) -> None:
+def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Tensor, saved: bool) -> None:
     """Make a tensor the output at a position; `value` stands for it on the tape, which never points to its results."""
     if not output.dtype.is_floating_point:
         return
@@ -162,7 +163,7 @@ def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Te
     def rule(cotangent: Tensor, output: Tensor, bundle: Tensor, asked: list[bool]) -> Any:
         return [Cotangents({position: cotangent})]
 
-    part = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
+    part = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,), saves_output=saved)
     output._requires_grad = value._requires_grad = True
     output._entry = TapeEntry(part, (bundle,), {}, value)
 
