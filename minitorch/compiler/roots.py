@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from ..graph import Graph
 from ..ir import INPUT, Node
@@ -35,6 +36,7 @@ REPEATED = "it is expensive and each element is read repeatedly"
 PARTS = "it is put together from parts, and multiplied or summed up more than once"
 LONG = "the expression grew too long"
 SWITCHED_OFF = "computing it where it is read is switched off"
+NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
 
 
 def is_stored_already(node: Node) -> bool:
@@ -63,10 +65,16 @@ def output_base(node: Node) -> Node:
     return node
 
 
-def find_roots(graph: Graph, transient: Collection[Node] = (), store_all: bool = False) -> dict[Node, str]:
+def find_roots(
+    graph: Graph,
+    transient: Collection[Node] = (),
+    kept: Mapping[Node, str] = NONE_KEPT,
+    store_all: bool = False,
+) -> dict[Node, str]:
     """The roots in program order, each with the reason why it is one; what is transient is none.
 
-    All that is computed is one if `store_all`.
+    Cheap values are roots only if they are `kept`, each for a reason that is given with it. All that is computed is one
+    if `store_all`.
     """
     users = graph.users()
     wanted: dict[Node, str] = {}
@@ -114,7 +122,7 @@ def find_roots(graph: Graph, transient: Collection[Node] = (), store_all: bool =
             roots[again] = REPEATED
             heavy[node] = None
         parts[node] = sum(parts[operand] for operand in inside) + (node.primitive.name in ("pad", "concatenate"))
-        reason = wanted.get(node)
+        reason = wanted.get(node) or kept.get(node)
         if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
             reason = SHARED
         if reason is None and own and parts[node] > 1 and _takes_up(node, users) > 1:
