@@ -22,10 +22,12 @@ from .again import MOST_OPERATIONS, operations
 from .fuse import Group, fuse, reads_of
 from .kernel import in_units
 from .lower import POINTWISE, At
+from .machine import host
 from .roots import base_of, find_roots, is_call, output_base
 
 IN_QUESTION = "several kernels may read it"
 WORTH_IT = 1 << 12  # bytes that are moved in the time that the call of a kernel takes: less is not worth other kernels
+MOST_READ = 8  # arrays that a value is made of, if it moves no more bytes to store it on the way
 NEGLIGIBLE = 8  # what a value is made of and is so many times smaller than the value adds next to no traffic
 
 
@@ -42,7 +44,7 @@ def worth_keeping(graph: Graph, transient: Collection[Node], without: Set[str]) 
 
 
 def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node]) -> list[Node]:
-    """Values that are read more than once, and are made of more bytes than their own or by many operations."""
+    """Values that are read more than once and made of more bytes than their own, or of many arrays or operations."""
     users = graph.users()
     made_of: dict[Node, dict[Node, int]] = {}  # what is read to compute a value, and how many bytes of it
     work: dict[Node, int] = {}  # operations for an element
@@ -58,11 +60,18 @@ def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node
         count = min(is_pointwise + sum(work.get(operand, 0) for operand in node.inputs), MOST_OPERATIONS + 1)
         read = sum(sources.values())
         more = read >= WORTH_IT // NEGLIGIBLE and read * NEGLIGIBLE > node.spec.nbytes * (NEGLIGIBLE + 1)
-        if is_pointwise and (more or count > MOST_OPERATIONS) and _readers(node, users) > 1:
+        again = (more or count > MOST_OPERATIONS) and _readers(node, users) > 1
+        if is_pointwise and node.spec.size and (again or _many(node, sources)):
             found.append(node)
         else:
             made_of[node], work[node] = sources, count
     return found
+
+
+def _many(node: Node, sources: Mapping[Node, int]) -> bool:
+    """Whether a value that no cache holds is made of many arrays of its size, which all have to be in memory for it."""
+    large = node.spec.nbytes > host().caches[1]
+    return large and sum(size >= node.spec.nbytes for size in sources.values()) > MOST_READ
 
 
 def _readers(node: Node, users: Mapping[Node, tuple[Node, ...]]) -> int:
@@ -102,11 +111,13 @@ class _Kernels:
 
     def decide(self, node: Node) -> str:
         """Why a value is kept; empty if it is not, and is no root any more."""
-        others = {self.home[reader] for reader in self.readers[node]} - {self.home[node]}
+        others = {self.home[reader] for reader in self.readers.get(node, ())} - {self.home[node]}
         kept = node.spec.nbytes + sum(self._read(kernel, node) for kernel in others)
         again = sum(self._read_instead(kernel, node) for kernel in others) + self._moved_at_home(node, others)
         if again - kept >= self._least(node):
             return f"kept: {in_units(kept, 'B')} are moved for it, and {in_units(again, 'B')} to compute it again"
+        if others and again >= kept and _many(node, self.reads[node]):
+            return f"kept: it is made of more than {MOST_READ} arrays, and to compute it again moves no less"
         if others and node.spec.nbytes >= WORTH_IT and len(list(operations(node, self.roots))) > MOST_OPERATIONS:
             return f"kept: to compute it again takes more than {MOST_OPERATIONS} operations"
         self._take_out(node)
@@ -163,7 +174,7 @@ class _Kernels:
         sources = self.reads.pop(node)
         for source in sources:
             del self.readers[source][node]
-        for reader in self.readers.pop(node):
+        for reader in self.readers.pop(node, ()):
             share = self.reads[reader].pop(node)
             for source, size in sources.items():
                 part = -(-share * size // max(node.spec.nbytes, 1))

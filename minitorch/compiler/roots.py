@@ -23,6 +23,7 @@ HEAVY = frozenset(
     "exp expm1 log log1p sin cos tanh erf pow atan2 sqrt div remainder floor_divide random_bits".split()  # noqa: SIM905
 )
 MOST_OPERATIONS = 200  # one after another in one expression
+MOST_PARTS = 8  # one put together with another, that with the next, and so on: each is a choice for every element
 MOST_PACKED = 512  # rows or columns that a contraction reads an operand for, without packing it more than about once
 
 OUTPUT = "it is an output"
@@ -34,6 +35,7 @@ OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
 PARTS = "it is put together from parts, and multiplied or summed up more than once"
+PIECEMEAL = "it is put together from parts, of parts, and so on, and read more than once"
 LONG = "the expression grew too long"
 SWITCHED_OFF = "computing it where it is read is switched off"
 NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
@@ -127,6 +129,8 @@ def find_roots(
             reason = SHARED
         if reason is None and own and parts[node] > 1 and _takes_up(node, users) > 1:
             reason = PARTS
+        if reason is None and parts[node] > MOST_PARTS and len(users[node]) > 1:
+            reason = PIECEMEAL
         if reason is None and own and store_all:
             reason = SWITCHED_OFF
         if reason is None and depth[node] > MOST_OPERATIONS:
