@@ -50,6 +50,8 @@ class Row:
     seconds: dict[str, float]
     speedup: Ratio | None  # of ours over the baseline
     share: float | None  # of the copy's bandwidth
+    fastest: str | None  # of those that were timed
+    ahead: Ratio | None  # how many times as fast as ours the fastest is, if it is not ours
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,7 @@ def rows(results: Results) -> list[Row]:
         timed = {name: results.entry(case.name, name).seconds for name in (*results.contenders, COPY)}
         mine = timed.get(best or "", {})
         share = ratio(timed[COPY], mine)
+        fastest, ahead = _fastest({name: timed[name] for name in results.contenders}, best)
         found.append(
             Row(
                 case,
@@ -77,9 +80,22 @@ def rows(results: Results) -> list[Row]:
                 {name: statistics.median(times.values()) for name, times in timed.items() if times},
                 ratio(timed.get(BASELINE, {}), mine),
                 share.median if share else None,
+                fastest,
+                ahead,
             )
         )
     return found
+
+
+def _fastest(timed: dict[str, dict[int, float]], best: str | None) -> tuple[str | None, Ratio | None]:
+    """Who was the fastest in a case, and by how much if that is not ours."""
+    mine = timed.get(best or "", {})
+    ratios = {name: ratio(mine, times) for name, times in timed.items() if name != best}
+    ahead = {name: found for name, found in ratios.items() if found is not None}
+    if not ahead:
+        return None, None
+    name = max(ahead, key=lambda each: ahead[each].median)
+    return (name, ahead[name]) if ahead[name].median > 1 else (best, None)
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -158,7 +174,7 @@ def table_text(results: Results, table: Sequence[Row]) -> str:
     head = f"{'':{width}}{'MB':>6}" + "".join(f"{name:>{size}}" for name, size in columns)
     if best and BASELINE in results.contenders:
         head += f"{f'{BASELINE} / {best}':>22}"
-    lines.append(head + f"{'of a copy':>11}")
+    lines.append(head + f"{'of a copy':>11}  fastest")
     group = ""
     for row in table:
         if row.case.group != group:
@@ -168,7 +184,8 @@ def table_text(results: Results, table: Sequence[Row]) -> str:
         line = f"  {row.case.name:{width - 2}}{row.bytes / 1e6:6.1f}{cells}"
         if best and BASELINE in results.contenders:
             line += f"{row.speedup or '-'!s:>22}"
-        lines.append((line + (f"{row.share:>11.2f}" if row.share else "")).rstrip())
+        line += f"{row.share:>11.2f}" if row.share else " " * 11
+        lines.append(f"{line}  {row.fastest or '-'} {row.ahead or ''}".rstrip())
     return "\n".join(lines)
 
 
@@ -190,6 +207,12 @@ def summary_text(results: Results, table: Sequence[Row]) -> str:
         if entry.failed:
             lines.append(f"not timed: {name} in {case}: {entry.failed}")
     best = ours(results.contenders)
+    if best and (known := [row for row in table if row.fastest]):
+        first = sum(row.ahead is None for row in known)
+        level = sum(row.ahead is not None and row.ahead.median * WORST_CASE <= 1 for row in known)
+        lines.append(
+            f"{best} is the fastest in {first} of {len(known)} cases, and level with the fastest in {level} more"
+        )
     if best and BASELINE in results.contenders:
         lines.append(f"{best} against the bounds")
         for bound in bounds(results, table):
@@ -221,6 +244,8 @@ def as_json(results: Results, table: Sequence[Row], machine: dict[str, object], 
                 "streaming": row.case.streaming,
                 "speedup": asdict(row.speedup) if row.speedup else None,
                 "share_of_copy": row.share,
+                "fastest": row.fastest,
+                "ahead": asdict(row.ahead) if row.ahead else None,
                 "contenders": {
                     name: {**asdict(entry), "seconds": list(entry.seconds.values()), "median": row.seconds.get(name)}
                     for (case, name), entry in results.entries.items()

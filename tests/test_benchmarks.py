@@ -126,6 +126,23 @@ def test_ratios_are_taken_within_a_round():
     assert row.speedup == report.Ratio(2.0, 1.5, 2.0)
 
 
+def test_the_table_says_who_is_the_fastest_and_by_how_much():
+    results = results_of((1.0, 10.0), (2.0, 20.0))
+    first, second = CASES[0].name, CASES[1].name
+    results.contenders.append("torch")
+    results.entries[first, "torch"] = Entry({0: 0.5, 1: 5.0})
+    results.entries[second, "torch"] = Entry({0: 3.0, 1: 30.0})
+    rows = report.rows(results)
+    assert [(row.fastest, row.ahead) for row in rows[:2]] == [("torch", report.Ratio(2.0, 2.0, 2.0)), ("llvm", None)]
+    table = report.table_text(results, rows).splitlines()
+    assert [line.split("  ")[-1].strip() for line in table if f"  {first} " in line] == ["torch 2.00"]
+    summary = report.summary_text(results, rows)
+    assert (
+        f"llvm is the fastest in {len(CASES) - 1} of {len(CASES)} cases, and level with the fastest in 0 more"
+        in summary
+    )
+
+
 def test_bounds_are_kept_and_missed():
     assert verdicts(results_of((1.0,), (2.0,))) == [True] * 5
     assert verdicts(results_of((1.0,), (1.5,))) == [False, True, True, True, True]

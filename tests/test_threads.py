@@ -111,6 +111,49 @@ def test_native_parts_are_those_of_split() -> None:
         assert [(int(i), int(array[i])) for i in np.flatnonzero(array)] == threads.split(extent, parts, step)
 
 
+# Counts who has begun, and waits for two; at the part's beginning it writes how many have come, at last.
+MEET = """
+define void @meet(ptr %buffers, i64 %begin, i64 %stop) {
+entry:
+  %x = load ptr, ptr %buffers
+  %met = getelementptr i64, ptr %x, i64 %begin
+  %come = getelementptr i64, ptr %x, i64 2
+  %before = atomicrmw add ptr %come, i64 1 seq_cst
+  br label %look
+look:
+  %turn = phi i64 [ 0, %entry ], [ %next, %look ]
+  %now = load atomic i64, ptr %come seq_cst, align 8
+  %next = add i64 %turn, 1
+  %alone = icmp slt i64 %now, 2
+  %patient = icmp slt i64 %turn, 1000000000
+  %again = and i1 %alone, %patient
+  br i1 %again, label %look, label %end
+end:
+  store i64 %now, ptr %met
+  ret void
+}
+"""
+
+
+def test_a_worker_that_waited_for_the_interpreter_takes_part() -> None:
+    meet = machine.load(machine.compile_ir(MEET), "meet").function("meet")
+    threads.set_num_threads(2)
+    array = np.zeros(3, np.int64)
+    buffers = (ctypes.c_int64 * 1)(address(array))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(10)  # nobody takes the interpreter's lock from a thread that computes
+    try:
+        for pause in (0, 1e-5, 1e-4, 1e-3) * 5:
+            array[:] = 0
+            assert threads.workers().run(meet.address, ctypes.addressof(buffers), 2, 1, 2, True)
+            assert (array == 2).all(), f"one thread did both parts, {pause} seconds after the job before"
+            until = time.perf_counter() + pause  # until then it looked out for a job, and then wanted to sleep
+            while time.perf_counter() < until:
+                pass
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_small_work_stays_here(kernel: Any) -> None:
     threads.set_num_threads(4)
     count(kernel, 1000, cost=1.9, grain=1)

@@ -64,11 +64,12 @@ class Workers:
             if not self._threads:
                 self._start()
             before, self._asked = self._asked, time.perf_counter()
-            if large or self._asked - before < CLOSE:
-                self._wake()
-            elif len(self._asleep) == len(self._threads):
+            pays = large or self._asked - before < CLOSE
+            if not pays and len(self._asleep) == len(self._threads):
                 return False
-            self._job = self._job % 0x7FFFFFFF + 1
+            self._job = self._job % 0x7FFFFFFF + 1  # before anyone is woken: see `_work`
+            if pays:
+                self._wake()
             done = 0
             try:
                 done = self._lead(self._board, self._job, kernel, buffers, extent, step, parts, self._patience)
@@ -120,9 +121,13 @@ class Workers:
             bed = threading.Lock()
             bed.acquire()
             self._asleep.append(bed)
-            if not self._stopped:
-                bed.acquire()  # until `_wake`
-                _leave_core(self._core)
+            # It took the interpreter's lock to get here. Who had it may have posted a job, and found nobody to wake.
+            if self._stopped or self._job != job:
+                with contextlib.suppress(ValueError):
+                    self._asleep.remove(bed)
+                continue
+            bed.acquire()  # until `_wake`
+            _leave_core(self._core)
 
     def stop(self) -> None:
         """End the threads, when nobody uses them; who still calls `run` does without."""
