@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ from .worker import COPY, Answer
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 300  # seconds after which a worker is stopped
+# Seconds between turns: threads of OpenBLAS and OpenMP look out for more work for 10 to 30 ms, and keep a core busy.
+QUIET = 0.05
 
 
 @dataclass
@@ -194,6 +197,7 @@ def _round(results: Results, number: int, seconds: float, folder: Path, advance:
                 entry = results.entry(case.name, worker.name)
                 if entry.failed:
                     continue
+                time.sleep(QUIET)
                 answer = worker.ask(
                     {
                         "case": case.name,

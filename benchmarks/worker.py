@@ -130,11 +130,11 @@ def main() -> None:
     say(about)
     for line in sys.stdin:
         try:
-            found = answer(json.loads(line))
+            said = answer(json.loads(line))
         except Exception as error:  # of any kind: it is told, and the next case may well work
-            found = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
-        gc.collect()  # before the answer: after it another contender is measured, and needs all cores
-        say(found)
+            said = {"failed": f"{type(error).__name__}: {error}".splitlines()[0]}
+        gc.collect()  # before the answer, after which it is the next one's turn
+        say(said)
 
 
 if __name__ == "__main__":

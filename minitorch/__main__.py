@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from . import __version__
-from .errors import CommandError
+from .errors import CODES, CommandError, explain
 from .ir import PRIMITIVES
 
 Run = Callable[[argparse.Namespace], int | None]
@@ -80,6 +80,20 @@ def _reproduce(options: argparse.Namespace) -> int:
     report = reproduce(options.folder)
     print(report)
     return int(not report.ok)
+
+
+def _explain(options: argparse.Namespace) -> None:
+    wanted = options.codes or list(CODES)
+    unknown = [code for code in wanted if code.upper() not in CODES]
+    if unknown:
+        raise CommandError(f"there is no {unknown[0]}; `minitorch explain` lists the codes")
+    titles = {code.upper(): CODES[code.upper()] for code in wanted}
+    if options.json:
+        print_json([{"code": code, "title": title, "page": explain(code)} for code, title in titles.items()])
+    elif options.codes:
+        print("\n".join(map(explain, titles)), end="")
+    else:
+        print("\n".join(f"{code}  {title}" for code, title in titles.items()))
 
 
 def print_json(data: object) -> None:
@@ -157,6 +171,13 @@ COMMANDS: dict[str, Command] = {
         _machine,
         (argument("--again", action="store_true", help="measure now, even if it was done before"),),
         (("minitorch machine", "as it was measured"), ("minitorch machine --again", "measured now")),
+        json=True,
+    ),
+    "explain": Command(
+        "print the page about an error: what fails, why, and what to write instead",
+        _explain,
+        (argument("codes", nargs="*", metavar="code", help="as the message begins, such as MT201; none: list them"),),
+        (("minitorch explain MT201", "after an error with this code"), ("minitorch explain", "the codes")),
         json=True,
     ),
     "primitives": Command(

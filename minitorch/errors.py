@@ -1,11 +1,18 @@
 """Errors and warnings that teach: a code, what was wrong, where, why, and what to write instead.
 
-Every code has a row in `CODES` and a page `docs/errors/<code>.md` with a failing snippet and its repair; the
+Each code has a row in `CODES` and a page in `error_pages`, which `explain` gives: a failing snippet and its repair; the
 tests run both. Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...),
 so ordinary `except` clauses work.
 """
 
 from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any, Self
+
+PAGES = Path(__file__).parent / "error_pages"
+WIDTH = 100  # letters of a line that a notebook shows without breaking it
 
 CODES: dict[str, str] = {
     "MT101": "branching on a traced value",
@@ -21,6 +28,7 @@ CODES: dict[str, str] = {
     "MT111": "a donated tensor used again",
     "MT201": "shapes that do not fit",
     "MT202": "types that do not fit",
+    "MT203": "a device that does not exist",
     "MT301": "feeding something that is not a placeholder of the graph",
     "MT302": "feeding the wrong shape",
     "MT303": "feeding the wrong type",
@@ -55,8 +63,10 @@ class MinitorchError(Exception):
         >>> print(error)
         MT201: add: f32[2] and f32[3] do not broadcast
           instead: reshape one of them
-          more: docs/errors/MT201.md
+          more: minitorch explain MT201
     """
+
+    _folds = False
 
     def __init__(
         self,
@@ -71,6 +81,22 @@ class MinitorchError(Exception):
         self._facts = {"what": what, "where": where, "why": why, "fix": fix}
         super().__init__(compose(code, what, where=where, why=why, fix=fix))
 
+    def __str__(self) -> str:
+        text = super().__str__()
+        return folded(text, len(type(self).__name__) + 2) if self._folds else text
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython asks for: its own traceback, with the message folded, since notebooks break lines in words."""
+        from IPython import get_ipython
+
+        shell: Any = get_ipython()
+        self._folds = True
+        try:
+            found: list[str] = shell.InteractiveTB.structured_traceback(type(self), self, self.__traceback__)
+            return found
+        finally:
+            self._folds = False
+
     def locate(self, where: str) -> None:
         """Add the user's line, for whoever catches the error and knows it; a line that is known already stays."""
         if self._facts["where"] is None:
@@ -82,8 +108,63 @@ def compose(code: str, what: str, *, where: str | None = None, why: str | None =
     """The text of an error or warning, one fact a line."""
     if code not in CODES:
         raise KeyError(f"{code} is not a row of minitorch.errors.CODES")
-    rows = [("where", where), ("why", why), ("instead", fix), ("more", f"docs/errors/{code}.md")]
+    rows = [("where", where), ("why", why), ("instead", fix), ("more", f"minitorch explain {code}")]
     return "\n".join([f"{code}: {what}", *(f"  {label}: {text}" for label, text in rows if text)])
+
+
+def folded(text: str, before: int = 0) -> str:
+    """A text whose long lines go on in the next one, indented; broken between words.
+
+    Args:
+        before: letters that stand before the text in its first line.
+
+    Example:
+        >>> print(folded("MT999: a b" + " word" * 20 + "\\n  why: short"))
+        MT999: a b word word word word word word word word word word word word word word word word word word
+            word word
+          why: short
+    """
+    lines = []
+    for line in text.splitlines():
+        more = " " * (len(line) - len(line.lstrip()) + 4)
+        start = " " * before
+        lines += textwrap.wrap(
+            start + line, WIDTH, subsequent_indent=more, break_long_words=False, break_on_hyphens=False
+        ) or [""]
+        lines[0], before = lines[0][before:] if before else lines[0], 0
+    return "\n".join(lines)
+
+
+class Page(str):
+    """A text in Markdown, which notebooks show as such."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def explain(code: str) -> Page:
+    """The page about an error or a warning: what fails, why, what to write instead, and what JAX and PyTorch do.
+
+    Args:
+        code: as the message begins, such as ``"MT201"``.
+
+    Raises:
+        ValueError: if there is no such code.
+
+    Example:
+        >>> print(explain("MT201"))
+        # MT201: shapes that do not fit
+        ...
+    """
+    name = code.strip().upper()
+    if name not in CODES:
+        raise ValueError(f"there is no error {code!r}; the codes are {', '.join(CODES)}")
+    return Page((PAGES / f"{name}.md").read_text(encoding="utf-8"))
 
 
 class TracedValueError(MinitorchError, TypeError):
@@ -106,6 +187,10 @@ class DTypeError(MinitorchError, TypeError):
     """Element types do not fit."""
 
 
+class DeviceError(MinitorchError, RuntimeError):
+    """A device was asked for that does not exist: all is computed on the CPU."""
+
+
 class FeedError(MinitorchError, ValueError):
     """A session was fed something wrong, or too little."""
 
@@ -116,6 +201,10 @@ class FetchError(MinitorchError, ValueError):
 
 class AutogradError(MinitorchError, RuntimeError):
     """A gradient cannot be computed."""
+
+    def again(self) -> Self:
+        """The same error, to be raised at another time: it holds on to nothing of where it was raised."""
+        return type(self)(self.code, **self._facts)  # type: ignore[arg-type]
 
 
 class NonFiniteError(MinitorchError, FloatingPointError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
-from minitorch.compiler import emit, evaluate, gemm, machine, source
+from minitorch.compiler import emit, evaluate, gemm, gemm_tiling, machine, source, split
 from minitorch.compiler.layout import units
 from minitorch.compiler.loops import LoopKernel
 from minitorch.compiler.schedule import Schedule, schedule
@@ -330,7 +331,33 @@ def test_blocks_with_all_vectors(name: str, vector_bytes: int) -> None:
     np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("shape", [(65, 700, 130), (300, 256, 300), (1, 900, 2000), (3, 3000, 1000), (2000, 300, 3)])
+@pytest.mark.parametrize("name", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "pieces"), [((1, 2056, 1111), 8), ((2, 2504, 1024), 8), ((3, 2048, 1030), 1), ((1, 700, 3001), 1)]
+)
+def test_a_matrix_that_is_read_once_is_cut_along_k(
+    shape: tuple[int, int, int], pieces: int, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Into pieces that are read once too, if partial results are little beside it."""
+    small = replace(machine.host(), caches=(1 << 14, 1 << 18, 1 << 23))
+    for room in (gemm_tiling, split):
+        monkeypatch.setattr(room, "host", lambda: small)
+    gemm_tiling.tiling.cache_clear()
+    m, k, n = shape
+    a, b = normal(m, k).astype(name), normal(k, n).astype(name) / 50
+    (kernel,) = scheduled(product, a, b).kernels
+    assert kernel.loops is not None
+    found = gemm.recognise(kernel.loops.nests[0])
+    assert found is not None and gemm_tiling.tiling(found, small.vector_bytes).streams
+    assert gemm.extent(found.batch) == pieces
+    check(product, a, b)
+    check(lambda a, b: ((a @ b) * 0.5 + 1).relu(), a, b, kernels=1)
+    gemm_tiling.tiling.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "shape", [(65, 700, 130), (300, 256, 300), (1, 900, 2000), (3, 3000, 1000), (2000, 300, 3), (1, 4111, 600)]
+)
 def test_results_do_not_depend_on_the_number_of_threads(shape: tuple[int, int, int]) -> None:
     m, k, n = shape
     a, b = normal(m, k), normal(k, n)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
+import subprocess
+import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -12,10 +16,11 @@ import pytest
 
 import minitorch as mt
 from minitorch import errors
+from minitorch.__main__ import main
 from minitorch.errors import CODES, MinitorchError, TracingWarning
 
 ROOT = Path(__file__).parent.parent
-PAGES = ROOT / "docs" / "errors"
+PAGES = errors.PAGES
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BUILTINS = {
     "TracedValueError": TypeError,
@@ -23,6 +28,7 @@ BUILTINS = {
     "ArgumentError": TypeError,
     "ShapeError": ValueError,
     "DTypeError": TypeError,
+    "DeviceError": RuntimeError,
     "FeedError": ValueError,
     "FetchError": ValueError,
     "AutogradError": RuntimeError,
@@ -66,7 +72,7 @@ def blocks(code: str) -> dict[str, list[str]]:
 
 
 def index() -> str:
-    """The table of all pages, as docs/errors/README.md has it."""
+    """The table of all pages, as its README.md has it."""
     rows = ["# Errors and warnings", "", "| code | what | class |", "|---|---|---|"]
     for code, title in CODES.items():
         found = outcome(blocks(code)["python"][0])
@@ -105,6 +111,49 @@ def test_page(code: str) -> None:
 
 def test_index() -> None:
     assert (PAGES / "README.md").read_text(encoding="utf-8") == index()
+
+
+def test_pages_are_where_the_package_is() -> None:
+    """Who has installed the package has the pages: they are package data, and a message says how to read them."""
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["minitorch"]
+    package = Path(inspect.getfile(mt)).parent
+    assert set(PAGES.glob("*.md")) <= {path for pattern in data for path in package.glob(pattern)}
+    with pytest.raises(MinitorchError, match=r"\n  more: minitorch explain MT201$"):
+        mt.ones(2) + mt.ones(3)
+
+
+def test_a_page_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    page = errors.explain("mt201")
+    assert page == (PAGES / "MT201.md").read_text(encoding="utf-8") == page._repr_markdown_() == repr(page)
+    assert main(["explain", "mt201"]) == 0 and capsys.readouterr().out == page
+    assert main(["explain"]) == 0 and capsys.readouterr().out.splitlines() == [f"{c}  {t}" for c, t in CODES.items()]
+    assert main(["explain", "MT201", "MT202", "--json"]) == 0
+    assert [row["code"] for row in json.loads(capsys.readouterr().out)] == ["MT201", "MT202"]
+    with pytest.raises(ValueError, match="there is no error 'MT999'; the codes are MT101, "):
+        errors.explain("MT999")
+    assert main(["explain", "MT999"]) == 2 and "`minitorch explain` lists the codes" in capsys.readouterr().err
+
+
+NOTEBOOK = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance(colors="nocolor")
+shell.run_cell("import minitorch as mt")
+shell.run_cell("mt.jit(lambda x: float(x.sum()) + 1)(mt.ones(2))")
+"""
+
+
+def test_a_notebook_shows_a_message_in_lines_that_it_need_not_break() -> None:
+    pytest.importorskip("IPython")
+    shown = subprocess.run([sys.executable, "-c", NOTEBOOK], capture_output=True, text=True, cwd=ROOT).stdout
+    with pytest.raises(errors.TracedValueError) as raised:
+        mt.jit(lambda x: float(x.sum()) + 1)(mt.ones(2))
+    whole = str(raised.value)
+    assert max(map(len, whole.splitlines())) > errors.WIDTH
+    message = shown[shown.rindex("TracedValueError: MT102") :]
+    assert max(map(len, message.splitlines())) <= errors.WIDTH
+    why = next(line for line in whole.splitlines() if line.startswith("  why: "))
+    assert " ".join(why.split()) in " ".join(message.split())
+    assert "mt.jit(lambda x: float(x.sum()) + 1)" in shown  # IPython's own traceback is around it
 
 
 # The table and the source -----------------------------------------------------------------------------------

@@ -197,6 +197,7 @@ def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFi
     sources = {
         "merge": "def merge(a, b):\n    return max(a[0], b[0]), a[1] + b[1]",
         "kernel-bytes": "def kernel_bites(graph, kernel):\n    return 0",
+        "partition": "def partition(graph):\n    return graph +",
         "generate": "def generate(graph):\n    return input()",
     }
     for cell in notebook.cells:
@@ -207,7 +208,8 @@ def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFi
     assert (found["points"], found["of"], found["stopped"]) == (3, 100, "")
     by_task = {row["task"]: row for row in found["tasks"]}
     assert "the totals were added as they are" in by_task["fusion.merge"]["reason"]
-    assert "NameError" in by_task["fusion.kernel_bytes"]["reason"]
+    assert "no cell above defines `kernel_bytes` (NameError)" in by_task["fusion.kernel_bytes"]["reason"]
+    assert by_task["fusion.partition"]["reason"].startswith("the cell `partition` above did not run (SyntaxError: ")
     assert "StdinNotImplementedError" in by_task["fusion.generate"]["reason"]
     assert set(by_task) == {task.name for task in TASKS.values() if task.name.startswith("fusion")}
 

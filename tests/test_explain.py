@@ -16,6 +16,7 @@ from minitorch.nn import functional as F
 from minitorch.passes import DEFAULT
 
 from .graphs import arrays_for, evaluate_graph, graphs
+from .programs import classifier
 from .test_llvm import assert_close
 
 BACKENDS = ("interpret", "llvm")
@@ -180,22 +181,8 @@ def test_what_cannot_be_run_on_zeros_has_no_break_even():
 # --- ablation ---
 
 
-def step_of_an_mlp():
-    model = mt.nn.Sequential(mt.nn.Linear(20, 30), mt.nn.GELU(), mt.nn.Linear(30, 5))
-    optimizer = mt.optim.Adam(model.parameters(), 1e-3)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return model, step
-
-
 def test_ablation_goes_through_all_passes_and_fusions():
-    model, step = step_of_an_mlp()
+    model, step = classifier(20, 30, 5)
     step = mt.jit(step)
     x, y = mt.randn(8, 20), mt.arange(8) % 5
     step(x, y)

@@ -265,6 +265,21 @@ def test_a_training_step_keeps_parameters_and_their_updates_apart():
     assert {"input", "parameter", "update", "output"} <= {mark["kind"] for mark in widget.data["marks"]}
 
 
+def test_a_function_is_explored_as_its_stages_are():
+    pytest.importorskip("pygraphviz", reason="the layout needs pygraphviz")
+    f = mt.jit(lambda x, n: (x * n + 2).sum(1))
+    x = mt.ones(4, 8)
+    assert f.explore(x, 1).data == f.stages(x, 1).explore().data
+    assert len(f.explore(x, 1, fused=False).data["positions"]) < len(f.explore(x, 1).data["positions"])
+
+
+def test_what_cannot_be_explored_is_told_what_can():
+    with pytest.raises(TypeError, match=r"f\.explore\(x\).*not function; trace a plain function first: mt\.jit\(f\)"):
+        mt.inspect.explore(lambda x: x, mt.ones(2))
+    with pytest.raises(TypeError, match=r"not Tensor$"):
+        mt.inspect.explore(mt.ones(2))
+
+
 def test_a_program_too_large_to_be_looked_at_is_refused_in_words():
     def long(x):
         for _ in range(1100):

@@ -18,13 +18,14 @@ import pytest
 from minitorch.__main__ import main
 from minitorch.classroom.grading import course as courses
 from minitorch.classroom.grading import feedback, journal, sandbox
-from minitorch.classroom.grading.autograded import as_notebook
+from minitorch.classroom.grading.autograded import as_notebook, verbatim
 from minitorch.classroom.grading.folders import Course, configure, submissions
 from minitorch.classroom.grading.gradebook import Book, handed_in_at
 from minitorch.classroom.grading.incidents import KINDS, Incident
 from minitorch.classroom.grading.journal import Journal
-from minitorch.classroom.grading.kernel import harmless
+from minitorch.classroom.grading.kernel import Ran, harmless
 from minitorch.classroom.grading.limits import Limits
+from minitorch.classroom.grading.outcomes import of_cell, why_no_answers
 from minitorch.classroom.grading.preflight import Part, released
 from minitorch.classroom.grading.progress import Progress
 from minitorch.classroom.grading.report import Report
@@ -304,6 +305,35 @@ def test_feedback_holds_nothing_of_a_students_as_html() -> None:
     assert not tags.names & {"script", "link", "iframe", "object", "svg"}
     assert tags.requests == ["data:image/png;base64,iVBORw0KGgo="]
     assert "default-src 'none'" in page
+
+
+def test_a_check_says_which_cell_above_it_did_not_run() -> None:
+    missing = Ran(error={"ename": "NameError", "evalue": "name 'merge' is not defined"})
+    source = "def merge(a, b):\n    return a +"
+    ends = {
+        "SyntaxError: invalid syntax": Ran(error={"ename": "SyntaxError", "evalue": "invalid syntax"}),
+        "memory": Ran(incident=Incident("memory")),
+    }
+    for why, ran in ends.items():
+        stopped = of_cell("merge", source, ran)
+        assert stopped is not None and why in why_no_answers(missing, [stopped])
+        assert why_no_answers(missing, [stopped]).startswith("the cell `merge` above did not run (")
+    assert of_cell("merge", source, Ran()) is None
+    assert why_no_answers(missing).startswith("no cell above defines `merge` (NameError)")
+    assert why_no_answers(Ran(error={"ename": "TypeError", "evalue": "no"})) == "the check stopped with TypeError: no"
+
+
+def test_feedback_shows_the_instructors_text_as_it_is_meant_and_a_students_as_it_is_written() -> None:
+    texts = [
+        "# Task *1*\n\n| a | b |\n|---|---|\n| `x` | 2 |\n\n[to](https://example.org) ![of](https://example.org/x.png)",
+        verbatim(f"# Not *mine*\n```\n</code></pre>{HOSTILE}\n````\n[to](javascript:alert(1))\n"),
+    ]
+    cells = [{"cell_type": "markdown", "metadata": {}, "source": text} for text in texts]
+    page = feedback.page("ana", "03-graph", Result([], [], {"cells": cells}))
+    tags = Tags(page)
+    assert {"h1", "em", "table", "code"} <= tags.names and "a" not in tags.names and not tags.requests
+    assert not tags.names & {"script", "img"} and "<h1>Task <em>1</em></h1>" in page
+    assert "# Not *mine*" in page and "[to](javascript:alert(1))" in page
 
 
 def test_progress_says_how_long_it_will_take() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -191,6 +193,98 @@ def test_what_the_gradient_does_not_need_may_be_overwritten():
         x.add_(1)
     z.backward()
     assert x.grad.tolist() == [2, 2]
+
+
+def test_an_output_that_a_function_has_saved_must_not_be_overwritten():
+    class Both(mt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = mt.exp(x)
+            ctx.save_for_backward(y)
+            return x * 1, y
+
+        @staticmethod
+        def backward(ctx, g, _):
+            return g * ctx.saved_tensors[0]
+
+    for place in (0, 1):
+        w = mt.zeros(2, requires_grad=True)
+        outputs = Both.apply(w)
+        with mt.no_grad():
+            outputs[place].mul_(5)
+        if place == 0:  # which is not saved
+            outputs[0].sum().backward()
+            assert w.grad.tolist() == [1, 1]
+        else:  # although the gradient comes from the other one
+            with pytest.raises(AutogradError, match="MT402: output 1 of the recorded Both"):
+                outputs[0].sum().backward()
+
+
+def zero_a_result(w):
+    h = w * 2
+    with mt.no_grad():
+        h[0] = 0
+    return (h * h * h).sum()
+
+
+def zero_through_a_view(w):
+    h = w * 2
+    part = h[1:]
+    with mt.no_grad():
+        part[0] = 0
+    return (h * part.sum()).sum()
+
+
+def scale_what_a_view_shows(w):
+    h = w * 2
+    part = h[1:]
+    with mt.no_grad():
+        h.mul_(5)
+    return part.sum()
+
+
+@pytest.mark.parametrize("how", ["eager", "jit", "jit inside", "lazy"])
+@pytest.mark.parametrize(
+    ("case", "value", "gradient"),
+    [(zero_a_result, 16, [0, 24, 24]), (zero_through_a_view, 8, [4, 12, 12]), (scale_what_a_view_shows, 20, [0, 2, 2])],
+)  # the numbers are PyTorch's: the tape goes on as if nobody had written, and reads what is there
+def test_a_recorded_result_may_be_overwritten_under_no_grad(case, value, gradient, how):
+    def step(w):
+        loss = case(w)
+        loss.backward()
+        return loss.detach()
+
+    w = mt.ones(3, requires_grad=True)
+    with mt.lazy() if how == "lazy" else nullcontext():
+        loss = {"jit": mt.jit(case), "jit inside": mt.jit(step)}.get(how, case)(w)
+        if how != "jit inside":
+            loss.backward()
+        assert (loss.item(), w.grad.tolist()) == (value, gradient)
+
+
+def test_second_derivatives_past_an_overwritten_result_are_those_of_eager_mode_or_refused():
+    w = mt.ones(3, requires_grad=True)
+    (first,) = mt.autograd.grad(zero_a_result(w), [w], create_graph=True)
+    assert mt.autograd.grad(first.sum(), [w])[0].tolist() == [0, 48, 48]
+    with pytest.raises(AutogradError, match=r"MT402: zero_a_result is compiled, and has overwritten f32\[3\]"):
+        mt.autograd.grad(mt.jit(zero_a_result)(w), [w], create_graph=True)
+
+
+@pytest.mark.parametrize("how", [lambda function: function, mt.jit], ids=["eager", "jit"])
+def test_a_value_without_a_way_back_is_a_value(how):
+    def f(w):
+        y = mt.exp(w)
+        with mt.no_grad():
+            y[0] = 0
+        return y.sum()
+
+    f = how(f)
+    w = mt.zeros(2, requires_grad=True)
+    for _ in range(2):
+        y = f(w)
+        assert y.item() == 1 and y.requires_grad
+        with pytest.raises(AutogradError, match="MT402: the output of the recorded exp"):
+            y.backward()
 
 
 @pytest.mark.parametrize("look", [True, False])

@@ -12,10 +12,11 @@ from minitorch.graph.cost import always
 from minitorch.inspect import plots
 from minitorch.inspect.plots.breakeven import CALLS
 from minitorch.inspect.plots.memory import Block, Step
-from minitorch.inspect.plots.plot import MISSING
+from minitorch.inspect.plots.plot import MISSING, short
 from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised
 from minitorch.modes.breakeven import BreakEven
-from minitorch.nn import functional as F
+
+from .programs import classifier
 
 NAMES = tuple(name for name in plots.__all__ if name.startswith("plot_"))
 
@@ -26,23 +27,8 @@ def several(x, w):
     return h / h.sum(0), (h @ w.T).sort()[0]
 
 
-def make_step():
-    mt.manual_seed(0)
-    model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.GELU(), mt.nn.Linear(16, 4))
-    optimizer = mt.optim.Adam(model.parameters(), lr=0.1)
-
-    def step(x, y):
-        loss = F.cross_entropy(model(x), y)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return model, step
-
-
 def programs():
-    _, step = make_step()
+    _, step = classifier(8, 16, 4)
     return {
         "pointwise": (lambda x: (x * 2 + 1).exp(), (mt.rand(64),)),
         "softmax": (lambda x: x.softmax(1), (mt.rand(16, 32),)),
@@ -63,7 +49,7 @@ def test_traffic_adds_up_to_the_cost(name):
     function, args = PROGRAMS[name]
     f = mt.jit(function)
     rows, cost = mt.inspect.plot_traffic(f, *args).rows, f.cost(*args)
-    for fused, counted in ((False, cost.unfused), (True, cost)):
+    for fused, counted in ((False, f.ledger(*args).graph.cost()), (True, cost)):
         assert sum(row.bytes_read for row in rows if row.fused is fused) == counted.bytes_read
         assert sum(row.bytes_written for row in rows if row.fused is fused) == counted.bytes_written
     assert sum(row.fused for row in rows) == cost.kernels
@@ -90,10 +76,11 @@ def test_memory_has_the_peaks_of_the_cost(name):
     function, args = PROGRAMS[name]
     f = mt.jit(function)
     rows, cost = mt.inspect.plot_memory(f, *args).rows, f.cost(*args)
-    there = always(f.ledger(*args).graph)
+    graph = f.ledger(*args).graph
+    there = always(graph)
     steps = [row for row in rows if isinstance(row, Step)]
     blocks = [row for row in rows if isinstance(row, Block)]
-    assert max([row.bytes for row in steps] + [there]) == cost.unfused.peak_bytes
+    assert max([row.bytes for row in steps] + [there]) == graph.cost().peak_bytes
     arena = [row for row in blocks if row.where == "arena"]
     assert sum(row.bytes for row in arena) == cost.intermediate_bytes
     assert all(row.offset + row.bytes <= cost.arena_bytes for row in arena)
@@ -159,7 +146,7 @@ def test_a_counted_plot_is_the_same_to_the_byte():
 
 
 def test_looking_trains_nothing():
-    model, step = make_step()
+    model, step = classifier(8, 16, 4)
     f = mt.jit(step)
     before = [parameter.detach().numpy().copy() for parameter in model.parameters()]
     for name in NAMES:
@@ -181,3 +168,13 @@ def test_without_matplotlib_the_text_is_left_and_says_what_to_install(monkeypatc
 def test_a_picture_can_be_saved(tmp_path):
     mt.inspect.plot_memory(lambda x: x + 1, mt.rand(4)).save(tmp_path / "memory.svg")
     assert "<svg" in (tmp_path / "memory.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    "name", ["k0_reduce_max_sub_exp", "k0_dot_add then ...", "9 operations: mul, add, …", "a..b.c"]
+)
+def test_a_name_that_is_cut_says_so_once(name):
+    for length in range(8, 30):
+        found = short(name, length)
+        assert len(found) <= length and (found == name if len(name) <= length else found.count("…") == 1)
+        assert found == name or (".…" not in found and "…." not in found)

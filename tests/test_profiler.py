@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from minitorch.errors import NonFiniteError, ObserverError
 from minitorch.interpreters import Recorder, current_observer
 from minitorch.nn import functional as F
 from minitorch.profiler import Machine, Profile, machines, roofs
+
+from .programs import classifier
 
 ROOFS = Machine("a machine", 16, 1, (32 << 10, 1 << 20, 32 << 20), 1e10, dict.fromkeys(("float32", "int32"), 1e10))
 BACKENDS = ("interpret", "llvm", "loops")
@@ -55,23 +58,9 @@ def test_counts_are_those_made_by_hand_and_sum_to_the_cost(name):
     assert p.calls == f.cost(*args).kernels
 
 
-def training_step():
-    model = mt.nn.Sequential(mt.nn.Linear(20, 30), mt.nn.GELU(), mt.nn.Linear(30, 5))
-    optimizer = mt.optim.Adam(model.parameters(), 1e-3)
-
-    def step(x, y):
-        optimizer.zero_grad()
-        loss = F.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step
-
-
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_sums_over_a_training_step_equal_the_cost(backend):
-    step = mt.jit(training_step(), backend=backend)
+    step = mt.jit(classifier(20, 30, 5)[1], backend=backend)
     x, y = mt.randn(8, 20), mt.arange(8) % 5
     step(x, y)
     step(x, y)
@@ -215,6 +204,47 @@ def test_rows_by_line_name_the_lines_of_this_file():
         p.rows("colour")
 
 
+class Twice(mt.autograd.Function):
+    """A gradient of the user's, in the middle of a walk over the tape."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.sin()
+
+
+class Descent(mt.optim.SGD):
+    """An update of the user's."""
+
+    def update(self, group, parameters, gradients):
+        return [p.copy_(g.floor()) for p, g in zip(parameters, gradients, strict=True)]
+
+
+def test_the_lines_of_the_users_functions_are_found_within_backward_and_step():
+    """Rules and updates of the package look for the line once for all their operations; what they call is another's."""
+    w = mt.ones(3, requires_grad=True)
+    w.register_hook(lambda gradient: gradient.tanh())
+    adam, descent = mt.optim.Adam([w]), Descent([w], 0.1)
+    with mt.profile() as p:
+        loss = Twice.apply(w.exp().exp()).sum()
+        loss.backward()
+        adam.step()
+        descent.step()
+    text = Path(__file__).read_text().splitlines()
+    asked = {text[int(row.name.rpartition(":")[2]) - 1].strip(): set(row.where.split(", ")) for row in p.rows("line")}
+    assert asked.pop("return x * 2") == {"mul"}
+    assert asked.pop("return gradient.sin()") == {"sin"}
+    assert asked.pop("w.register_hook(lambda gradient: gradient.tanh())") == {"tanh"}
+    assert asked.pop("return [p.copy_(g.floor()) for p, g in zip(parameters, gradients, strict=True)]") >= {"floor"}
+    assert asked.pop("loss = Twice.apply(w.exp().exp()).sum()") == {"exp", "reduce_sum"}
+    assert asked.pop("loss.backward()") >= {"expand", "mul"}
+    assert asked.pop("adam.step()") >= {"sqrt", "copy_"}
+    assert not asked
+
+
 def test_tables_show_rows_shares_and_sums():
     with mt.profile() as p:
         X.exp()
@@ -258,7 +288,7 @@ def problems(event):
 
 
 def test_the_chrome_trace_follows_the_format(tmp_path):
-    step = mt.jit(training_step())
+    step = mt.jit(classifier(20, 30, 5)[1])
     with mt.profile() as p:
         step(mt.randn(8, 20), mt.arange(8) % 5)
         step(mt.randn(8, 20), mt.arange(8) % 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,12 @@ from minitorch.passes import constant_folding
 from tests import graphs as random_graphs
 
 Step = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def reproducers_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those that are written to a temporary folder."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def softmax(x: mt.Tensor) -> mt.Tensor:

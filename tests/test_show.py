@@ -9,6 +9,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,21 +173,14 @@ def test_within_a_kernel_nothing_goes_through_memory() -> None:
 
 # The same everywhere -----------------------------------------------------------------------------------------------
 
+ROOT = Path(__file__).parents[1]
 PROGRAM = """
 import hashlib, json, sys
 import minitorch as mt
-from minitorch import nn
 import minitorch.nn.functional as F
-mt.manual_seed(0)
-model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 3))
-optimizer = mt.optim.Adam(model.parameters(), lr=0.01)
-@mt.jit(backend="interpret")
-def step(x, y):
-    loss = F.cross_entropy(model(x), y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    return loss
+from tests.programs import classifier
+model, step = classifier(6, 5, 3)
+step = mt.jit(step, backend="interpret")
 x, y = mt.ones(4, 6), mt.zeros(4, dtype=mt.int64)
 loss = F.cross_entropy(model(x), y)
 pictures = [step.show(x, y), step.show(x, y, fused=True), model.show(x), loss.show(),
@@ -202,7 +196,9 @@ def test_the_bytes_are_the_same_in_every_process() -> None:
     for changes in ({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "2", "FONTCONFIG_FILE": os.devnull}):  # without fonts
         environment = {**os.environ, **changes}
         processes.append(
-            subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True, env=environment)
+            subprocess.Popen(
+                [sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+            )
         )
     first, second = (json.loads(process.communicate()[0]) for process in processes)
     assert first == second
@@ -462,12 +458,13 @@ def test_a_notebook_gets_all_three(tmp_path: Any) -> None:
     bundle, metadata = picture._repr_mimebundle_()
     assert set(bundle) == {"image/svg+xml", "image/png", "text/plain"}
     assert bundle["image/png"].startswith(b"\x89PNG") and metadata["image/png"]["width"] <= NOTEBOOK_WIDTH
-    for name in ("picture.svg", "picture.png", "picture.txt"):
+    for name in ("picture.svg", "picture.pdf", "picture.png", "picture.txt"):
         assert picture.save(tmp_path / name).read_bytes() == {
-            "svg": picture.svg.encode(), "png": picture.png, "txt": picture.text.encode()
+            "svg": picture.svg.encode(), "pdf": picture.pdf, "png": picture.png, "txt": picture.text.encode()
         }[name[-3:]]  # fmt: skip
-    with pytest.raises(ValueError, match=r"\.svg, \.png or \.txt"):
+    with pytest.raises(ValueError, match=r"\.svg, \.pdf, \.png, \.txt, by its ending, not as 'picture\.jpg'"):
         picture.save(tmp_path / "picture.jpg")
+    assert picture.pdf.startswith(b"%PDF") and picture.pdf == diamond().show().pdf
     assert "http" not in picture.svg.replace("http://www.w3.org/2000/svg", "")  # no request to anywhere
 
 
@@ -488,6 +485,8 @@ def test_without_matplotlib_there_is_no_png(monkeypatch: pytest.MonkeyPatch) -> 
     bundle, _ = diamond().show()._repr_mimebundle_()
     assert set(bundle) == {"image/svg+xml", "text/plain"}
     assert bundle["text/plain"].startswith("a PNG needs matplotlib") and "minitorch[viz]" in bundle["text/plain"]
+    with pytest.raises(ModuleNotFoundError, match=r"a PDF needs matplotlib.*minitorch\[viz\]"):
+        _ = diamond().show().pdf
 
 
 def test_text_is_a_tree_and_does_not_recurse() -> None:

@@ -154,6 +154,27 @@ def test_a_worker_that_waited_for_the_interpreter_takes_part() -> None:
         sys.setswitchinterval(interval)
 
 
+def test_a_worker_does_not_wait_for_ever_for_a_job_that_was_interrupted() -> None:
+    """The job is announced when the worker has given up looking out, and never posted: it looks once more."""
+    workers, looked = threads.Workers(2), []
+
+    def serve(board: Any, job: int, patience: int) -> int:
+        looked.append(job)
+        workers._job = 1
+        workers._stopped = len(looked) == 3  # when it is woken
+        return job
+
+    workers._board = workers._patience = 0
+    worker = threading.Thread(target=workers._work, args=(serve,), daemon=True)
+    worker.start()
+    worker.join(timeout=0.2)
+    assert len(looked) == 2
+    workers._wake()
+    worker.join(timeout=20)
+    assert len(looked) == 3
+    assert not worker.is_alive()
+
+
 def test_small_work_stays_here(kernel: Any) -> None:
     threads.set_num_threads(4)
     count(kernel, 1000, cost=1.9, grain=1)

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from ..dtypes import float32
 from ..errors import AutogradError
-from ..interpreters import current_staging, set_grad_enabled, twin
-from ..ir import Node, Primitive, Spec
+from ..interpreters import current_staging, for_one_line, set_grad_enabled, twin
+from ..ir import Node, Primitive, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
 
@@ -48,7 +48,7 @@ def _check_versions(entry: TapeEntry) -> None:
     for index, (tensor, version) in enumerate(zip(entry.inputs, entry.versions, strict=True)):
         if index in entry.primitive.saves and tensor._root._version != version:
             raise overwritten(entry.primitive.name, f"input {index}", tensor)
-    if entry.output._root._version != entry.output_version:
+    if entry.primitive.saves_output and entry.output._root._version != entry.output_version:
         raise overwritten(entry.primitive.name, "the output", entry.output)
 
 
@@ -57,6 +57,7 @@ def overwritten(name: str, what: str, tensor: Tensor) -> AutogradError:
     return AutogradError(
         "MT402",
         f"{what} of the recorded {name}, {tensor.spec}, was overwritten by an in-place operation",
+        where=str(user_source()),
         why="the gradient has to be computed with the value that the operation saw",
         fix="write to a copy (x.clone()), or do the in-place write after backward",
     )
@@ -70,15 +71,19 @@ def _rewrap(entry: TapeEntry) -> Tensor:
     return output
 
 
-def _input_gradients(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
-    """The cotangents of the inputs of an entry that are asked for."""
+def _by_custom(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
+    """The cotangents of the inputs of an entry that are asked for, by what somebody wrote for a function of theirs."""
+    assert entry.primitive.gradient is not None and entry.inputs is not None
+    custom: Any = entry.primitive.gradient[0]  # gives all gradients at once
+    gradients: Sequence[Tensor | None] = custom(cotangent, _rewrap(entry), *entry.inputs, asked=asked)
+    return gradients
+
+
+def _by_rules(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
+    """The same, by the rules of the primitive."""
     primitive, inputs, rules = entry.primitive, entry.inputs, entry.primitive.gradient
     assert rules is not None and inputs is not None
     output = _rewrap(entry)
-    if primitive.kind == "custom":
-        custom: Any = rules[0]  # gives all gradients at once
-        gradients: Sequence[Tensor | None] = custom(cotangent, output, *inputs, asked=asked)
-        return gradients
     by_position = primitive.variadic and len(rules) == 1  # one rule for all inputs, told which
     found: list[Tensor | None] = []
     for index, wanted in enumerate(asked):
@@ -133,9 +138,9 @@ def record_many(
     def rule(cotangents: Cotangents, bundle: Tensor, *inputs: Tensor, asked: list[bool]) -> Any:
         again = {position: twin(value) for position, value in saved.items()}
         for position, output in again.items():
-            _connect(name, position, output, bundle, saved[position])
-            if output._entry is not None:
-                _check_versions(output._entry)
+            if saved[position]._root._version != versions[position]:
+                raise overwritten(name, f"output {position}", saved[position])
+            _connect(name, position, output, bundle, saved[position], True)
         return backward(cotangents.parts, again, asked)
 
     whole = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
@@ -146,10 +151,11 @@ def record_many(
         value = twin(output) if position in saved_outputs else ghost(output)
         if position in saved_outputs:
             saved[position] = value
-        _connect(name, position, output, bundle, value)
+        _connect(name, position, output, bundle, value, position in saved_outputs)
+    versions = {position: value._root._version for position, value in saved.items()}
 
 
-def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Tensor) -> None:
+def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Tensor, saved: bool) -> None:
     """Make a tensor the output at a position; `value` stands for it on the tape, which never points to its results."""
     if not output.dtype.is_floating_point:
         return
@@ -157,7 +163,7 @@ def _connect(name: str, position: int, output: Tensor, bundle: Tensor, value: Te
     def rule(cotangent: Tensor, output: Tensor, bundle: Tensor, asked: list[bool]) -> Any:
         return [Cotangents({position: cotangent})]
 
-    part = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,))
+    part = Primitive(name, "custom", _no_primitive, _no_primitive, gradient=(rule,), saves_output=saved)
     output._requires_grad = value._requires_grad = True
     output._entry = TapeEntry(part, (bundle,), {}, value)
 
@@ -250,6 +256,7 @@ def propagate(
             known = leaves.get(id(tensor))
             leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
 
+    by_rules = for_one_line(_by_rules)
     previous = set_grad_enabled(create_graph)
     try:
         order = _reachable(roots)
@@ -272,7 +279,8 @@ def propagate(
             asked = [
                 tensor._requires_grad and (useful is None or _leads(tensor, useful, wanted)) for tensor in entry.inputs
             ]
-            for tensor, gradient in zip(entry.inputs, _input_gradients(entry, cotangent, asked), strict=True):
+            gradients_of = _by_custom if entry.primitive.kind == "custom" else by_rules
+            for tensor, gradient in zip(entry.inputs, gradients_of(entry, cotangent, asked), strict=True):
                 if gradient is not None:
                     give(tensor, gradient)
             if not retain_graph:

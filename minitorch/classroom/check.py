@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import textwrap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from typing import Any
 from ..errors import CommandError
 from .checks.score import MIME
 from .imports import quick_imports
+from .unrun import Stopped, why_missing
 
 SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # of the kernel
 
@@ -98,7 +99,7 @@ def check_notebook(path: Path, seconds: float) -> Checked:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None  # what is in the file may be of another day
     stopped = asyncio.run(_run(notebook, path.resolve().parent, seconds))
-    return Checked(path, tuple(_row(cell) for cell in notebook.cells if _is_graded(cell)), stopped)
+    return Checked(path, tuple(_rows(notebook.cells)), stopped)
 
 
 async def _run(notebook: Any, folder: Path, seconds: float) -> str:
@@ -135,7 +136,18 @@ def _is_graded(cell: Any) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 
-def _row(cell: Any) -> Row:
+def _rows(cells: Sequence[Any]) -> Iterator[Row]:
+    """The rows of the graded cells."""
+    stopped: list[Stopped] = []
+    for number, cell in enumerate(cells):
+        if _is_graded(cell):
+            yield _row(cell, stopped)
+        elif error := next((each for each in cell.get("outputs", ()) if each.output_type == "error"), None):
+            name = cell.metadata.get("nbgrader", {}).get("grade_id") or str(number + 1)
+            stopped.append(Stopped(name, cell.source, f"{error.ename}: {error.evalue}"))
+
+
+def _row(cell: Any, stopped: Sequence[Stopped]) -> Row:
     about = cell.metadata.nbgrader
     name, of = _task_of(cell), float(about.points)
     for output in cell.outputs:
@@ -143,7 +155,8 @@ def _row(cell: Any) -> Row:
         if score:
             return Row(score["task"], score["points"], of, score["reason"])
         if output.output_type == "error":
-            return Row(name, 0, of, f"the cell stops with {output.ename}: {output.evalue}")
+            missing = why_missing(output.ename, output.evalue, stopped)
+            return Row(name, 0, of, missing or f"the cell stops with {output.ename}: {output.evalue}")
     return Row(name, 0, of, "the cell has shown no score")
 
 

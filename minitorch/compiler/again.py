@@ -60,7 +60,7 @@ def _saves(node: Node, sources: set[Node], groups: list[Group], own: Group, root
     for group in {id(group): group for group, _ in readers}.values():
         known = {root for member in group.members for root, _ in reads_of(member, roots)}
         saved -= sum(source.spec.nbytes for source in sources - known)
-    work = list(_operations(node, roots))
+    work = list(operations(node, roots))
     seconds = sum(SECONDS_PER_OPERATION[kind] for kind in work) * node.spec.size * len(readers)
     return bool(readers) and len(work) <= MOST_OPERATIONS and seconds < saved * SECONDS_PER_BYTE
 
@@ -75,7 +75,7 @@ def _reads_each_once(member: Member, node: Node, roots: dict[Node, str]) -> bool
     return not member.is_contraction and times == 1 and math.prod(member.space) == node.spec.size
 
 
-def _operations(node: Node, roots: dict[Node, str]) -> Iterator[str]:
+def operations(node: Node, roots: dict[Node, str]) -> Iterator[str]:
     """The kinds of operations that an element takes, from what is stored on."""
     pending, seen = [node], {node}
     while pending:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from ..graph import Cost
+from ..graph import Cost, Graph
 from ..graph.cost import Traffic
 from ..ir import Node
 from .kernel import Kernel, in_units
@@ -29,7 +29,8 @@ class FusedCost(Traffic):
         intermediate_bytes: what they would take if each had memory of its own.
         peak_in_arena: inputs, array constants, and the most that a call takes: the arena and outputs, but for those
             that are written over an input.
-        unfused: the same counts of the graph, node by node.
+        unfused: the same counts of the function as it is written, every operation by itself, as eager mode runs them:
+            of the graph before the passes, which drop operations, and before the compiler rewrites any for itself.
     """
 
     kernels: int
@@ -61,9 +62,12 @@ class FusedCost(Traffic):
 
 
 def fused_cost(
-    schedule: Schedule, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
+    schedule: Schedule, written: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
 ) -> FusedCost:
-    """The cost of a schedule; outputs that replace an input, and inputs that are given away, as for `place`."""
+    """The cost of a schedule, beside that of the graph as it was written.
+
+    Outputs that replace an input, and inputs that are given away, are as for `place`.
+    """
     kernels, placement = schedule.kernels, place(schedule, updates, donated)
     nodes = (*schedule.graph.inputs, *schedule.graph.nodes)
     there = sum(node.spec.nbytes for node in nodes if is_stored_already(node))
@@ -77,7 +81,7 @@ def fused_cost(
         placement.arena_bytes,
         placement.intermediate_bytes,
         there + placement.peak_bytes,
-        schedule.graph.cost(),
+        written.cost(),
     )
 
 

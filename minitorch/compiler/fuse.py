@@ -327,10 +327,13 @@ def _join_rows(group: Group, member: Member, inside: list[tuple[Node, At]]) -> b
 def _merge_siblings(groups: list[Group], home: dict[Node, Group | Node]) -> None:
     """Join groups of reductions over the same rows and columns that do not need each other: they read in one pass."""
     kept: list[Group] = []
+    alike: dict[object, list[Group]] = {}
     for group in groups:
-        for other in kept:
+        kind = _kind_of_sums(group)
+        others = alike.setdefault(kind, []) if kind is not None else []
+        for other in others:
             if (
-                _alike(group, other)
+                (group.tiles & other.tiles or not group.tiles)
                 and not _depends_on(group.reads, other, home)
                 and not _depends_on(other.reads, group, home)
                 and not group.reads & other.nodes
@@ -343,15 +346,20 @@ def _merge_siblings(groups: list[Group], home: dict[Node, Group | Node]) -> None
                 break
         else:
             kept.append(group)
+            others.append(group)
     groups[:] = kept
 
 
-def _alike(a: Group, b: Group) -> bool:
-    """Whether all members of two groups are reductions of one space over the same dimensions, or of the same tiles."""
-    if a.tiles or b.tiles:
-        return a.rows == b.rows and bool(a.tiles & b.tiles)
-    shapes = {(member.space, member.rows, member.is_reduction) for group in (a, b) for member in group.members}
-    return len(shapes) == 1 and a.members[0].is_reduction and not a.is_contraction
+def _kind_of_sums(group: Group) -> object:
+    """Equal for groups in which all are reductions of one space over the same dimensions, or that have the same tiles.
+
+    None for any other group.
+    """
+    if group.tiles:
+        return "tiles", group.rows
+    spaces = {(member.space, member.rows) for member in group.members}
+    sums = len(spaces) == 1 and all(member.is_reduction for member in group.members) and not group.is_contraction
+    return spaces.pop() if sums else None
 
 
 def _ordered(roots: dict[Node, str], home: dict[Node, Group | Node]) -> list[Group | Node]:

@@ -38,8 +38,9 @@ MOST_BLOCKS = 1 << 20  # bytes on the stack
 SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
-# memory, in long runs along a few of its rows.
-STREAMED, STREAMED_TILES = 8, 4
+# memory, along a few of its rows side by side: a core foresees what comes next in each of them if it goes along all of
+# them evenly, a line or two at a time.
+STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
 
@@ -65,6 +66,7 @@ class Tiling:
         block_rows, block_lanes, block_k: of the blocks; the first two are whole tiles.
         packs_left, packs_right: whether the operands are packed, or read where they are.
         left_along_k, right_along_k: whether an operand is dense along k rather than along its rows or lanes.
+        streams: whether the right operand is read once, from memory, a few rows at a time.
         units: the parallel range: all batches, blocks of rows and blocks of lanes.
     """
 
@@ -78,6 +80,7 @@ class Tiling:
     packs_right: bool
     left_along_k: bool
     right_along_k: bool
+    streams: bool
     units: int
 
     @property
@@ -100,6 +103,8 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     in_place = right.is_one_piece and right.is_dense_across
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
+    if streams:
+        rows, vectors = tile(product.height, min(STREAMED_VECTORS, -(-width // lanes)), machine.vector_registers)
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
     block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, machine)
     wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
@@ -107,7 +112,7 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
-        blocks * extent(product.batch),
+        streams, blocks * extent(product.batch),
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from ..graph import Graph
 from ..ir import INPUT, Node
@@ -22,6 +23,7 @@ HEAVY = frozenset(
     "exp expm1 log log1p sin cos tanh erf pow atan2 sqrt div remainder floor_divide random_bits".split()  # noqa: SIM905
 )
 MOST_OPERATIONS = 200  # one after another in one expression
+MOST_PARTS = 8  # one put together with another, that with the next, and so on: each is a choice for every element
 MOST_PACKED = 512  # rows or columns that a contraction reads an operand for, without packing it more than about once
 
 OUTPUT = "it is an output"
@@ -33,8 +35,10 @@ OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
 PARTS = "it is put together from parts, and multiplied or summed up more than once"
+PIECEMEAL = "it is put together from parts, of parts, and so on, and read more than once"
 LONG = "the expression grew too long"
 SWITCHED_OFF = "computing it where it is read is switched off"
+NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
 
 
 def is_stored_already(node: Node) -> bool:
@@ -63,10 +67,16 @@ def output_base(node: Node) -> Node:
     return node
 
 
-def find_roots(graph: Graph, transient: Collection[Node] = (), store_all: bool = False) -> dict[Node, str]:
+def find_roots(
+    graph: Graph,
+    transient: Collection[Node] = (),
+    kept: Mapping[Node, str] = NONE_KEPT,
+    store_all: bool = False,
+) -> dict[Node, str]:
     """The roots in program order, each with the reason why it is one; what is transient is none.
 
-    All that is computed is one if `store_all`.
+    Cheap values are roots only if they are `kept`, each for a reason that is given with it. All that is computed is one
+    if `store_all`.
     """
     users = graph.users()
     wanted: dict[Node, str] = {}
@@ -114,11 +124,13 @@ def find_roots(graph: Graph, transient: Collection[Node] = (), store_all: bool =
             roots[again] = REPEATED
             heavy[node] = None
         parts[node] = sum(parts[operand] for operand in inside) + (node.primitive.name in ("pad", "concatenate"))
-        reason = wanted.get(node)
+        reason = wanted.get(node) or kept.get(node)
         if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
             reason = SHARED
         if reason is None and own and parts[node] > 1 and _takes_up(node, users) > 1:
             reason = PARTS
+        if reason is None and parts[node] > MOST_PARTS and len(users[node]) > 1:
+            reason = PIECEMEAL
         if reason is None and own and store_all:
             reason = SWITCHED_OFF
         if reason is None and depth[node] > MOST_OPERATIONS:

@@ -17,11 +17,22 @@ from .contractions import all_dimensions
 from .decompose import decompose
 from .fuse import Group, fuse
 from .fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
+from .keep import worth_keeping
 from .kernel import Kernel, in_units
 from .merge import merge_siblings, merge_small
 from .nests import build_kernel
 from .reshapes import reshapes_last
-from .roots import CONTRACTION, OUTPUT, REDUCTION, base_of, find_roots, is_call, is_stored_already, output_base
+from .roots import (
+    CONTRACTION,
+    NONE_KEPT,
+    OUTPUT,
+    REDUCTION,
+    base_of,
+    find_roots,
+    is_call,
+    is_stored_already,
+    output_base,
+)
 from .split import PARTIAL
 from .sweeps import recognise
 from .transient import AGAIN as TILE_BY_TILE
@@ -101,7 +112,8 @@ def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
     graph = reshapes_last(all_dimensions(decompose(graph)))
     transient, refused = _transient(graph, without), set[Node]()
     while True:
-        roots = find_roots(graph, transient, store_all=RECOMPUTING in without)
+        kept = NONE_KEPT if RECOMPUTING in without else worth_keeping(graph, transient, without)
+        roots = find_roots(graph, transient, kept, store_all=RECOMPUTING in without)
         calls = {node: is_call(node) for node in roots}
         order = fuse(roots, calls, transient, without)
         again = set() if RECOMPUTING in without else cheaper_again(order, roots, _stored(graph, order))

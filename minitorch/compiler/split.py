@@ -13,15 +13,18 @@ from dataclasses import dataclass, replace
 from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node, Primitive, Spec
-from .gemm import recognise
+from .gemm import Contraction, extent, recognise
+from .gemm_tiling import tiling
 from .index import NOWHERE, Index, Variable, linear, variable
 from .layout import Layout, nest_units
 from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total, moved, rewritten
+from .machine import host
 
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit
 LEAST_PRODUCT = 1 << 20  # multiplications that are
 PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
+LEAST_ROWS = 128  # of a matrix that is read once, in a piece: for each row of partial results, as these cost too
 LONGEST = 1 << 12  # elements that one accumulator takes up
 
 
@@ -73,9 +76,7 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     units = nest_units(nest, vector_bytes)
     product = recognise(nest)
     if product is not None:
-        # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
-        units = 1 if length >= LONG_SUMS * max(product.height, product.width) else units
-        count = min(PARTS // units, height * length // LEAST_PRODUCT, length // LEAST_SUM)
+        count = _pieces(product, units, tiling(product, vector_bytes).streams)
     else:
         each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
         count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
@@ -86,6 +87,18 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     if len(columns) == 1 and not layout.across_rows:
         chunk = -(-chunk // layout.lanes) * layout.lanes
     return chunk if chunk < first else 0
+
+
+def _pieces(product: Contraction, units: int, streams: bool) -> int:
+    """Into how many pieces the sums of a matrix product are cut, which has so many units otherwise."""
+    height, width, depth = product.height, product.width, product.depth
+    work = extent(product.batch) * height * width * depth
+    if streams and units <= PARTS:  # in pieces, which are streams too, each thread reads rows from end to end
+        is_large = depth * width * product.itemsize > PARTS * host().caches[1]
+        return PARTS if is_large and depth >= PARTS * LEAST_ROWS * height else 1
+    # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
+    units = 1 if depth >= LONG_SUMS * max(height, width) else units
+    return min(PARTS // units, work // LEAST_PRODUCT, depth // LEAST_SUM)
 
 
 def wide(statement: Accumulate) -> DType:

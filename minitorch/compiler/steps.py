@@ -198,7 +198,9 @@ class Program:
     def __init__(self, schedule: Schedule, layout: Layout, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
-        self._libraries = cache.libraries((kernel.llvm for kernel in loops), "kernel")  # alive as long as the program
+        first = {kernel.loops: kernel for kernel in reversed(loops)}  # one of those that are alike is written out
+        texts = (first[kernel.loops].llvm for kernel in loops)
+        self._libraries = cache.libraries(texts, "kernel")  # alive as long as the program
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
         }

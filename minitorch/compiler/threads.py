@@ -117,12 +117,14 @@ class Workers:
     def _work(self, serve: Any) -> None:
         job = 0
         while not self._stopped:
+            announced = self._job
             job = serve(self._board, job, self._patience)
             bed = threading.Lock()
             bed.acquire()
             self._asleep.append(bed)
-            # It took the interpreter's lock to get here. Who had it may have posted a job, and found nobody to wake.
-            if self._stopped or self._job != job:
+            # It took the interpreter's lock to get here. Who had it may have posted a job, and found nobody to wake. A
+            # job that was announced before this round and has not come yet was interrupted, and never will.
+            if self._job not in (announced, job) or self._stopped:
                 with contextlib.suppress(ValueError):
                     self._asleep.remove(bed)
                 continue

@@ -16,6 +16,7 @@ from .. import dtypes
 from .. import primitives as P
 from ..dtypes import DType
 from ..tensor import Tensor
+from .devices import is_device, on_cpu
 from .operands import to_dtype
 
 __all__ = ["clone", "finfo", "iinfo"]
@@ -60,26 +61,46 @@ def is_contiguous(input: Tensor) -> bool:
     return True
 
 
-def to(input: Tensor, target: Any = None, *, dtype: Any = None, copy: bool = False) -> Tensor:
+def to(
+    input: Tensor,
+    *target: Any,
+    dtype: Any = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+) -> Tensor:
     """The tensor in another type; itself if it has that type, unless a copy is asked for.
 
     Args:
         input: the tensor.
-        target: an element type, a tensor whose type is meant, or ``"cpu"`` (where all tensors are).
+        target: an element type, a tensor whose type is meant, or a device, or a device and an element type.
         dtype: the element type, by name.
+        device: the CPU, if it is given at all.
+        non_blocking: says nothing, since nothing is sent anywhere.
         copy: whether to copy in any case.
+
+    Raises:
+        DeviceError: for any other device (``MT203``).
 
     Example:
         >>> import minitorch as mt
         >>> mt.tensor([1.7, -1.7]).to(mt.int64)
         tensor([ 1, -1])
     """
-    if isinstance(target, Tensor):
-        target = target.dtype
-    elif isinstance(target, str) and target == "cpu":
-        target = None
-    wanted = next((dtypes.as_dtype(each) for each in (target, dtype) if each is not None), input.dtype)
+    on_cpu(device)
+    wanted = wanted_type(*target, dtype) or input.dtype
     return P.cast(input, dtype=wanted) if copy else to_dtype(input, wanted)
+
+
+def wanted_type(*given: Any) -> DType | None:
+    """The element type among what `to` was given; the devices among it have to be the CPU."""
+    found = None
+    for each in given:
+        if is_device(each):
+            on_cpu(each)
+        elif each is not None and found is None:
+            found = each.dtype if isinstance(each, Tensor) else dtypes.as_dtype(each)
+    return found
 
 
 def type(input: Tensor, dtype: Any = None) -> Any:

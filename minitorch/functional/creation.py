@@ -53,7 +53,9 @@ def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
     return shape
 
 
-def full(size: int | Sequence[int], fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    size: int | Sequence[int], fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor with one number (or the value of a 0-dimensional tensor) in every element.
 
     Raises:
@@ -68,12 +70,12 @@ def full(size: int | Sequence[int], fill_value: Any, *, dtype: Any = None, requi
     shape = as_shape("full", (size,))
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(fill_value, Tensor):  # the cast makes it dense
-        return leaf(P.cast(P.expand(fill_value, shape=shape), dtype=wanted or fill_value.dtype), requires_grad)
+        return leaf(P.cast(P.expand(fill_value, shape=shape), dtype=wanted or fill_value.dtype), requires_grad, device)
     value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     if not isinstance(value, dtypes.PYTHON_NUMBERS):
         raise TypeError(f"full: the value is a number or a 0-dimensional tensor, not {type(value).__name__}")
     wanted = wanted or dtypes.PYTHON_TYPES[type(value)]
-    return leaf(P.constant(value=_fitting(value, wanted), shape=shape, dtype=wanted), requires_grad)
+    return leaf(P.constant(value=_fitting(value, wanted), shape=shape, dtype=wanted), requires_grad, device)
 
 
 def _fitting(value: Number, dtype: DType) -> Number:
@@ -95,13 +97,13 @@ def _fitting(value: Number, dtype: DType) -> Number:
 def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
     """`zeros` and `zeros_like`, and their sisters."""
 
-    def create(*size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    def create(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
-        return leaf(P.constant(value=value, shape=as_shape(name, size), dtype=kind), requires_grad)
+        return leaf(P.constant(value=value, shape=as_shape(name, size), dtype=kind), requires_grad, device)
 
-    def create_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+    def create_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = input.dtype if dtype is None else dtypes.as_dtype(dtype)
-        return leaf(P.constant(value=value, shape=input.shape, dtype=kind), requires_grad)
+        return leaf(P.constant(value=value, shape=input.shape, dtype=kind), requires_grad, device)
 
     create.__doc__ = f"""A tensor {doc}, float32 unless `dtype` says otherwise.
 
@@ -132,7 +134,9 @@ empty, empty_like = _filled(
 )
 
 
-def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor with one number in every element, with the shape and type of another one.
 
     Example:
@@ -140,7 +144,7 @@ def full_like(input: Tensor, fill_value: Any, *, dtype: Any = None, requires_gra
         >>> mt.full_like(mt.zeros(2), 7)
         tensor([7., 7.])
     """
-    return full(input.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad)
+    return full(input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
 
 
 # Sequences --------------------------------------------------------------------------------------------------
@@ -152,6 +156,7 @@ def arange(
     step: Any = 1,
     *,
     dtype: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Numbers from `start` up to, but not including, `end`; ``arange(end)`` starts from 0.
@@ -188,10 +193,12 @@ def arange(
         x = P.mul(x, number(step, inner))
     if start != 0:
         x = P.add(x, number(start, inner))
-    return leaf(to_dtype(x, kind), requires_grad)
+    return leaf(to_dtype(x, kind), requires_grad, device)
 
 
-def linspace(start: Number, end: Number, steps: int, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def linspace(
+    start: Number, end: Number, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A number of evenly spaced values from `start` to `end`, both included.
 
     Computed in float64 from the nearer end, so that both ends are exact.
@@ -210,11 +217,18 @@ def linspace(start: Number, end: Number, steps: int, *, dtype: Any = None, requi
     from_start = P.add(number(float(start), inner), P.mul(step, index))
     to_end = P.sub(number(float(end), inner), P.mul(step, P.sub(number(steps - 1, inner), index)))
     near_start = P.less(index, number(max(steps / 2, 1), inner))
-    return leaf(to_dtype(P.where(near_start, from_start, to_end), kind), requires_grad)
+    return leaf(to_dtype(P.where(near_start, from_start, to_end), kind), requires_grad, device)
 
 
 def logspace(
-    start: Number, end: Number, steps: int, base: float = 10.0, *, dtype: Any = None, requires_grad: bool = False
+    start: Number,
+    end: Number,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """`base` to the power of evenly spaced numbers from `start` to `end`, both included. Computed in float64.
 
@@ -225,10 +239,10 @@ def logspace(
     """
     exponents = linspace(start, end, steps, dtype=dtypes.float64)
     kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
-    return leaf(to_dtype(P.power(number(float(base), dtypes.float64), exponents), kind), requires_grad)
+    return leaf(to_dtype(P.power(number(float(base), dtypes.float64), exponents), kind), requires_grad, device)
 
 
-def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere, n by n or n by m.
 
     Example:
@@ -240,32 +254,36 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool 
     rows, columns = as_shape("eye", (n, n if m is None else m))
     kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
     row = P.reshape(P.iota(size=rows, dtype=dtypes.int64), shape=(rows, 1))
-    return leaf(P.cast(P.equal(row, P.iota(size=columns, dtype=dtypes.int64)), dtype=kind), requires_grad)
+    return leaf(P.cast(P.equal(row, P.iota(size=columns, dtype=dtypes.int64)), dtype=kind), requires_grad, device)
 
 
 # Methods: like this tensor, but ... -------------------------------------------------------------------------
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of data, in this tensor's type."""
-    return tensor(data, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def new_full(self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def new_full(
+    self: Tensor, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of one number, in this tensor's type."""
-    return full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of zeros, in this tensor's type."""
-    return zeros(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return zeros(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor of ones, in this tensor's type."""
-    return ones(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return ones(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A tensor to be written, in this tensor's type."""
-    return empty(*size, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return empty(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)

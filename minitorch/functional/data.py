@@ -12,23 +12,26 @@ from .. import primitives as P
 from ..autograd import no_grad
 from ..dtypes import DType
 from ..tensor import Tensor
+from .devices import on_cpu
 from .operands import from_array, operand, result_type, to_dtype
 
 __all__ = ["as_tensor", "from_numpy", "tensor"]
 METHODS: tuple[str, ...] = ()
 
 
-def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor that holds a copy of data, without history.
 
     Args:
         data: a number, a nested list or tuple of numbers, a NumPy array, a tensor, or a list of tensors to stack.
         dtype: the element type. By default bool, int64 or float32 for Python numbers; arrays and tensors keep theirs.
+        device: the CPU, if it is given at all.
         requires_grad: whether `backward` shall reach the tensor.
 
     Raises:
         ValueError: if the lists are ragged, or a number does not fit the type.
         TypeError: if the data is no numbers.
+        DeviceError: for any other device (``MT203``).
 
     Example:
         >>> import minitorch as mt
@@ -40,14 +43,16 @@ def tensor(data: Any, *, dtype: Any = None, requires_grad: bool = False) -> Tens
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if not _holds_tensor(data):
-        return leaf(from_array(_array(data, wanted)), requires_grad)
+        return leaf(from_array(_array(data, wanted)), requires_grad, device)
     with no_grad():
         stacked = _stack(data)
-        return leaf(P.cast(stacked, dtype=wanted or stacked.dtype), requires_grad)
+        return leaf(P.cast(stacked, dtype=wanted or stacked.dtype), requires_grad, device)
 
 
-def leaf(x: Tensor, requires_grad: bool) -> Tensor:
-    """A fresh tensor, as a leaf that requires a gradient if asked for."""
+def leaf(x: Tensor, requires_grad: bool, device: Any = None) -> Tensor:
+    """A fresh tensor, as a leaf that requires a gradient if asked for, and on the device, which has to be the CPU."""
+    if device is not None:
+        on_cpu(device)
     return x.requires_grad_() if requires_grad else x
 
 
@@ -102,7 +107,7 @@ def _stack(data: Any) -> Tensor:
     return P.concatenate(*[P.reshape(to_dtype(part, dtype), shape=(1, *part.shape)) for part in parts], dim=0)
 
 
-def as_tensor(data: Any, dtype: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """Data as a tensor: a tensor of the right type is returned as it is, an array of the right type shares its memory.
 
     Example:
@@ -111,6 +116,7 @@ def as_tensor(data: Any, dtype: Any = None) -> Tensor:
         >>> mt.as_tensor(x) is x, mt.as_tensor([1, 2]).dtype
         (True, minitorch.int64)
     """
+    on_cpu(device)
     if isinstance(data, Tensor):
         return data if dtype is None else to_dtype(data, dtypes.as_dtype(dtype))
     if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtypes.as_dtype(dtype).numpy):

@@ -17,7 +17,7 @@ from .. import primitives as P
 from ..dtypes import bool_
 from ..errors import AutogradError, DTypeError, ShapeError, TracingError
 from ..interpreters import current, current_staging, is_grad_enabled, set_grad_enabled
-from ..ir import Shape
+from ..ir import Shape, user_source
 from ..primitives.movement import inverse_permutation
 from ..tensor import Tensor, note_write
 
@@ -67,6 +67,7 @@ def _check_autograd(tensor: Tensor, value: Tensor, what: str) -> None:
         raise AutogradError(
             "MT401",
             f"{what} writes to {tensor.spec}, {kind} that requires a gradient",
+            where=str(user_source()),
             why="the tape keeps values, not memory: it could not tell the old value from the new one",
             fix="make a new tensor (x = x + y), or write under mt.no_grad() if the gradient shall not see it",
         )
@@ -74,6 +75,7 @@ def _check_autograd(tensor: Tensor, value: Tensor, what: str) -> None:
         raise AutogradError(
             "MT401",
             f"{what} writes a value that requires a gradient into {tensor.spec}, which has no place on the tape",
+            where=str(user_source()),
             why="the gradient could not find its way back through the memory",
             fix="build the result with mt.where, mt.cat or mt.stack, or write value.detach()",
         )

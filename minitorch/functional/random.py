@@ -191,7 +191,9 @@ def _float_type(name: str, dtype: Any, default: DType = dtypes.DEFAULT_FLOAT) ->
     return kind
 
 
-def rand(*size: Any, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
+def rand(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Generator | None = None
+) -> Tensor:
     """Uniform random numbers in [0, 1).
 
     Example:
@@ -199,10 +201,12 @@ def rand(*size: Any, dtype: Any = None, requires_grad: bool = False, generator: 
         >>> mt.rand(2, 3).shape, mt.rand((2, 3), dtype=mt.float64).dtype
         ((2, 3), minitorch.float64)
     """
-    return leaf(uniform(as_shape("rand", size), _float_type("rand", dtype), generator), requires_grad)
+    return leaf(uniform(as_shape("rand", size), _float_type("rand", dtype), generator), requires_grad, device)
 
 
-def randn(*size: Any, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
+def randn(
+    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Generator | None = None
+) -> Tensor:
     """Normal random numbers with mean 0 and variance 1.
 
     Example:
@@ -210,10 +214,10 @@ def randn(*size: Any, dtype: Any = None, requires_grad: bool = False, generator:
         >>> mt.randn(1000).abs().max().item() < 6
         True
     """
-    return leaf(gaussian(as_shape("randn", size), _float_type("randn", dtype), generator), requires_grad)
+    return leaf(gaussian(as_shape("randn", size), _float_type("randn", dtype), generator), requires_grad, device)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Uniform random numbers in [0, 1), with the shape and type of another tensor.
 
     Example:
@@ -222,10 +226,12 @@ def rand_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) 
         >>> x.shape, x.dtype
         ((2, 3), minitorch.float16)
     """
-    return rand(input.shape, dtype=_float_type("rand_like", dtype, input.dtype), requires_grad=requires_grad)
+    return rand(
+        input.shape, dtype=_float_type("rand_like", dtype, input.dtype), device=device, requires_grad=requires_grad
+    )
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Normal random numbers, with the shape and type of another tensor.
 
     Example:
@@ -234,7 +240,9 @@ def randn_like(input: Tensor, *, dtype: Any = None, requires_grad: bool = False)
         >>> x.shape, x.dtype
         ((2, 3), minitorch.float64)
     """
-    return randn(input.shape, dtype=_float_type("randn_like", dtype, input.dtype), requires_grad=requires_grad)
+    return randn(
+        input.shape, dtype=_float_type("randn_like", dtype, input.dtype), device=device, requires_grad=requires_grad
+    )
 
 
 def normal(
@@ -280,6 +288,7 @@ def randint(
     size: Any = None,
     *,
     dtype: Any = None,
+    device: Any = None,
     requires_grad: bool = False,
     generator: Generator | None = None,
 ) -> Tensor:
@@ -309,7 +318,7 @@ def randint(
     whole = _integers(count, as_shape("randint", (size,)), generator or default_generator)
     result = whole if low == 0 else P.add(whole, like(low, whole))
     kind = dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype)
-    return leaf(to_dtype(result, kind), requires_grad)
+    return leaf(to_dtype(result, kind), requires_grad, device)
 
 
 def _integers(count: int, shape: Shape, generator: Generator) -> Tensor:
@@ -326,7 +335,7 @@ def _joined(high: Tensor, low: Tensor) -> Tensor:
     return P.bitwise_xor(P.shift_left(high, like(31, high)), low)
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None) -> Tensor:
+def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Random integers in the shape and type of another tensor.
 
     Example:
@@ -335,10 +344,10 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
         tensor([5., 5., 5.])
     """
     bounds = (0, low) if high is None else (low, high)
-    return randint(*bounds, input.shape, dtype=dtype or input.dtype)
+    return randint(*bounds, input.shape, dtype=dtype or input.dtype, device=device)
 
 
-def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Generator | None = None) -> Tensor:
     """The integers from 0 to n-1 in a random order: the order that sorts random numbers.
 
     Example:
@@ -349,7 +358,7 @@ def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -
     words = (generator or default_generator).bits((2, *as_shape("randperm", (n,))))
     high, low = [P.cast(word, dtype=dtypes.int64) for word in _unpacked(words)]
     order = P.argsort(_joined(high, low), dim=0, descending=False)
-    return to_dtype(order, dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype))
+    return leaf(to_dtype(order, dtypes.DEFAULT_INT if dtype is None else dtypes.as_dtype(dtype)), False, device)
 
 
 # In place ---------------------------------------------------------------------------------------------------

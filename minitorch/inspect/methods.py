@@ -1,5 +1,6 @@
-"""`show`, as a function and as a method of what it takes: installed here, for the rooms above do not know of this one.
+"""`show` and `explore`, as functions and as methods of what they take.
 
+They are installed here, for the rooms above do not know of this one.
 What draws is loaded when somebody asks for a picture, so that ``import minitorch`` stays quick.
 """
 
@@ -68,15 +69,15 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
     return Picture.readable(drawing_of(what, args, kwargs, fused), limit)
 
 
-def explore(stages: Stages, fused: bool = True) -> Any:
-    """A slider over the passes, then over the kernels, for notebooks: ``f.stages(x).explore()``.
+def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
+    """A slider over the passes, then over the kernels, for notebooks: ``f.explore(x)``, or ``f.stages(x).explore()``.
 
     What survives a pass keeps its place. What a pass added, removed or rewrote is coloured, with an outline of its own;
     resting on a node shows its details. At the last positions nodes stand in the kernels that compute them, beside the
     loops of the kernel that is selected.
 
     Args:
-        stages: what ``f.stages(x)`` gives.
+        what: a jitted function, with arguments for it in `args` and `kwargs`, or what ``f.stages(x)`` gives.
         fused: whether to go on to the kernels.
 
     Returns:
@@ -90,20 +91,26 @@ def explore(stages: Stages, fused: bool = True) -> Any:
     Example:
         >>> import minitorch as mt
         >>> f = mt.jit(lambda x: (x * 1 + 2).sum(1))
-        >>> widget = f.stages(mt.ones(4, 8)).explore()
+        >>> widget = f.explore(mt.ones(4, 8))
         >>> [position["title"] for position in widget.data["positions"]]
         ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
     """
+    stages = what.stages(*args, **kwargs) if isinstance(what, Jitted) else what
     if not isinstance(stages, Stages):
-        raise TypeError(f"explore takes the stages of a jitted function, f.stages(x), not {type(stages).__name__}")
+        instead = "; trace a plain function first: mt.jit(f).explore(x)" if callable(what) else ""
+        raise TypeError(
+            "explore takes a jitted function with arguments, f.explore(x), or its stages, f.stages(x).explore(), "
+            f"not {type(what).__name__}{instead}"
+        )
     from .explorer import explored
 
     return explored(stages, fused)
 
 
-_stages: Any = Stages
-_stages.explore = explore
-
 _kinds: tuple[Any, ...] = (Graph, Run, Jitted, Session, Module, Tensor, LazyStaging)
 for _kind in _kinds:
     _kind.show = show
+
+_explored: tuple[Any, ...] = (Jitted, Stages)
+for _kind in _explored:
+    _kind.explore = explore

@@ -8,7 +8,7 @@ from typing import Any
 
 from .drawing import Drawing
 from .layout import lay_out
-from .png import png
+from .png import pdf, png
 from .scene import Scene, scene
 from .summary import bare, summarised
 from .svg import SCALE, svg
@@ -83,12 +83,21 @@ class Picture:
         return png(self._scene)
 
     @cached_property
+    def pdf(self) -> bytes:
+        """The picture as PDF, for documents.
+
+        Raises:
+            ModuleNotFoundError: without pygraphviz or matplotlib; the message names the extra to install.
+        """
+        return pdf(self._scene)
+
+    @cached_property
     def text(self) -> str:
         """The same as text."""
         return text(self.drawing)
 
     def save(self, path: str | Path) -> Path:
-        """Write the picture to a file: ``.svg``, ``.png`` or ``.txt``.
+        """Write the picture to a file; the ending says in which format: ``.svg``, ``.pdf``, ``.png`` or ``.txt``.
 
         Returns:
             The path.
@@ -97,10 +106,15 @@ class Picture:
             ValueError: for another ending.
         """
         path = Path(path)
-        contents = {".svg": lambda: self.svg.encode(), ".png": lambda: self.png, ".txt": lambda: self.text.encode()}
-        if path.suffix not in contents:
-            raise ValueError(f"a picture is saved as .svg, .png or .txt, not as {path.name!r}")
-        path.write_bytes(contents[path.suffix]())
+        formats = {
+            ".svg": lambda: self.svg.encode(),
+            ".pdf": lambda: self.pdf,
+            ".png": lambda: self.png,
+            ".txt": lambda: self.text.encode(),
+        }
+        if path.suffix not in formats:
+            raise ValueError(f"a picture is saved as {', '.join(formats)}, by its ending, not as {path.name!r}")
+        path.write_bytes(formats[path.suffix]())
         return path
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A scene as PNG: by matplotlib, which brings the font along, so that the bytes depend on no machine's fonts."""
+"""A scene as PNG or PDF: by matplotlib, which brings the font along, so that the bytes depend on no machine's fonts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.patches import PathPatch
     from matplotlib.text import Text
 
-MISSING = "a PNG needs matplotlib, which is not installed: pip install 'minitorch[viz]'"
+MISSING = "a {} needs matplotlib, which is not installed: pip install 'minitorch[viz]'"
 POINTS = 72.0  # to an inch
 SHARPNESS = 2.0  # pixels to a point
 MOST_PIXELS = 40_000_000
@@ -63,14 +63,27 @@ def png(scene: Scene) -> bytes:
     Raises:
         ModuleNotFoundError: without matplotlib; the message names the extra to install.
     """
+    sharpness = min(SHARPNESS, (MOST_PIXELS / (scene.width * scene.height)) ** 0.5)
+    return _painted(scene, "png", sharpness, {"Software": None})
+
+
+def pdf(scene: Scene) -> bytes:
+    """A scene as PDF, of one page: outlines and letters, which stay sharp.
+
+    Raises:
+        ModuleNotFoundError: without matplotlib; the message names the extra to install.
+    """
+    return _painted(scene, "pdf", 1.0, {"CreationDate": None, "Creator": None, "Producer": None})
+
+
+def _painted(scene: Scene, format: str, sharpness: float, metadata: dict[str, None]) -> bytes:
     try:
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(MISSING) from None
+        raise ModuleNotFoundError(MISSING.format(format.upper())) from None
     fonts = FilePath(matplotlib.get_data_path()) / "fonts" / "ttf"
-    sharpness = min(SHARPNESS, (MOST_PIXELS / (scene.width * scene.height)) ** 0.5)
     with matplotlib.rc_context():
         matplotlib.rcdefaults()  # whatever style a notebook has set
         figure = Figure(figsize=(scene.width / POINTS, scene.height / POINTS), dpi=POINTS * sharpness)
@@ -81,5 +94,5 @@ def png(scene: Scene) -> bytes:
             for part in group.parts:
                 axes.add_artist(_patch(part, order) if isinstance(part, Outline) else _text(part, fonts, order))
         target = BytesIO()
-        figure.savefig(target, format="png", metadata={"Software": None})
+        figure.savefig(target, format=format, metadata=metadata)
     return target.getvalue()

@@ -38,7 +38,7 @@ class Eager:
         try:
             value = self.run(primitive.evaluate, *[tensor._value for tensor in inputs], **params)
         except Exception as error:
-            raise _explain(error, primitive, inputs, params) from None
+            raise explained(error, primitive, inputs, params) from None
         if type(value) is not np.ndarray or not value.flags.c_contiguous:
             value = settled(value, primitive)
         return Tensor(value)
@@ -74,7 +74,7 @@ def settled(value: Any, primitive: Primitive) -> np.ndarray[Any, Any]:
     return value
 
 
-def _explain(
+def explained(
     error: Exception, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]
 ) -> Exception:
     """What a user should read when an evaluation failed: NumPy's words are the last resort."""

@@ -7,17 +7,19 @@ observers anyway. Only what has to be noted at once is noted; everything else is
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import attrgetter
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 from weakref import ref
 
 import numpy as np
 
-from ..ir import Primitive, user_frame
+from ..ir import Place, Primitive, user_place
 from ..tensor import Tensor
-from .eager import Eager, settled
+from .eager import Eager, explained, settled
 from .views import shares_memory
 
 Array = np.ndarray[Any, Any]
@@ -33,7 +35,9 @@ Event = tuple[int, int, str, Any]
 
 
 MANY = 20_000  # events, of half a kilobyte each
-NOTED_BY = 4  # calls from `bind` to `Recorder.operation`: a frame that is looked at has to be made
+NOTED_BY = 3  # frames from `Recorder.operation` to who called `bind`: a frame that is looked at has to be made
+
+layout_of: Callable[[Array], Layout] = attrgetter("shape", "dtype", "strides")
 
 
 class Operation(NamedTuple):
@@ -41,7 +45,7 @@ class Operation(NamedTuple):
 
     Attributes:
         dim: the parameter of that name.
-        file, line: who asked for it.
+        place: who asked for it.
         owns: whether the result has memory of its own.
         different: how many of the inputs are different arrays.
         shape, dtype: of the result.
@@ -50,8 +54,7 @@ class Operation(NamedTuple):
 
     primitive: Primitive
     dim: Any
-    file: str
-    line: int
+    place: Place
     owns: bool
     different: int
     shape: tuple[int, ...]
@@ -60,10 +63,17 @@ class Operation(NamedTuple):
 
     @classmethod
     def of(cls, noted: tuple[Any, ...]) -> Operation:
-        """From the fields as they are noted: in one flat tuple, which is made in half the time of nested ones."""
-        layouts = tuple(zip(noted[8::3], noted[9::3], noted[10::3], strict=True))
-        primitive, dim, file, line, owns, different, shape, dtype = noted[:8]
-        return cls(primitive, dim, file, line, owns, different, shape, dtype, layouts)
+        """From the fields as they are noted: in one tuple."""
+        primitive, dim, place, owns, different, shape, dtype, *inputs = noted
+        return cls(primitive, dim, place, owns, different, shape, dtype, tuple(inputs))
+
+
+class Alive(ref[Array]):
+    """A reference that keeps no array alive, and is a good key even when the array is dead: it equals itself only."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
 
 class Recorder:
@@ -71,20 +81,22 @@ class Recorder:
 
     Attributes:
         events: what was run, in the order in which it ended.
-        changes: of the memory that what was run takes: when, and by how many bytes.
         before: nanoseconds from `bind` to the beginning of eager operations, of all of them.
+        place: the user's line that asks for all that runs at present; None if each operation has to look for it.
         graphs: those that were run node by node.
         thread: the system's number of the thread.
     """
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.changes: list[tuple[int, int]] = []
         self.before = 0
+        self.place: Place | None = None
         self.graphs: dict[int, Any] = {}
         self.thread = threading.get_native_id()
         self.begin = self.end = perf_counter_ns()
-        self._alive: dict[int, tuple[ref[Array], int]] | None = {}
+        self._made: list[Any] = []  # of arrays with new memory: the reference, when it was made, its bytes, and so on
+        self._freed: dict[Alive, int] = defaultdict(perf_counter_ns)
+        self._note_freed = self._freed.__getitem__  # what is missing is filled in with the time: no Python runs for it
         self._different: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._shared = 0  # events before this one have what they note in common with others
 
@@ -105,29 +117,34 @@ class Recorder:
             self.add(begin, kind, what)
 
     def operation(
-        self, begin: int, primitive: Primitive, inputs: Sequence[Array], dim: Any, output: Array, is_new: bool = True
+        self,
+        begin: int,
+        end: int,
+        primitive: Primitive,
+        inputs: Sequence[Array],
+        dim: Any,
+        output: Array,
+        is_new: bool = True,
     ) -> None:
-        """Note an eager operation which has just ended.
+        """Note an eager operation.
 
         What is noted is compared with nothing: that would bring into the cache what an operation on large arrays has
         just driven out of it.
         """
-        end = perf_counter_ns()
-        frame = user_frame(skip=NOTED_BY if is_new else 0)
-        file, line = ("", 0) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        place = self.place
+        if place is None:
+            place = user_place(NOTED_BY)
         memory = output
-        if primitive.name == "reshape" and output.base is not None and not shares_memory(inputs[0], output):
-            memory = output.base  # it could not be a view: NumPy has made a copy, and a view of that
+        if memory.base is not None and primitive.name == "reshape" and not shares_memory(inputs[0], output):
+            memory = memory.base  # it could not be a view: NumPy has made a copy, and a view of that
         count, owns = len(inputs), memory.base is None
         different = (
             count if count < 2 else 1 + (inputs[0] is not inputs[1]) if count == 2 else len(set(map(id, inputs)))
         )
-        noted = [primitive, dim, file, line, owns, different, output.shape, output.dtype]
-        for each in inputs:
-            noted += (each.shape, each.dtype, each.strides)
-        self.events.append((begin, end, "operation", tuple(noted)))
+        noted = (primitive, dim, place, owns, different, output.shape, output.dtype, *map(layout_of, inputs))
+        self.events.append((begin, end, "operation", noted))
         if owns and is_new:
-            self.made(memory)
+            self.made(memory, end)
         if len(self.events) - self._shared >= MANY:
             self._share()
 
@@ -138,24 +155,20 @@ class Recorder:
                 self.events[number] = begin, end, kind, self._different.setdefault(what, what)
         self._shared = len(self.events)
 
-    def made(self, array: Array) -> None:
-        """Note that an array has new memory; when it is freed is noted by itself."""
-        size = array.nbytes
-        if self._alive is None or not size:
-            return
-        alive = ref(array, self._freed)
-        self._alive[id(alive)] = alive, size
-        self.changes.append((perf_counter_ns(), size))
+    def made(self, array: Array, when: int | None = None) -> None:
+        """Note that an array has new memory, since then or since now; when it is freed is noted by itself."""
+        self._made += Alive(array, self._note_freed), when or perf_counter_ns(), array.nbytes
 
-    def _freed(self, dead: ref[Array]) -> None:
-        if self._alive is not None:
-            _, size = self._alive.pop(id(dead))
-            self.changes.append((perf_counter_ns(), -size))
+    @property
+    def changes(self) -> list[tuple[int, int]]:
+        """Of the memory that what was run takes: when, and by how many bytes."""
+        made = [each for each in zip(*[iter(self._made)] * 3, strict=True) if each[2]]
+        freed = [(self._freed.get(array, self.end), -size) for array, _, size in made]
+        return sorted([each[1:] for each in made] + [each for each in freed if each[0] < self.end])
 
     def stop(self) -> None:
         """Note nothing any more."""
         self.end = perf_counter_ns()
-        self._alive = None
 
 
 class Timed(Eager):
@@ -166,31 +179,30 @@ class Timed(Eager):
     def __init__(self, eager: Eager, recorder: Recorder) -> None:
         self.plain = eager
         self.recorder = recorder
-        self._run = eager.run
-        self._bound: tuple[Primitive, int] | None = None
+        self.run = eager.run
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Evaluate now; `run` notes when."""
-        self._bound = primitive, perf_counter_ns()
-        return super().bind(primitive, inputs, params)
-
-    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Call a function silently; if it evaluates a primitive, note when."""
-        bound, self._bound = self._bound, None
+        """Evaluate now, and note when: the method of `Eager`, with a look at the clock between its lines."""
+        entered = perf_counter_ns()
+        arrays = [tensor._value for tensor in inputs]
         begin = perf_counter_ns()
-        value = self._run(function, *args, **kwargs)
-        if bound is not None:
-            primitive, entered = bound
-            self.recorder.before += begin - entered
+        try:
+            value = self.run(primitive.evaluate, *arrays, **params)
+        except Exception as error:
+            raise explained(error, primitive, inputs, params) from None
+        if type(value) is not np.ndarray or not value.flags.c_contiguous:
             value = settled(value, primitive)
-            self.recorder.operation(begin, primitive, args, kwargs.get("dim"), value)
-        return value
+        recorder = self.recorder
+        recorder.operation(begin, perf_counter_ns(), primitive, arrays, params.get("dim"), value)
+        recorder.before += begin - entered
+        return Tensor(value)
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
         """Write into the memory, and note when."""
         begin = perf_counter_ns()
         super().assign(tensor, value)
-        self.recorder.operation(begin, COPY, (value._value,), None, tensor._value, is_new=False)
+        end = perf_counter_ns()
+        self.recorder.operation(begin, end, COPY, (value._value,), None, tensor._value, is_new=False)
 
 
 def _infer_copy() -> Any:

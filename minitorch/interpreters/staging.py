@@ -258,7 +258,7 @@ class Staging:
             where=str(user_source()),
             why=f"{self.trace.name} is being recorded into a graph, which runs later, with other values each time; "
             "there is no value now",
-            fix=fix or self.remedy,
+            fix=fix or f"leave it a tensor, which arithmetic takes like a number; to see it, {self.remedy}",
         )
 
     # Gradients stored on tensors outside ----------------------------------------------------------------

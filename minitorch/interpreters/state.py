@@ -5,17 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from ..dtypes import DType
 from ..errors import ObserverError
-from ..ir import Primitive
+from ..ir import Primitive, user_place
 from ..tensor import Tensor
 from .eager import Eager, Observed, Observer
 from .recorder import Recorder, Timed
 
 if TYPE_CHECKING:
     from .staging import Staging
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Interpreter(Protocol):
@@ -124,6 +126,26 @@ def current_recorder() -> Recorder | None:
     """Who wants to know what this thread runs, and when."""
     observer = thread.observer
     return observer if isinstance(observer, Recorder) else None
+
+
+def for_one_line(function: F) -> F:
+    """A function that is called again and again on behalf of one line of the user's: recorders look for it once.
+
+    The function must be this package's, and call nothing of the user's, which has lines of its own.
+    """
+    recorder = current_recorder()
+    if recorder is None:
+        return function
+    place = user_place()
+
+    def placed(*args: Any) -> Any:
+        previous, recorder.place = recorder.place, place
+        try:
+            return function(*args)
+        finally:
+            recorder.place = previous
+
+    return cast("F", placed)
 
 
 def run_silently(function: Callable[..., Any], *args: Any) -> Any:

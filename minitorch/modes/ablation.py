@@ -125,5 +125,5 @@ def _counts(graph: Graph, schedule: Any) -> tuple[int, int, int]:
         return cost.nodes, cost.bytes, cost.peak_bytes
     from ..compiler.cost import fused_cost
 
-    fused = fused_cost(schedule)
+    fused = fused_cost(schedule, graph)
     return fused.kernels, fused.bytes, fused.peak_bytes

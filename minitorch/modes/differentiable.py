@@ -12,14 +12,14 @@ import numpy as np
 from ..autograd import tape
 from ..errors import AutogradError
 from ..graph import Graph
-from ..interpreters import Callback, Staging, concrete, current_staging, is_grad_enabled
-from ..ir import INPUT, Node, Spec
+from ..interpreters import Callback, concrete, current_staging, is_grad_enabled
+from ..ir import INPUT, Node, Spec, user_source
 from ..passes import Pass
 from ..primitives import constant, reshape
 from ..tensor import Tensor
 from .callbacks import Callbacks
 from .effects import Effects
-from .recording import Program, replay
+from .recording import CallStaging, Program, replay
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +37,8 @@ class Backward:
         gradients: its outputs; None where there is no way from the results.
         nodes: what it computes, in program order.
         callbacks: what hooks want to be done with its values.
+        refused: why there are no gradients after all; whoever asks for some is told, as in eager mode.
+        overwritten: what the function has written to although it is on the tape (under `no_grad`), if anything is.
     """
 
     outputs: list[int]
@@ -47,9 +49,11 @@ class Backward:
     gradients: list[Node | None]
     nodes: list[Node]
     callbacks: list[Callback]
+    refused: AutogradError | None = None
+    overwritten: Spec | None = None
 
 
-def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tensor]) -> Backward | None:
+def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[Tensor]) -> Backward | None:
     """Write down the gradients of the results, if any may be asked for later."""
     starts = [
         position
@@ -77,7 +81,9 @@ def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tenso
     except AutogradError as error:
         if error.code == "MT403":  # backward was called inside: there is no way back any more, as in eager
             return None
-        raise
+        if error.code != "MT402":
+            raise
+        return Backward(starts, wanted, [], [], cotangents, [None] * len(wanted), [], [], refused=error.again())
     gradients = [staging.node_of(found[key][1]) if key in found else None for key in keys]
     nodes, callbacks = staging.nodes[before:], staging.callbacks[called_before:]
     own = {id(node) for node in (*nodes, *cotangents)}
@@ -93,6 +99,7 @@ def record_backward(staging: Staging, tracers: list[Tensor], outputs: list[Tenso
         gradients=gradients,
         nodes=nodes,
         callbacks=callbacks,
+        overwritten=staging.overwritten,
     )
 
 
@@ -163,6 +170,8 @@ class _Call:
     ) -> list[Tensor | None]:
         """The gradients of the sources."""
         forward, recorded = self.of.forward, self.of.recorded
+        if recorded.refused is not None:
+            raise recorded.refused.again()
         specs = [forward.outputs[position].spec for position in recorded.outputs]
         filled = [cotangents.get(position, _zeros(spec)) for position, spec in enumerate(specs)]
         if is_grad_enabled():
@@ -179,6 +188,7 @@ class _Call:
                 raise AutogradError(
                     "MT402",
                     f"{tensor.spec}, an input of the compiled {self.of.forward.name}, was overwritten before backward",
+                    where=str(user_source()),
                     why="the gradient has to be computed with the value that the call saw",
                     fix="do the in-place write after backward",
                 )
@@ -208,6 +218,14 @@ class _Call:
         their derivatives: the tape sees no more of a hook, or of the backward of a `Function`, than what was recorded
         of it, and the values that a `Function` saved have the derivatives of the operations in its forward.
         """
+        if self.of.recorded.overwritten is not None:
+            raise AutogradError(
+                "MT402",
+                f"{self.of.forward.name} is compiled, and has overwritten {self.of.recorded.overwritten}, which is on "
+                "the tape, under no_grad",
+                why="for second derivatives the function's operations are recorded again, and the write is not one",
+                fix="write to a copy (x.clone()), or call the function without mt.jit",
+            )
         places = range(len(self.inputs))
         self._check([place for place in places if place not in self.before or self.inputs[place]._requires_grad])
         aliases = [

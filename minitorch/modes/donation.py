@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import AutogradError, TracingError
+from ..ir import user_source
 from ..tensor import Tensor
 from ..tree import Structure, flatten, unflatten
 
@@ -86,6 +87,7 @@ def _check(tensor: Tensor, name: str | int) -> None:
         raise AutogradError(
             "MT401",
             f"the argument `{name}` is donated, and requires a gradient",
+            where=str(user_source()),
             why="a donated tensor is gone after the call, and a gradient could not be stored with it",
             fix=f"donate `{name}`.detach(), or do not donate it",
         )

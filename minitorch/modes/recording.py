@@ -19,7 +19,7 @@ from .. import backends
 from ..autograd.function import in_forward
 from ..graph import Graph
 from ..interpreters import Captured, Staging, current_recorder, is_grad_enabled, memory_owner, set_grad_enabled
-from ..ir import Node, Primitive
+from ..ir import Node, Primitive, Spec
 from ..passes import Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
 from .shadow import Shadowed
@@ -74,17 +74,25 @@ class CallStaging(Staging):
     Attributes:
         untaped: the nodes whose operations the tape did not see: they were under `no_grad`, such as those of `detach`.
             What a `Function` computes is not among them, since its result has a derivative.
+        overwritten: what was written in place last although the tape goes through it.
     """
 
     def __init__(self, name: str, names: Mapping[int, str]) -> None:
         super().__init__(name, names)
         self.untaped: set[Node] = set()
+        self.overwritten: Spec | None = None
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
         node = super()._append(primitive, nodes, params)
         if not is_grad_enabled() and not in_forward():
             self.untaped.add(node)
         return node
+
+    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
+        """Give a tensor a new value of the same shape and type, as an in-place operation does."""
+        if tensor._entry is not None:
+            self.overwritten = tensor.spec
+        return super().assign(tensor, value)
 
 
 def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = ()) -> list[Tensor]:

@@ -7,9 +7,11 @@ PyTorch's: weights and biases uniform between plus and minus ``1 / sqrt(fan_in)`
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ..dtypes import DEFAULT_FLOAT, DType
 from ..functional.creation import empty
+from ..functional.devices import on_cpu
 from ..tensor import Tensor
 from . import functional as F
 from . import init
@@ -48,8 +50,11 @@ class Linear(_Affine):
         ((5, 2), (2, 3))
     """
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True, dtype: DType | None = None) -> None:
+    def __init__(
+        self, in_features: int, out_features: int, bias: bool = True, dtype: DType | None = None, device: Any = None
+    ) -> None:
         super().__init__()
+        on_cpu(device)
         self.in_features, self.out_features = in_features, out_features
         self.weight = parameter(out_features, in_features, dtype=dtype)
         self.bias = parameter(out_features, dtype=dtype) if bias else None
@@ -80,8 +85,10 @@ class _Conv(_Affine):
         groups: int = 1,
         bias: bool = True,
         dtype: DType | None = None,
+        device: Any = None,
     ) -> None:
         super().__init__()
+        on_cpu(device)
         if in_channels % groups or out_channels % groups:
             raise ValueError(f"{in_channels} and {out_channels} channels do not divide into {groups} groups")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
@@ -141,9 +148,15 @@ class Embedding(Module):
     """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, dtype: DType | None = None
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        dtype: DType | None = None,
+        device: Any = None,
     ) -> None:
         super().__init__()
+        on_cpu(device)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ValueError(f"padding_idx={padding_idx} is not a row of {num_embeddings}")

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
 
 from ..autograd import no_grad
 from ..autograd.gradients import HookHandle, set_grad
-from ..dtypes import DType, as_dtype, bfloat16, float16, float32, float64
+from ..dtypes import bfloat16, float16, float32, float64
+from ..functional.casting import wanted_type
+from ..functional.devices import on_cpu
 from ..functional.inplace import assign
 from ..functional.operands import from_array
 from ..interpreters import concrete, current_staging
@@ -297,15 +299,27 @@ class Module:
         """Forget the parameters' gradients, or set them to zero."""
         zero_gradients(self.parameters(), set_to_none)
 
-    def to(self, dtype: DType | str) -> Self:
+    def to(self, *target: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Self:
         """Convert parameters and buffers of float types to another one, in place.
+
+        Args:
+            target: an element type, or a device, or both.
+            dtype: the element type, by name.
+            device: the CPU, if it is given at all.
+            non_blocking: says nothing, since nothing is sent anywhere.
+
+        Raises:
+            DeviceError: for any other device (``MT203``).
 
         Example:
             >>> import minitorch as mt
             >>> mt.nn.Linear(2, 2).to(mt.float64).weight.dtype
             minitorch.float64
         """
-        wanted = as_dtype(dtype)
+        on_cpu(device)
+        wanted = wanted_type(*target, dtype)
+        if wanted is None:
+            return self
         if not wanted.is_floating_point:
             raise TypeError(f"a module's parameters can be of a float type only, not {wanted.name}")
         for tensor in (*self.parameters(), *self.buffers()):
@@ -325,6 +339,15 @@ class Module:
     def double(self) -> Self:
         """Convert to float64."""
         return self.to(float64)
+
+    def cpu(self) -> Self:
+        """The module itself: everything is on the CPU."""
+        return self
+
+    def cuda(self, device: Any = None) -> Self:
+        """Refused, for there is no such device (``MT203``)."""
+        on_cpu("cuda" if device is None else device)
+        return self
 
     def half(self) -> Self:
         """Convert to float16."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..dtypes import DType, int64
 from ..errors import ShapeError
 from ..functional.creation import ones, zeros
+from ..functional.devices import on_cpu
 from ..functional.elementwise import reciprocal
 from ..functional.inplace import assign
 from ..tensor import Tensor
@@ -33,8 +35,10 @@ class LayerNorm(Module):
         elementwise_affine: bool = True,
         bias: bool = True,
         dtype: DType | None = None,
+        device: Any = None,
     ) -> None:
         super().__init__()
+        on_cpu(device)
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = parameter(*shape, dtype=dtype) if elementwise_affine else None
@@ -66,8 +70,10 @@ class RMSNorm(Module):
         eps: float | None = None,
         elementwise_affine: bool = True,
         dtype: DType | None = None,
+        device: Any = None,
     ) -> None:
         super().__init__()
+        on_cpu(device)
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = parameter(*shape, dtype=dtype) if elementwise_affine else None
@@ -106,10 +112,12 @@ class GroupNorm(Module):
         eps: float = 1e-5,
         affine: bool = True,
         dtype: DType | None = None,
+        device: Any = None,
         *,
         bias: bool = True,
     ) -> None:
         super().__init__()
+        on_cpu(device)
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self.weight = parameter(num_channels, dtype=dtype) if affine else None
         self.bias = parameter(num_channels, dtype=dtype) if affine and bias else None
@@ -141,10 +149,12 @@ class _BatchNorm(Module):
         affine: bool = True,
         track_running_stats: bool = True,
         dtype: DType | None = None,
+        device: Any = None,
         *,
         bias: bool = True,
     ) -> None:
         super().__init__()
+        on_cpu(device)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = parameter(num_features, dtype=dtype) if affine else None

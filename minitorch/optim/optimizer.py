@@ -10,7 +10,7 @@ from ..autograd import enable_grad, grad, no_grad
 from ..dtypes import float32
 from ..functional.creation import zeros
 from ..functional.inplace import assign
-from ..interpreters import current_staging
+from ..interpreters import current_staging, for_one_line
 from ..nn.module import zero_gradients
 from ..nn.parameter import concretely
 from ..primitives.elementwise import scalar
@@ -169,7 +169,9 @@ class Optimizer:
             if "step" in group.slots:
                 step = self.state[parameters[0]]["step"]
                 assign(step, step + 1)
-            yield from self.update(group, parameters, gradients)
+            ours = type(self).__module__.startswith(f"{__package__}.")  # so that no method is the user's
+            update = for_one_line(self.update) if ours else self.update
+            yield from update(group, parameters, gradients)
 
     def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
         """All tensors of hyperparameters and state, with names for graph listings."""

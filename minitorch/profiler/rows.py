@@ -123,7 +123,7 @@ def _of_operation(operation: Operation) -> Work:
     if not operation.primitive.is_view or operation.owns:
         read = sum(_distinct(*layout) for layout in _read(operation))
         written = spec.nbytes
-    sources = (Source(operation.file, operation.line),) if operation.file else ()
+    sources = (Source(*operation.place),) if operation.place else ()
     counts = read, written, cost.flops(node), cost.transcendentals(node)
     return Work(operation.primitive.name, "eager", sources, _computed_in([node]), *counts)
 

@@ -1,7 +1,8 @@
 """The page that a student gets back: points and reasons first, then incidents, then the notebook as it was run.
 
 It is one file that asks for nothing: a policy in its head forbids every request, and no text of the student's
-becomes HTML. Hidden inputs are not in it, because they never were in the notebook.
+becomes HTML; what the instructor wrote in Markdown does. Hidden inputs are not in it, because they never were in the
+notebook.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from html import escape
 from typing import Any
 
 from .incidents import Incident
+from .markdown import html_of
 from .results import Graded, Result
 
 SHOWN = 20_000  # characters of one output
@@ -108,10 +110,10 @@ def _notebook(result: Result) -> list[str]:
     cells = ["<h2>The notebook, as it was run</h2>"]
     for cell in result.notebook["cells"]:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
-        source = f"<pre>{escape(cell['source'])}</pre>"
         if cell["cell_type"] != "code":
-            cells.append(f'<div class="text">{source}</div>')
+            cells.append(f'<div class="text">{html_of(cell["source"])}</div>')
             continue
+        source = f"<pre>{escape(cell['source'])}</pre>"
         outputs = "".join(_output(output) for output in cell["outputs"])
         cells.append(f'<div class="cell{" note" if name in noted else ""}">{source}{outputs}</div>')
     return cells

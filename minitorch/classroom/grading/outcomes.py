@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..unrun import Stopped, why_missing
 from .incidents import Incident
 from .kernel import Message, Ran
 
@@ -28,12 +29,13 @@ def data_of(outputs: list[Message], mime: str) -> list[Any]:
     return [output["data"][mime] for output in outputs if mime in output.get("data", {})]
 
 
-def why_no_answers(ran: Ran) -> str:
-    """Why a check gave no answers, for the student."""
+def why_no_answers(ran: Ran, stopped: Sequence[Stopped] = ()) -> str:
+    """Why a check gave no answers, for the student; `stopped` are the cells before it that did not reach their end."""
     if ran.incident is not None:
         return f"not judged: {ran.incident.text}"
     if ran.error is not None:
-        return f"the check stopped with {ran.error['ename']}: {ran.error['evalue'][:500]}"
+        kind, text = ran.error["ename"], ran.error["evalue"][:500]
+        return why_missing(kind, text, stopped) or f"the check stopped with {kind}: {text}"
     return "the check came to its end without answers"
 
 
@@ -54,3 +56,12 @@ def of_error(error: Message | None) -> Incident | None:
     kind = NUMBERS.get(int(number[1])) if number else None
     kind = kind or ERRORS.get(name)
     return Incident(kind, f"{name}: {text}"[:200]) if kind else None
+
+
+def of_cell(name: str, source: str, ran: Ran) -> Stopped | None:
+    """A cell that did not come to its end; None for one that did."""
+    if ran.incident is not None:
+        return Stopped(name, source, ran.incident.text)
+    if ran.error is not None:
+        return Stopped(name, source, f"{ran.error['ename']}: {ran.error['evalue'][:200]}")
+    return None

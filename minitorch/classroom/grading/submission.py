@@ -14,12 +14,13 @@ from pathlib import Path
 
 from ..checks import MIME, TASKS, Task
 from ..checks.score import Score
+from ..unrun import Stopped
 from .autograded import as_notebook
 from .borrowed import borrowed
 from .incidents import Incident
 from .judging import judged
 from .kernel import Kernel, KernelError, Message, Ran, length
-from .outcomes import data_of, faults, of_error, why_no_answers
+from .outcomes import data_of, faults, of_cell, of_error, why_no_answers
 from .preflight import DamagedError, Part, find, mend
 from .results import Graded, Result
 from .sandbox import Sandbox
@@ -82,6 +83,7 @@ class _Run:
         self.limits = sandbox.limits
         self.end = time.monotonic() + self.limits.seconds
         self.done: list[Part] = []  # what a new kernel has to run before it can go on
+        self.stopped: list[Stopped] = []
         self.outputs: dict[int, list[Message]] = {}
         self.kept = 0  # characters of them
         self.kernel: Kernel | None = None
@@ -111,6 +113,8 @@ class _Run:
         if not self._ready():
             return self._cell(number, part)  # the time went into getting ready
         ran = self._check(number, part) if part.is_check else self._execute(part.source)
+        if not part.is_check and (stopped := of_cell(part.name or str(number + 1), part.source, ran)):
+            self.stopped.append(stopped)
         self._keep(number, ran, part)
         incident = ran.incident or of_error(ran.error)
         if incident is not None:
@@ -199,7 +203,7 @@ class _Run:
         if len(found) > 1:
             self._note(Incident("tampered", f"{len(found)} sets of answers where the check gives one"), part)
         if not found:
-            reason = why_no_answers(ran)
+            reason = why_no_answers(ran, self.stopped)
             if ran.incident is None and ran.error is None:
                 self._note(Incident("no-answers"), part)
             self.result.graded.append(_none(part, reason))

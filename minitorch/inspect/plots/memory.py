@@ -69,8 +69,9 @@ class Block:
 def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
     """Buffers over time: the bytes alive node by node, and the compiled program's arena.
 
-    Counted, not measured; the peaks are those of ``f.cost(*args)``. Inputs and constants are there all the time. Node
-    by node, each result has memory of its own until its last use. Compiled, fewer values are ever in memory, and those
+    Counted, not measured; what the compiled program takes is that of ``f.cost(*args)``. Inputs and constants are there
+    all the time. Node by node, the operations are those that the passes have left, and each result has memory of its
+    own until its last use. Compiled, fewer values are ever in memory, and those
     that are not needed at the same time lie in the same place.
 
     Args:
@@ -93,8 +94,9 @@ def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
     placement = place(schedule, program.updates, program.donated)
     blocks = list(_blocks(schedule, placement))
     there = always(schedule.graph)
+    before = max([step.bytes for step in steps] + [there])
     title = (
-        f"Memory of {f.__name__}: at most {in_units(cost.unfused.peak_bytes, 'B')} alive node by node, "
+        f"Memory of {f.__name__}: at most {in_units(before, 'B')} alive node by node, "
         f"{in_units(cost.peak_in_arena, 'B')} compiled"
     )
     kernels = len(schedule.kernels)

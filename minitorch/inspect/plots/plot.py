@@ -113,15 +113,17 @@ def bar(*parts: tuple[float, str], most: float, width: int = 40) -> str:
 
 
 def short(name: str, length: int) -> str:
-    """A name, cut in the middle if it is too long.
+    """A name of at most so many letters: one that is too long is cut in the middle, a list that goes on at its end.
 
     Example:
         >>> short("k0_reduce_max_sub_exp", 12), short("exp", 12), short("k1_dot_add_sqrt then ...", 12)
-        ('k0_redu..exp', 'exp', 'k1_dot_a ...')
+        ('k0_reduc…exp', 'exp', 'k1_dot_add …')
     """
-    if len(name) > length and name.endswith("..."):
-        return f"{name[: length - 4].rstrip(' ,')} ..."
-    return name if len(name) <= length else f"{name[: length - 5]}..{name[-3:]}"
+    if len(name) <= length:
+        return name
+    if name.endswith(("...", "…")):
+        return f"{name[: length - 2].rstrip(' ,._…')} …"
+    return f"{name[: length - 4]}…{name[-3:]}"
 
 
 def duration(seconds: float) -> str:
@@ -143,10 +145,10 @@ def named(names: Sequence[str], most: int = 2) -> str:
 
     Example:
         >>> named(["exp", "add", "exp"]), named("abcdef"), named(["exp"])
-        ('3 operations: exp, add', '6 operations: a, b, ...', 'exp')
+        ('3 operations: exp, add', '6 operations: a, b, …', 'exp')
     """
     found = [name for name, _ in Counter(names).most_common()]
-    listed = ", ".join([*found[:most], *(["..."] if len(found) > most else [])])
+    listed = ", ".join([*found[:most], *(["…"] if len(found) > most else [])])
     return listed if len(names) == 1 else f"{len(names)} operations: {listed}"
 
 

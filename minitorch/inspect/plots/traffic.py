@@ -46,8 +46,9 @@ class TrafficRow:
 def plot_traffic(f: Any, *args: Any, **kwargs: Any) -> Plot:
     """Memory traffic: what the operations read and write one by one, and what the kernels do that they became.
 
-    Counted, not measured: the sums are those of ``f.cost(*args)``. An operation stands with the kernel that computes it
-    first; operations that only view their input move nothing, and are left out.
+    Counted, not measured: the kernels' sum is that of ``f.cost(*args)``. The operations are those that the passes have
+    left, so that each stands with the kernel that computes it first; those that only view their input move nothing, and
+    are left out.
 
     Args:
         f: a jitted function; another one is jitted first.

@@ -1,0 +1,69 @@
+"""Devices, of which there is one: the CPU. PyTorch's ways to ask for it are taken, and others refused in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import DeviceError
+from ..tensor import Tensor
+
+__all__: list[str] = []
+METHODS = ("cpu", "cuda")
+
+# What PyTorch calls devices, to tell the name of a device from a misspelt element type.
+_KNOWN = ("cpu", "cuda", "gpu", "hpu", "meta", "mps", "tpu", "xla", "xpu")
+
+
+def _kind(device: Any) -> str:
+    """``"cuda"`` of ``"cuda:0"``, or of what PyTorch's ``torch.device("cuda:0")`` is."""
+    return str(device).partition(":")[0]
+
+
+def is_device(value: Any) -> bool:
+    """Whether a device is meant: its name, or an object such as ``torch.device("cpu")``."""
+    return type(value).__name__ == "device" or (isinstance(value, str) and _kind(value) in _KNOWN)
+
+
+def on_cpu(device: Any) -> None:
+    """Make sure that a device is the CPU, or that none is asked for.
+
+    Raises:
+        DeviceError: ``MT203`` for any other one.
+    """
+    if device is not None and _kind(device) != "cpu":
+        raise DeviceError(
+            "MT203",
+            f"there is no device {str(device)!r}",
+            why="minitorch computes on the CPU alone, on as many of its cores as mt.get_num_threads() says",
+            fix='leave the device out, or write device="cpu"; what makes a function faster is mt.jit',
+        )
+
+
+def cpu(input: Tensor) -> Tensor:
+    """The tensor itself: all tensors are on the CPU.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.ones(2)
+        >>> x.cpu() is x, x.device
+        (True, 'cpu')
+    """
+    return input
+
+
+def cuda(input: Tensor, device: Any = None) -> Tensor:
+    """Refused, for there is no such device.
+
+    Raises:
+        DeviceError: ``MT203``.
+    """
+    on_cpu("cuda" if device is None else device)
+    return input
+
+
+def _device(tensor: Tensor) -> str:
+    """Where the tensor is: ``"cpu"``."""
+    return "cpu"
+
+
+PROPERTIES = {"device": _device}

@@ -1,0 +1,245 @@
+"""Recompute or keep: cheap values that several kernels read, and that what a deep model moves grows with its depth."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minitorch as mt
+from benchmarks.cases import HEADS, transformer_block
+from benchmarks.libraries import Minitorch
+from minitorch.compiler import keep
+from minitorch.compiler.machine import host
+from tests.graphs import arrays_for, evaluate_graph, graphs
+from tests.test_llvm import assert_close
+
+F = mt.nn.functional
+LIBRARY = Minitorch()
+ROWS, WIDTH = 256, 8 * HEADS
+DEPTHS = 3, 5, 7
+
+
+def weight(rows=WIDTH, columns=WIDTH):
+    return mt.randn(rows, columns) / rows**0.5
+
+
+def norm():
+    return [mt.ones(WIDTH), mt.zeros(WIDTH)]
+
+
+def feed_forward(x, w1, b1, w2, b2):
+    return F.gelu(x @ w1 + b1) @ w2 + b2
+
+
+def widened():
+    return [weight(WIDTH, 2 * WIDTH), mt.zeros(2 * WIDTH), weight(2 * WIDTH), mt.zeros(WIDTH)]
+
+
+def attention_block():
+    return [
+        *norm(), weight(WIDTH, 3 * WIDTH), mt.zeros(3 * WIDTH), weight(), mt.zeros(WIDTH),
+        *norm(), weight(WIDTH, 4 * WIDTH), mt.zeros(4 * WIDTH), weight(4 * WIDTH), mt.zeros(WIDTH),
+    ]  # fmt: skip
+
+
+def matrix():
+    return mt.randn(ROWS, WIDTH)
+
+
+# The parameters of a layer, what it does, and what the first one is given.
+MODELS = {
+    "plain": (lambda: [weight()], lambda x, w: x + F.relu(x @ w), matrix),
+    "activation first": (lambda: [weight()], lambda x, w: x + F.relu(x) @ w, matrix),
+    "norm first": (
+        lambda: [*norm(), *widened()],
+        lambda x, g, b, *more: x + feed_forward(F.layer_norm(x, (WIDTH,), g, b), *more),
+        matrix,
+    ),
+    "norm last": (
+        lambda: [*norm(), *widened()],
+        lambda x, g, b, *more: F.layer_norm(x + feed_forward(x, *more), (WIDTH,), g, b),
+        matrix,
+    ),
+    "transformer": (
+        attention_block,
+        lambda x, *p: transformer_block(LIBRARY, p, x),
+        lambda: mt.randn(4, 32, WIDTH),
+    ),
+    "convolution": (
+        lambda: [mt.randn(8, 8, 3, 3) / 9],
+        lambda x, w: x + F.conv2d(F.relu(x), w, padding=1),
+        lambda: mt.randn(4, 8, 16, 16),
+    ),
+}
+
+
+def deep(name, depth):
+    """A model of a depth, its parameters, and something to put in."""
+    make, layer, start = MODELS[name]
+    layers = [make() for _ in range(depth)]
+
+    def model(x):
+        for parameters in layers:
+            x = layer(x, *parameters)
+        return x
+
+    return model, [p for parameters in layers for p in parameters], start()
+
+
+def trained(name, depth):
+    model, parameters, x = deep(name, depth)
+    optimizer = mt.optim.SGD([p.requires_grad_() for p in parameters], 0.01)
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step, x
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is counted of a program."""
+
+    kernels: int
+    read: int
+    written: int
+    nodes: int
+    most_inputs: int
+    most_nodes: int
+    arena: int
+
+
+def counts(function, x):
+    compiled = mt.jit(function)
+    kernels, cost = compiled.ledger(x).kernels, compiled.cost(x)
+    return Counts(
+        cost.kernels,
+        cost.bytes_read,
+        cost.bytes_written,
+        sum(len(kernel.nodes) for kernel in kernels),
+        max(len(kernel.reads) for kernel in kernels),
+        max(len(kernel.nodes) for kernel in kernels),
+        cost.arena_bytes,
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_deep_model_moves_as_much_for_every_layer(name):
+    few, more, most = (counts(model, x) for model, _, x in (deep(name, depth) for depth in DEPTHS))
+    for each in ("kernels", "read", "written", "nodes"):
+        assert getattr(most, each) - getattr(more, each) == getattr(more, each) - getattr(few, each), each
+    assert few.most_inputs == most.most_inputs
+    assert few.most_nodes == most.most_nodes
+    assert few.arena == most.arena  # what earlier layers summed up is not alive any more
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_so_does_its_training_step(name):
+    few, more, most = (counts(*trained(name, depth)) for depth in DEPTHS)
+    for each in ("kernels", "read", "written"):
+        growth = getattr(more, each) - getattr(few, each)
+        assert getattr(most, each) - getattr(more, each) == growth, each
+    assert few.most_inputs == most.most_inputs
+
+
+def kept(function, *args):
+    edges = mt.jit(function).ledger(*args).edges
+    return {edge.producer.primitive.name for edge in edges if edge.reason.startswith("kept")}
+
+
+def shared(readers):
+    """A sum that some matrix products read."""
+    others = [weight(WIDTH, 16) for _ in range(readers)]
+    return lambda x, y: [(x + y) @ w for w in others]
+
+
+def test_a_sum_is_kept_if_its_readers_would_read_more():
+    x, y = matrix(), matrix()
+    assert not kept(shared(3), x, y)  # to compute it three times: 6 reads; to keep it: 2 reads, a write and 3 reads
+    assert kept(shared(5), x, y) == {"add"}
+    size = x.nbytes / 1000
+    assert f"kept: {6 * size:.3g} kB are moved for it, and {8 * size:.3g} kB" in str(mt.jit(shared(5)).ledger(x, y))
+
+
+def test_what_is_made_of_one_array_is_computed_again():
+    others = [weight(WIDTH, 16) for _ in range(5)]
+    assert not kept(lambda x, b: [F.relu(x * 2 + b) @ w for w in others], matrix(), mt.randn(WIDTH))
+
+
+def test_what_is_small_is_not_worth_a_kernel():
+    x, y = matrix()[:4], matrix()[:4]
+    assert not kept(shared(5), x, y)
+
+
+def test_many_operations_are_not_done_by_every_reader():
+    def chain(x, length):
+        for _ in range(length):
+            x = x * 1.01 + 0.5
+        return x @ first, x @ second
+
+    first, second = weight(WIDTH, 16), weight(WIDTH, 16)
+    assert not kept(lambda x: chain(x, 5), matrix())
+    assert kept(lambda x: chain(x, 30), matrix()) == {"add"}
+
+
+def test_of_many_products_that_are_added_up_few_wait_in_memory():
+    x, weights = mt.randn(1 + host().caches[1] // (4 * WIDTH), WIDTH), [weight() for _ in range(24)]
+
+    def model(x):
+        total = mt.zeros(x.shape)
+        for w in weights:
+            total = total + F.relu(x @ w)
+        return total
+
+    found = counts(model, x)
+    assert found.most_inputs <= keep.MOST_READ + 3
+    assert found.arena <= (keep.MOST_READ + 2) * x.nbytes
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keep, "MOST_READ", 100)
+        assert counts(model, x).read + counts(model, x).written == found.read + found.written
+
+
+def test_what_is_put_together_again_and_again_is_stored_now_and_then():
+    weights = [weight(WIDTH + 8 * number, 8) for number in range(20)]
+
+    def model(x):
+        for w in weights:
+            x = mt.cat([x, F.relu(x @ w)], 1)
+        return x
+
+    assert counts(model, matrix()).most_inputs <= 12
+
+
+@pytest.fixture(scope="module")
+def eager_to_keep():
+    """As if there were no caches, and every byte counted."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keep, "host", lambda: replace(host(), caches=(0, 0, 0)))
+        for name, value in {"WORTH_IT": 0, "NEGLIGIBLE": 1 << 20, "MOST_READ": 1, "MOST_OPERATIONS": 2}.items():
+            patch.setattr(keep, name, value)
+        yield
+
+
+@settings(max_examples=60, deadline=None)
+@given(graphs(max_nodes=14), st.integers(0, 1000))
+def test_results_are_the_same(eager_to_keep, graph, seed):
+    arrays = arrays_for(graph, seed)
+    try:
+        expected = evaluate_graph(graph, arrays)
+    except IndexError:
+        return
+    for a, b in zip(mt.backends.get("llvm")(graph)(arrays), expected, strict=True):
+        assert_close(a, b, graph)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_deep_model_computes_the_same(name):
+    model, _, x = deep(name, 3)
+    expected = model(x).numpy()
+    np.testing.assert_allclose(mt.jit(model)(x).numpy(), expected, rtol=1e-3, atol=1e-4 * abs(expected).max())
