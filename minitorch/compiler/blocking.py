@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from functools import cache
 
+from .expressions import ALWAYS, Expression, Load, walk
 from .gemm_tiling import tile
 from .index import Variable
 from .instructions import computed_in
-from .loops import ALWAYS, Expression, Load, walk
 from .machine import host
 from .skip import skips
 from .sweeps import Output, Sweeps

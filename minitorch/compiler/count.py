@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable
 
 from ..graph.cost import FREE, TRANSCENDENTAL
+from .expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum, walk
 from .index import Index, Looked, Quotient, Remainder, Variable
-from .loops import Accumulate, Apply, Expression, Inside, Load, LoopKernel, Nest, Position, Scratch, Store, Sum, walk
+from .loops import Accumulate, LoopKernel, Nest, Store
 from .sweeps import recognise
 
 

@@ -24,11 +24,7 @@ from .instructions import (
     I64,
 )
 from .layout import nest_units
-from .loops import (
-    Accumulate,
-    LoopKernel,
-    Nest,
-)
+from .loops import Accumulate, LoopKernel, Nest
 from .origins import at_origin
 from .streaming import streamed
 from .sweeps import recognise as sweeps_of

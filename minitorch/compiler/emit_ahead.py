@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from .emit_tiles import Tiles
+from .expressions import ALWAYS, Expression, Load, Scratch, Total, looked_up, walk
 from .instructions import stored_type
-from .loops import ALWAYS, Expression, Load, Scratch, Total, looked_up, walk
 from .vector_memory import byte_size, integer, prefetch
 
 ROWS_AHEAD = 3

@@ -9,8 +9,9 @@ from llvmlite import ir
 
 from .emit_ahead import Ahead
 from .emit_indices import Body
+from .expressions import Apply, Load, Scratch, walk
 from .instructions import I64, before_store, combine, computed_type, constant, rounded, stored_type
-from .loops import Accumulate, Apply, Keep, Load, Loop, Scratch, Statement, Store, neutral, walk
+from .loops import Accumulate, Keep, Loop, Statement, Store, neutral
 from .vector_memory import byte_size, integer, store_interleaved
 
 UNROLLED = 8  # operations in a round of a loop that sums up

@@ -23,8 +23,9 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_packing import Packing, Span
+from .expressions import Expression
 from .instructions import I64, PRIMITIVES, before_store, combine, computed_type, constant
-from .loops import Buffer, Expression, Nest
+from .loops import Buffer, Nest
 from .vector_memory import integer
 
 

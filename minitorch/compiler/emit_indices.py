@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from ..dtypes import int64
+from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Scratch, Sum, Total, index_values, walk
 from .index import Index, Looked, Quotient, Variable
 from .instructions import (
     I64,
@@ -20,21 +21,7 @@ from .instructions import (
     stored_type,
 )
 from .layout import Layout
-from .loops import (
-    ALWAYS,
-    Accumulate,
-    Apply,
-    Buffer,
-    Choose,
-    Expression,
-    Inside,
-    Nest,
-    Scratch,
-    Sum,
-    Total,
-    index_values,
-    walk,
-)
+from .loops import Accumulate, Buffer, Nest
 from .mathematics.values import splat
 from .vector_memory import (
     POINTER,

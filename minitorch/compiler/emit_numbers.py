@@ -15,9 +15,10 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_products import Products
+from .expressions import Apply, Expression, Sum, walk
 from .index import Variable
 from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded
-from .loops import Apply, Buffer, Expression, Nest, Sum, neutral, walk
+from .loops import Buffer, Nest, neutral
 from .mathematics.values import splat
 from .sweeps import SHIFT, Output, Reduction, Term, Tile
 from .vector_memory import byte_size, integer

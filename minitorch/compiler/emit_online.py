@@ -15,9 +15,10 @@ from typing import Any
 
 from .. import dtypes
 from .emit_columns import Columns, sums_of
+from .expressions import Apply, Expression, Load, Number, Total, walk
 from .instructions import PRIMITIVES, constant
 from .layout import Layout
-from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Number, Total, walk
+from .loops import Accumulate, Loop, Nest
 from .machine import host
 from .vector_memory import integer
 

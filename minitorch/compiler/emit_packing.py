@@ -15,11 +15,12 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_values import Values
+from .expressions import ALWAYS, Choose, Expression, Load, Total, walk
 from .gemm import extent, recognise
 from .gemm_tiling import tiling
 from .index import Index, Quotient, Remainder, Variable
 from .instructions import after_load, before_store, stored_type
-from .loops import ALWAYS, Buffer, Choose, Expression, Load, Nest, Total, walk
+from .loops import Buffer, Nest
 from .tiles import BLOCK, transposed
 from .vector_memory import POINTER, byte_size, integer
 

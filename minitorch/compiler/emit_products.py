@@ -15,9 +15,10 @@ from llvmlite import ir
 
 from .blocking import blocking, is_in_place
 from .emit_values import Values
+from .expressions import Expression
 from .index import Variable
 from .instructions import I64, PRIMITIVES, cast, combine, computed_type
-from .loops import Buffer, Expression, Nest
+from .loops import Buffer, Nest
 from .mathematics.values import splat
 from .sweeps import Output, Tile, recognise
 from .vector_memory import byte_size, integer

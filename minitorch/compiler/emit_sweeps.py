@@ -21,8 +21,9 @@ from typing import Any
 from llvmlite import ir
 
 from .emit_numbers import Numbers
+from .expressions import Expression, Sum
 from .instructions import BIT, before_store, computed_type, constant
-from .loops import Buffer, Expression, Loop, Nest, Store, Sum
+from .loops import Buffer, Loop, Nest, Store
 from .skip import Skip, skips
 from .sweeps import Output
 from .vector_memory import integer

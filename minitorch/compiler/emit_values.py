@@ -14,6 +14,20 @@ from llvmlite import ir
 
 from ..dtypes import float32, float64, int64
 from .emit_indices import Indices
+from .expressions import (
+    ALWAYS,
+    Apply,
+    Choose,
+    Expression,
+    Inside,
+    Load,
+    Number,
+    Position,
+    Scratch,
+    Total,
+    looked_up,
+    walk,
+)
 from .index import Index, Quotient, Variable
 from .instructions import (
     PRIMITIVES,
@@ -24,21 +38,7 @@ from .instructions import (
     rounded,
     stored_type,
 )
-from .loops import (
-    ALWAYS,
-    Apply,
-    Choose,
-    Expression,
-    Inside,
-    Load,
-    Loop,
-    Number,
-    Position,
-    Scratch,
-    Total,
-    looked_up,
-    walk,
-)
+from .loops import Loop
 from .mathematics import divided, reciprocal_of
 from .vector_memory import (
     MOST_STEP,

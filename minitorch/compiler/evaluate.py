@@ -9,26 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..ir import PRIMITIVES
+from .expressions import Apply, Choose, Expression, Inside, Load, Number, Position, Scratch, Sum, Total
 from .index import Index, Looked, Quotient, Remainder, Variable
 from .instructions import computed_in
-from .loops import (
-    Accumulate,
-    Apply,
-    Choose,
-    Expression,
-    Inside,
-    Keep,
-    Load,
-    LoopKernel,
-    Nest,
-    Number,
-    Position,
-    Scratch,
-    Store,
-    Sum,
-    Total,
-    neutral,
-)
+from .loops import Accumulate, Keep, LoopKernel, Nest, Store, neutral
 
 Array = np.ndarray[Any, Any]
 

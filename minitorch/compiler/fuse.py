@@ -17,9 +17,9 @@ from typing import Any
 
 from ..ir import Node
 from .contractions import space_of
+from .expressions import ALWAYS, Expression, Inside, Load
 from .fusions import ALL_ON, EPILOGUES, ROWS, SIBLINGS
 from .index import NOWHERE, Index, Variable, linear, variable
-from .loops import ALWAYS, Expression, Inside, Load
 from .lower import At, Lowering, Reader
 from .roots import LONG, base_of, is_stored_already
 from .transient import is_outer, outer_axes

@@ -16,21 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, walk
 from .index import Variable
 from .instructions import computed_in
 from .joining import joined
-from .loops import (
-    ALWAYS,
-    Accumulate,
-    Apply,
-    Choose,
-    Expression,
-    Load,
-    Nest,
-    Store,
-    Sum,
-    walk,
-)
+from .loops import Accumulate, Nest, Store
 from .vector_memory import MOST_STEP
 
 SOME_LANES = 16  # of a vector on no machine in particular

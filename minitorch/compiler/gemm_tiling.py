@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .expressions import Expression, Load, walk
 from .gemm import TURNED, Contraction, Operand, extent, packing
-from .loops import Expression, Load, walk
 from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from .expressions import ALWAYS, Expression, Load, Position, moved, rewritten, walk
 from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
-from .loops import ALWAYS, Expression, Load, Position, Store, moved, rewritten, walk
+from .loops import Store
 
 Joinable = tuple[tuple[Store, ...], tuple[Expression, ...]]
 

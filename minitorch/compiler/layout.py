@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from ..dtypes import DType
 from .blocking import blocking
+from .expressions import ALWAYS, Apply, Expression, Load, Scratch, Total, walk
 from .gemm import recognise
 from .gemm_tiling import tiling
 from .index import Index, Looked, Variable
-from .loops import ALWAYS, Accumulate, Apply, Expression, Load, Loop, LoopKernel, Nest, Scratch, Store, Total, walk
+from .loops import Accumulate, Loop, LoopKernel, Nest, Store
 from .roots import HEAVY
 from .sweeps import recognise as sweeps_of
 from .vector_memory import MOST_STEP

@@ -17,9 +17,9 @@ from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
 from .contractions import labels_of, space_of
+from .expressions import ALWAYS, Apply, Expression, Inside, Number, Position, Sum, chosen, looked_up, walk
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 from .instructions import computed_in
-from .loops import ALWAYS, Apply, Expression, Inside, Number, Position, Sum, chosen, looked_up, walk
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
 

@@ -13,28 +13,13 @@ from dataclasses import dataclass
 
 from ..dtypes import DType
 from ..ir import Node
+from .expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, walk
 from .fuse import Group, Member, reads_of
 from .gemm import recognise
 from .index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from .instructions import computed_in
 from .layout import Layout
-from .loops import (
-    ALWAYS,
-    Accumulate,
-    Buffer,
-    Expression,
-    Inside,
-    Keep,
-    Load,
-    Loop,
-    LoopKernel,
-    Nest,
-    Scratch,
-    Statement,
-    Store,
-    Total,
-    walk,
-)
+from .loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
 from .lower import At, Lowering, Reader, converted
 from .machine import host
 from .roots import HEAVY, is_stored_already

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .expressions import Expression, Load, looked_up, rewritten, walk
 from .index import Index
-from .loops import Accumulate, Expression, Load, Loop, Nest, Statement, Store, looked_up, rewritten, walk
+from .loops import Accumulate, Loop, Nest, Statement, Store
 
 
 def at_origin(nest: Nest) -> tuple[Nest, dict[int, int]]:

@@ -12,8 +12,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from ..ir import Node
+from .expressions import ALWAYS, Load, walk
 from .kernel import Kernel
-from .loops import ALWAYS, Load, Nest, Store, walk
+from .loops import Nest, Store
 from .memory import Lifetime, aligned, lower_bound, plan
 from .roots import is_stored_already, output_base
 from .schedule import Schedule

@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .expressions import Apply, Expression, Number, Position, Sum, Total, walk
 from .index import Index, Variable
-from .loops import Apply, Expression, Number, Position, Sum, Total, walk
 from .sweeps import SHIFT, Output, Reduction, Sweeps
 
 NOTHING, LOWEST, PLAIN = "0 or NaN", "-inf or NaN", "whatever"

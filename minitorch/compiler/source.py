@@ -11,29 +11,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..dtypes import DType
-from .index import Index, Looked, Quotient, Remainder
-from .instructions import computed_in
-from .loops import (
+from .expressions import (
     ALWAYS,
-    Accumulate,
     Apply,
     Choose,
     Expression,
     Inside,
-    Keep,
     Load,
-    Loop,
-    LoopKernel,
-    Nest,
     Number,
     Position,
     Scratch,
-    Statement,
-    Store,
     Sum,
     Total,
     index_values,
 )
+from .index import Index, Looked, Quotient, Remainder
+from .instructions import computed_in
+from .loops import Accumulate, Keep, Loop, LoopKernel, Nest, Statement, Store
 
 # How a primitive is written. Arguments are NumPy scalars, so arithmetic has the element type's rounding and overflow.
 OPERATORS = {

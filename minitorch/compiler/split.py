@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node, Primitive, Spec
+from .expressions import Apply, Expression, Load, Total, moved, rewritten
 from .gemm import Contraction, extent, recognise
 from .gemm_tiling import tiling
 from .index import NOWHERE, Index, Variable, linear, variable
 from .layout import Layout, nest_units
-from .loops import Accumulate, Apply, Expression, Load, Loop, Nest, Store, Total, moved, rewritten
+from .loops import Accumulate, Loop, Nest, Store
 from .machine import host
 
 PARALLEL = 32  # units that are worth having: a few for each thread

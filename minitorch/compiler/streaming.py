@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from .loops import Load, LoopKernel, Store, walk
+from .expressions import Load, walk
+from .loops import LoopKernel, Store
 from .machine import host
 
 

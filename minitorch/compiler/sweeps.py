@@ -24,21 +24,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from .expressions import Apply, Expression, Number, Sum, Total, moved, rewritten, walk
 from .index import Variable, variable
-from .loops import (
-    Accumulate,
-    Apply,
-    Expression,
-    Loop,
-    Nest,
-    Number,
-    Store,
-    Sum,
-    Total,
-    moved,
-    rewritten,
-    walk,
-)
+from .loops import Accumulate, Loop, Nest, Store
 
 MOST_SWEEPS = 2
 WIDEST = 1024  # columns of an output, of which a block of rows is kept near

@@ -10,25 +10,10 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
+from .expressions import Apply, Expression, Load, Number, Total, index_values, moved, rewritten, walk
 from .index import NOWHERE, Index, Variable
 from .instructions import COMBINE
-from .loops import (
-    Accumulate,
-    Apply,
-    Expression,
-    Load,
-    Loop,
-    Nest,
-    Number,
-    Statement,
-    Store,
-    Total,
-    index_values,
-    moved,
-    neutral,
-    rewritten,
-    walk,
-)
+from .loops import Accumulate, Loop, Nest, Statement, Store, neutral
 from .lower import converted
 from .split import wide
 from .vector_memory import MOST_STEP

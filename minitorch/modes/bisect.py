@@ -225,7 +225,7 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
 
 def _rounds(kernel: Kernel) -> int:
     """How often the statements of a kernel's loops are run, and what sums inside them sum."""
-    from ..compiler.loops import Sum, walk
+    from ..compiler.expressions import Sum, walk
 
     if kernel.loops is None:
         return 0

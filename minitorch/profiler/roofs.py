@@ -15,10 +15,11 @@ from llvmlite import ir
 
 from ..compiler import cache, machine, threads
 from ..compiler.emit import emit
+from ..compiler.expressions import Load
 from ..compiler.index import Variable, variable
 from ..compiler.instructions import I64, PRIMITIVES, computed_in, computed_type, constant, rounded
 from ..compiler.layout import units
-from ..compiler.loops import Buffer, Load, Loop, LoopKernel, Nest, Store
+from ..compiler.loops import Buffer, Loop, LoopKernel, Nest, Store
 from ..compiler.memory import address, pool
 from ..compiler.steps import GRAIN
 from ..compiler.vector_memory import POINTER, integer
