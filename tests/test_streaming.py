@@ -43,6 +43,16 @@ def test_only_what_a_cache_does_not_hold():
     assert streamed_stores(double, mt.zeros(rows // 8, 1024)) == [False]
 
 
+@pytest.mark.usefixtures("as_it_is")
+def test_not_what_is_small_beside_what_it_is_made_of():
+    """Some rows of a large table, and sums over all of it: their readers find them in a cache."""
+    table = mt.zeros(2 * host().caches[2] // 4096, 1024)
+    few = mt.tensor(np.arange(64))
+    assert streamed_stores(mt.jit(lambda x, at: x[at] * 2, backend="llvm"), table, few) == [False]
+    assert streamed_stores(mt.jit(lambda x: x[5:69] * 2, backend="llvm"), table) == [False]
+    assert streamed_stores(mt.jit(lambda x: x.amax(0), backend="llvm"), table) == [False]
+
+
 def test_not_what_the_kernel_reads_itself():
     """A sum over everything is made of partial sums, which the same kernel puts together."""
     (kernel,) = mt.jit(lambda x: x.sum(), backend="llvm").ledger(mt.zeros(1 << 20)).kernels
