@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import dis
+import itertools
 import os
 import signal
 import subprocess
@@ -294,3 +297,38 @@ def test_the_environment_chooses_the_first_number(monkeypatch: pytest.MonkeyPatc
     for nonsense in ("", "0", "many"):
         monkeypatch.setenv("MINITORCH_NUM_THREADS", nonsense)
         assert threads._default() >= 1
+
+
+def test_an_interrupt_after_any_call_leaves_the_workers_to_the_next_caller(kernel: Any) -> None:
+    """Python looks for interrupts where a call returns: there they come, one after another."""
+    threads.set_num_threads(2)
+    count(kernel, 100)
+    code = threads.Workers.run.__code__
+    pairs = itertools.pairwise(dis.get_instructions(code))
+    places = [after.offset for call, after in pairs if call.opname.startswith("CALL")]
+    assert len(places) > 5
+
+    def interrupted_at(place: int) -> None:
+        def trace(frame: Any, event: str, _: Any) -> Any:
+            if frame.f_code is not code:
+                return None
+            frame.f_trace_opcodes = True
+            if event == "opcode" and frame.f_lasti == place:
+                raise KeyboardInterrupt
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            with contextlib.suppress(KeyboardInterrupt):
+                count(kernel, 100)
+        finally:
+            sys.settrace(before)
+
+    for place in places:
+        interrupted_at(place)
+        is_led = threads.workers()._leading.locked()
+        if is_led:
+            threads.workers()._leading.release()
+        assert not is_led, place
+        assert (count(kernel, 100) == 1).all()

@@ -56,9 +56,9 @@ class Workers:
         False, without any call, if another thread leads the workers, if all sleep and it does not pay to wake them, or
         if they have been stopped.
         """
-        if not self._leading.acquire(blocking=False):
+        if self._leading.locked():
             return False
-        try:
+        with self._leading:  # an interrupt between `acquire` and `try` would leave it locked for ever
             if self._stopped:
                 return False
             if not self._threads:
@@ -76,8 +76,6 @@ class Workers:
             finally:
                 if not done:
                     self._wait()
-        finally:
-            self._leading.release()
         return True
 
     def _wait(self) -> None:
