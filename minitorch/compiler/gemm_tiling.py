@@ -31,7 +31,9 @@ from .machine import Host, host
 
 MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
-MOST_ROWS = 8  # of a tile: if they lie at a power of two from each other, the first cache holds no more
+# Of a tile: if rows that are read in place lie at a power of two from each other, the first cache holds no more, and
+# should have room for what else goes by.
+MOST_ROWS, MOST_CROWDED = 8, 6
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
 WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
 MOST_BLOCKS = 1 << 20  # bytes on the stack
@@ -54,6 +56,15 @@ def _collides(left: Operand, machine: Host) -> bool:
     step = abs(left.value.index.coefficient(left.ks[-1])) * left.value.dtype.itemsize if left.ks else 0
     span = machine.caches[1] // WAYS
     return step >= LINE and extent(left.ks) > WAYS * (span // math.gcd(step, span))
+
+
+def _most_rows(left: Operand, packs_left: bool, machine: Host) -> int:
+    """How many rows a tile may have: fewer if they compete for the same places of the first cache."""
+    if packs_left or not left.across:
+        return MOST_ROWS
+    assert isinstance(left.value, Load)
+    step = left.value.index.coefficient(left.across[-1]) * left.value.dtype.itemsize
+    return MOST_ROWS if step % (machine.caches[0] // WAYS) else MOST_CROWDED
 
 
 @dataclass(frozen=True)
@@ -94,11 +105,12 @@ def tiling(product: Contraction, vector_bytes: int) -> Tiling:
     """How a matrix product is cut on this machine, with vectors of so many bytes."""
     machine, depth, width = host(), product.depth, product.width
     lanes = _lanes(product, vector_bytes)
-    rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers)
-    row_tiles = -(-product.height // rows)
     left, right = product.left, product.right
     (left_along_k, _), (right_along_k, _) = packing(left, lanes, 1), packing(right, lanes, TURNED)
     packs_left = not left.is_one_piece or (not left_along_k and _collides(left, machine))
+    most_rows = _most_rows(left, packs_left, machine)
+    rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers, most_rows)
+    row_tiles = -(-product.height // rows)
     size, cache = depth * width * product.itemsize, machine.caches[1]
     in_place = right.is_one_piece and right.is_dense_across
     in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
@@ -131,7 +143,7 @@ def _values(product: Contraction) -> Iterator[Expression]:
     yield from (store.value for store in product.epilogue)
 
 
-def tile(height: int, vectors: int, registers: int) -> tuple[int, int]:
+def tile(height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS) -> tuple[int, int]:
     """Rows and vectors of the tile that does the whole product in the fewest steps.
 
     A multiply-add takes one step. So does loading a vector, but much of that is done at the same time; numbers of the
@@ -154,7 +166,7 @@ def tile(height: int, vectors: int, registers: int) -> tuple[int, int]:
     shapes = [
         (rows, across)
         for across in range(1, min(vectors, MOST_VECTORS) + 1)
-        for rows in range(1, min(height, MOST_ROWS, (registers - 2 - across) // across) + 1)
+        for rows in range(1, min(height, most_rows, (registers - 2 - across) // across) + 1)
     ]
     return min(shapes, key=steps)
 

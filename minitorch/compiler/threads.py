@@ -25,7 +25,7 @@ from typing import Any
 from . import board, cache
 from .machine import host
 
-PARTS_PER_THREAD = 4  # so that a thread that was held up does not hold up the others for long
+PARTS_PER_THREAD = 32  # so that threads end at about the same time, also if one was held up
 LOOK_OUT = 100e-6  # seconds that a worker looks out for the next kernel
 
 # To wake a sleeping worker costs 50 us. It pays for work of so many grains, or if kernels come as close as this.
