@@ -216,6 +216,20 @@ def test_what_is_put_together_again_and_again_is_stored_now_and_then():
     assert counts(model, matrix()).most_inputs <= 12
 
 
+def test_it_is_stored_as_it_was_put_together_not_as_it_is_seen():
+    """An expanded view of it is far larger."""
+
+    def model(a, b):
+        x = a
+        for number in range(10):
+            x = mt.cat([x, a * number])
+        wide = x[:, None].expand(*b.shape)
+        return (wide * b).sum(1), (wide + b).amax(0)
+
+    a, b = mt.randn(64), mt.randn(11 * 64, WIDTH)
+    assert max(kernel.bytes_written for kernel in mt.jit(model).ledger(a, b).kernels) < b.nbytes // 10
+
+
 @pytest.fixture(scope="module")
 def eager_to_keep():
     """As if there were no caches, and every byte counted."""

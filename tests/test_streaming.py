@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,9 +22,11 @@ SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(H
 
 @pytest.fixture(autouse=True)
 def _always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No cache holds anything, unless a test says otherwise."""
+    """No cache holds anything, and streaming always pays, unless a test says otherwise."""
     if "as_it_is" not in request.fixturenames:
         monkeypatch.setattr(streaming, "last_cache", lambda: 0)
+        monkeypatch.setattr(streaming, "LONG_ROW", 4)
+        monkeypatch.setattr(streaming, "LONG_RUN", 0)
 
 
 @pytest.fixture
@@ -41,6 +45,35 @@ def test_only_what_a_cache_does_not_hold():
     double = mt.jit(lambda x: x * 2, backend="llvm")
     assert streamed_stores(double, mt.zeros(rows, 1024)) == [True]
     assert streamed_stores(double, mt.zeros(rows // 8, 1024)) == [False]
+
+
+@pytest.mark.usefixtures("as_it_is")
+def test_not_what_is_small_beside_what_it_is_made_of():
+    """Some rows of a large table, and sums over all of it: their readers find them in a cache."""
+    table = mt.zeros(2 * host().caches[2] // 4096, 1024)
+    few = mt.tensor(np.arange(64))
+    assert streamed_stores(mt.jit(lambda x, at: x[at] * 2, backend="llvm"), table, few) == [False]
+    assert streamed_stores(mt.jit(lambda x: x[5:69] * 2, backend="llvm"), table) == [False]
+    assert streamed_stores(mt.jit(lambda x: x.amax(0), backend="llvm"), table) == [False]
+
+
+@pytest.mark.usefixtures("as_it_is")
+@pytest.mark.parametrize(
+    ("shape", "function", "pays"),
+    [
+        ((1024,), lambda x: x - x.mean(-1, keepdim=True), True),
+        ((1000,), lambda x: x - x.mean(-1, keepdim=True), False),  # a line at either end that is filled in part
+        ((50257,), lambda x: x - x.mean(-1, keepdim=True), True),  # only two of three thousand
+        ((16, 16, 32), lambda x: x.permute(0, 2, 1, 3) * 2, False),  # short runs, from here and there
+        ((16, 16, 512), lambda x: x.permute(0, 2, 1, 3) * 2, True),
+        ((1024,), lambda x: x.T * 2, True),
+    ],
+)
+def test_whole_lines_one_after_another(shape, function, pays):
+    if host().vector_bytes < streaming.LINE:
+        pytest.skip("a vector is not a whole line")
+    x = mt.zeros(-(-2 * host().caches[2] // (4 * math.prod(shape)) // 64) * 64, *shape)
+    assert streamed_stores(mt.jit(function, backend="llvm"), x) == [pays]
 
 
 def test_not_what_the_kernel_reads_itself():

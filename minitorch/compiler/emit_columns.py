@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -12,10 +12,10 @@ from .emit_indices import Body
 from .expressions import Apply, Load, Scratch, walk
 from .instructions import I64, before_store, combine, computed_type, constant, rounded, stored_type
 from .loops import Accumulate, Keep, Loop, Statement, Store, neutral
+from .streaming import in_whole_lines
 from .vector_memory import byte_size, integer, store_interleaved
 
 UNROLLED = 8  # operations in a round of a loop that sums up
-FEWEST_LINES = 4  # vectors in a row that is worth a beginning and an end of its own
 
 
 def sums_of(loop: Loop) -> list[Accumulate]:
@@ -26,10 +26,10 @@ def sums_of(loop: Loop) -> list[Accumulate]:
 class Columns(Ahead):
     """Emits a loop over the columns of a row, or of as many rows as there are lanes."""
 
-    def stream(self, buffers: Iterable[int]) -> None:
-        """Write some buffers past the caches, but not in place of what is read: that is in the caches already."""
+    def stream(self, buffers: Collection[int]) -> None:
+        """Write some buffers past the caches, where that pays; not in place of what is read, which is there already."""
         read = {part.buffer for _, at in self.nest.statements for part in walk(at.value) if isinstance(part, Load)}
-        for number in sorted(buffers):
+        for number in sorted(in_whole_lines(self.nest, self.layout, buffers)):
             wanted = integer(0)
             for other in sorted(read):
                 same = self.builder.icmp_unsigned("==", self.pointers[number], self.pointers[other])
@@ -113,7 +113,7 @@ class Columns(Ahead):
         loads = [part for at in loop.statements for part in walk(at.value) if isinstance(part, (Load, Scratch))]
         anywhere = not sums_of(loop) and all(self._step(part.index) in (0, 1) for part in loads)
         self.lane = None
-        if not anywhere or last.extent < FEWEST_LINES * self.lanes:
+        if not anywhere:
             return None
         for at in loop.statements:
             if isinstance(at, Store) and at.buffer in self.streamed and at.index.coefficient(last) == 1:
@@ -132,16 +132,20 @@ class Columns(Ahead):
         start = builder.and_(before, integer(self.lanes - 1))
         whole = builder.and_(builder.sub(integer(last.extent), start), integer(-self.lanes))
         stop = builder.add(start, whole)
+        lanes, rest = integer(self.lanes), builder.sub(integer(last.extent), stop)
         self.lane = last
-        self._some_lanes(loop, integer(0), start)
+        # A vector whose first lanes are left out, and not the last: it would reach into the next line.
+        self._some_lanes(loop, builder.sub(start, lanes), builder.sub(lanes, start), lanes)
         self._loop(start, stop, self.lanes, [], self._body(loop))
-        self._some_lanes(loop, stop, builder.sub(integer(last.extent), stop))
+        self._some_lanes(loop, stop, integer(0), rest)
         self.lane = None
 
-    def _some_lanes(self, loop: Loop, position: Any, count: Any) -> None:
-        """The first lanes of a vector of columns."""
+    def _some_lanes(self, loop: Loop, position: Any, first: Any, end: Any) -> None:
+        """A vector of columns, of which the lanes from `first` up to `end` are in use."""
         numbers = ir.Constant(ir.VectorType(I64, self.lanes), list(range(self.lanes)))
-        self.mask = self.builder.icmp_signed("<", numbers, self._vector(count))
+        after = self.builder.icmp_signed(">=", numbers, self._vector(first))
+        before = self.builder.icmp_signed("<", numbers, self._vector(end))
+        self.mask = self.builder.and_(after, before)
         self.known.append({})
         self._body(loop)(position, [])
         self.known.pop()

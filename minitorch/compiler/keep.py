@@ -23,7 +23,7 @@ from .fuse import Group, fuse, reads_of
 from .kernel import in_units
 from .lower import POINTWISE, At
 from .machine import host
-from .roots import base_of, find_roots, is_call, output_base
+from .roots import base_of, count_readers, find_roots, is_call, output_base
 
 IN_QUESTION = "several kernels may read it"
 WORTH_IT = 1 << 12  # bytes that are moved in the time that the call of a kernel takes: less is not worth other kernels
@@ -60,7 +60,7 @@ def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node
         count = min(is_pointwise + sum(work.get(operand, 0) for operand in node.inputs), MOST_OPERATIONS + 1)
         read = sum(sources.values())
         more = read >= WORTH_IT // NEGLIGIBLE and read * NEGLIGIBLE > node.spec.nbytes * (NEGLIGIBLE + 1)
-        again = (more or count > MOST_OPERATIONS) and _readers(node, users) > 1
+        again = (more or count > MOST_OPERATIONS) and count_readers(node, users) > 1
         if is_pointwise and node.spec.size and (again or _many(node, sources)):
             found.append(node)
         else:
@@ -72,16 +72,6 @@ def _many(node: Node, sources: Mapping[Node, int]) -> bool:
     """Whether a value that no cache holds is made of many arrays of its size, which all have to be in memory for it."""
     large = node.spec.nbytes > host().caches[1]
     return large and sum(size >= node.spec.nbytes for size in sources.values()) > MOST_READ
-
-
-def _readers(node: Node, users: Mapping[Node, tuple[Node, ...]]) -> int:
-    """How many nodes read a value, or a view of it."""
-    count, pending = 0, [node]
-    while pending:
-        for user in users[pending.pop()]:
-            count += not user.primitive.is_view
-            pending += [user] * user.primitive.is_view
-    return count
 
 
 class _Kernels:

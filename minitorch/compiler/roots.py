@@ -129,7 +129,12 @@ def find_roots(
             reason = SHARED
         if reason is None and own and parts[node] > 1 and _takes_up(node, users) > 1:
             reason = PARTS
-        if reason is None and parts[node] > MOST_PARTS and len(users[node]) > 1:
+        if (
+            reason is None
+            and parts[node] > MOST_PARTS
+            and not node.primitive.is_view
+            and count_readers(node, users) > 1
+        ):
             reason = PIECEMEAL
         if reason is None and own and store_all:
             reason = SWITCHED_OFF
@@ -139,6 +144,16 @@ def find_roots(
             roots[node] = reason
             heavy[node], depth[node], parts[node] = None, 0, 0
     return {node: roots[node] for node in graph.nodes if node in roots}
+
+
+def count_readers(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
+    """How many nodes read a value, or a view of it."""
+    count, pending = 0, [node]
+    while pending:
+        for user in users[pending.pop()]:
+            count += not user.primitive.is_view
+            pending += [user] * user.primitive.is_view
+    return count
 
 
 def _takes_up(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
