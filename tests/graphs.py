@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from minitorch import dtypes
 from minitorch import primitives as P
+from minitorch.backends import get
 from minitorch.dtypes import DType, bool_, int64
 from minitorch.graph import Graph, apply, input_node, literal, topological_order
 from minitorch.ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec
@@ -78,6 +79,32 @@ def same_bits(a: Array, b: Array) -> bool:
     unsigned = np.dtype(f"u{a.dtype.itemsize}")
     bits = np.ascontiguousarray(a).view(unsigned) == np.ascontiguousarray(b).view(unsigned)
     return bool(np.all(both_nan | bits.reshape(a.shape)))
+
+
+TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-4, "float64": 1e-9}
+
+
+def assert_close(found: Array, expected: Array, where: object) -> None:
+    """Equal shape and type; integers equal; floats close, with NaN and infinities in the same places."""
+    assert found.dtype == expected.dtype and found.shape == expected.shape
+    if found.dtype.name not in TOLERANCE:
+        assert np.array_equal(found, expected), where
+        return
+    a, b = found.astype(np.float64), expected.astype(np.float64)
+    with np.errstate(all="ignore"):
+        close = np.abs(a - b) <= TOLERANCE[found.dtype.name] * (1 + np.abs(b))
+    assert ((a == b) | (np.isnan(a) & np.isnan(b)) | close).all(), where
+
+
+def assert_compiled_agrees(graph: Graph, seed: int, **options: Any) -> None:
+    """What the llvm backend makes of a graph computes what its nodes do, unless these find an index wrong."""
+    arrays = arrays_for(graph, seed)
+    try:
+        expected = evaluate_graph(graph, arrays)
+    except IndexError:
+        return
+    for found, value in zip(get("llvm")(graph, **options)(arrays), expected, strict=True):
+        assert_close(np.asarray(found), value, (str(graph), options))
 
 
 # Building blocks ------------------------------------------------------------------------------------------------

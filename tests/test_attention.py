@@ -16,7 +16,7 @@ from minitorch.compiler.machine import compile_ir
 from minitorch.compiler.schedule import schedule
 from minitorch.compiler.sweeps import recognise
 from minitorch.compiler.transient import AGAIN
-from tests.test_llvm import assert_close
+from tests.graphs import assert_close
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

@@ -179,6 +179,25 @@ def test_what_it_reads_may_not_be_overwritten():
         y.sum().backward()
 
 
+@pytest.mark.parametrize("how", [lambda function: function, mt.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("reads", [lambda x, y: x * y, lambda x, y: mt.exp(x + y)], ids=["saved", "not saved"])
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_what_it_reads_from_elsewhere_may_not_be_overwritten_either(how, reads, is_recorded):
+    """Without the checkpoint the second one would be right: but the sum that `exp` saw is computed anew."""
+
+    def loss(x, w):
+        y = w * 2 if is_recorded else mt.full((2,), 3.0)
+        z = mt.checkpoint(lambda x: reads(x, y), x)
+        with mt.no_grad():
+            y.zero_()
+        return z.sum()
+
+    x, w = mt.ones(2, requires_grad=True), mt.ones(2, requires_grad=True)
+    value = how(loss)(x, w)
+    with pytest.raises(AutogradError, match="MT402: something that it reads of the recorded <lambda>"):
+        value.backward()
+
+
 def test_functions_with_gradients_of_their_own_are_run_again():
     kept = []
 

@@ -19,7 +19,7 @@ from minitorch.compiler.layout import units
 from minitorch.compiler.loops import LoopKernel
 from minitorch.compiler.schedule import Schedule, schedule
 from minitorch.graph import Graph
-from tests.test_llvm import assert_close
+from tests.graphs import assert_close
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

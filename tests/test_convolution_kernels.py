@@ -20,8 +20,7 @@ from minitorch.compiler.emit import emit
 from minitorch.compiler.schedule import Schedule, schedule
 from minitorch.compiler.source import source
 from minitorch.graph import Graph
-from tests.graphs import evaluate_graph
-from tests.test_llvm import assert_close
+from tests.graphs import assert_close, evaluate_graph
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

@@ -30,6 +30,7 @@ CREATE = {
     "eye": lambda device: mt.eye(3, device=device),
     "randint": lambda device: mt.randint(3, (2,), device=device),
     "randint_like": lambda device: mt.randint_like(mt.ones(2), 3, device=device),
+    "Generator": lambda device: mt.Generator(device=device),
     "randperm": lambda device: mt.randperm(3, device=device),
     "full_like": lambda device: mt.full_like(mt.ones(2), 3, device=device),
     "new_full": lambda device: mt.ones(2).new_full((2,), 3, device=device),
@@ -61,7 +62,7 @@ MOVE = {
 def test_the_cpu_is_taken_and_no_other_device(use):
     for name in ("cpu", "cpu:0", device("cpu")):
         use(name)
-    for name in ("cuda", "cuda:1", "mps", device("cuda")):
+    for name in ("cuda", "cuda:1", "mps", device("cuda"), 0):
         with pytest.raises(DeviceError, match=f"MT203: there is no device '{name}'"):
             use(name)
 

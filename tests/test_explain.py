@@ -9,15 +9,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch.backends import get
 from minitorch.compiler.fusions import FUSIONS
 from minitorch.modes.breakeven import BreakEven, eagerly
 from minitorch.nn import functional as F
 from minitorch.passes import DEFAULT
 
-from .graphs import arrays_for, evaluate_graph, graphs
+from .graphs import arrays_for, assert_close, assert_compiled_agrees, evaluate_graph, graphs
 from .programs import classifier
-from .test_llvm import assert_close
 
 BACKENDS = ("interpret", "llvm")
 
@@ -241,10 +239,7 @@ def test_each_fusion_can_be_switched_off(name):
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs(), st.integers(0, 1000), st.sampled_from([*({name} for name in FUSIONS), set(FUSIONS)]))
 def test_random_graphs_compute_the_same_without(graph, seed, without):
-    arrays = arrays_for(graph, seed)
-    found = get("llvm")(graph, without=frozenset(without))(arrays)
-    for array, expected in zip(found, evaluate_graph(graph, arrays), strict=True):
-        assert_close(array, expected, (graph, without))
+    assert_compiled_agrees(graph, seed, without=frozenset(without))
 
 
 @settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))

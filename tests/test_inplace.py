@@ -220,6 +220,34 @@ def test_an_output_that_a_function_has_saved_must_not_be_overwritten():
                 outputs[0].sum().backward()
 
 
+@pytest.mark.parametrize("how", [lambda function: function, mt.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("saved", ["its input", "a view of its output", "something else"])
+def test_what_a_function_has_saved_must_not_be_overwritten(how, saved):
+    other = mt.full((2,), 3.0)
+
+    class Saving(mt.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x * 2
+            ctx.save_for_backward(*{"its input": (x,), "a view of its output": (y[:1],)}.get(saved, (other,)), None)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+    def loss(w):
+        x = w * 1
+        y = Saving.apply(x)
+        with mt.no_grad():
+            {"its input": x, "a view of its output": y}.get(saved, other).mul_(2)
+        return y.sum()
+
+    value = how(loss)(mt.ones(2, requires_grad=True))
+    with pytest.raises(AutogradError, match="MT402: something that was saved of the recorded Saving"):
+        value.backward()
+
+
 def zero_a_result(w):
     h = w * 2
     with mt.no_grad():

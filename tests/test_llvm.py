@@ -16,33 +16,15 @@ from minitorch.compiler import evaluate, source
 from minitorch.compiler.schedule import schedule
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
+from tests.graphs import assert_close, assert_compiled_agrees
 
 Array = np.ndarray[Any, Any]
-
-TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float32": 1e-4, "float64": 1e-9}
-
-
-def assert_close(found: Array, expected: Array, where: object) -> None:
-    """Equal shape and type; integers equal; floats close, with NaN and infinities in the same places."""
-    assert found.dtype == expected.dtype and found.shape == expected.shape
-    if found.dtype.name not in TOLERANCE:
-        assert np.array_equal(found, expected), where
-        return
-    a, b = found.astype(np.float64), expected.astype(np.float64)
-    with np.errstate(all="ignore"):
-        close = np.abs(a - b) <= TOLERANCE[found.dtype.name] * (1 + np.abs(b))
-    assert ((a == b) | (np.isnan(a) & np.isnan(b)) | close).all(), where
 
 
 @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_random_graphs(data: st.DataObject) -> None:
-    graph: Graph = data.draw(random_graphs.graphs())
-    arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
-    with np.errstate(all="ignore"):
-        expected = random_graphs.evaluate_graph(graph, arrays)
-    for found, value in zip(get("llvm")(graph)(arrays), expected, strict=True):
-        assert_close(np.asarray(found), np.asarray(value), graph)
+    assert_compiled_agrees(data.draw(random_graphs.graphs()), data.draw(st.integers(0, 9999)))
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))

@@ -22,7 +22,7 @@ from minitorch.compiler import driver, merge
 from minitorch.compiler.memory import pool
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
-from tests.test_llvm import assert_close
+from tests.graphs import assert_close
 
 Array = np.ndarray[Any, Any]
 

@@ -150,6 +150,16 @@ def test_the_profile_of_a_block_that_fails_stays_readable():
     assert p.calls == 1 and p.total > 0
 
 
+def test_what_is_looked_at_inside_of_the_block_is_what_has_run_so_far():
+    with mt.profile() as p:
+        first = X.exp()
+        counts = p.calls, p.transcendentals, p.peak_bytes
+        assert counts == (1, X.numel(), first.nbytes) and p.total > 0 and p.kernels > 0 and p.outside > 0
+        second = X.exp()
+    assert (p.calls, p.transcendentals) == (2, 2 * X.numel()) and p.peak_bytes == first.nbytes + second.nbytes
+    assert p.total == p.total and p.live is p.live
+
+
 def test_what_would_be_missed_is_refused():
     """A profile or check_nan that is replaced by another one inside it would see nothing, and not say so."""
     with mt.profile() as p:

@@ -206,6 +206,15 @@ def test_what_is_not_written_is_found_though_it_was_right_in_the_call_before(mon
     assert report.culprit.stage == "code generation" and report.culprit.node.primitive.name == "reduce_sum"
 
 
+def test_what_is_donated_is_donated_again_by_the_reproducer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result is written over an argument of which other elements are still to be read."""
+    monkeypatch.setattr(placement, "_may_overwrite", lambda lives, new, old: True)
+    _, report = failure(lambda x: x.flip(0) * 2 + x, mt.randn(5000), donate="x")
+    assert report.culprit.stage == "running" and report.folder is not None
+    again = mt.modes.shadow.reproduce(report.folder)
+    assert again.culprit is not None and again.culprit.stage == "running"
+
+
 @pytest.mark.parametrize("wrong", ["mul", "sub"])
 def test_sums_that_are_computed_in_parts_are_looked_at_too(monkeypatch: pytest.MonkeyPatch, wrong: str) -> None:
     """Their partial results are in memory and in no graph."""

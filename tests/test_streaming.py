@@ -15,7 +15,7 @@ from minitorch.compiler import streaming
 from minitorch.compiler.machine import host
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
-from tests.test_llvm import assert_close
+from tests.graphs import assert_compiled_agrees
 
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -127,12 +127,7 @@ def test_memory_that_begins_anywhere(offset):
 @SETTINGS
 @given(st.data())
 def test_random_graphs(data: st.DataObject) -> None:
-    graph: Graph = data.draw(random_graphs.graphs())
-    arrays = random_graphs.arrays_for(graph, data.draw(st.integers(0, 9999)))
-    with np.errstate(all="ignore"):
-        expected = random_graphs.evaluate_graph(graph, arrays)
-    for found, value in zip(get("llvm")(graph)(arrays), expected, strict=True):
-        assert_close(np.asarray(found), np.asarray(value), graph)
+    assert_compiled_agrees(data.draw(random_graphs.graphs()), data.draw(st.integers(0, 9999)))
 
 
 @SETTINGS

@@ -20,7 +20,7 @@ from minitorch.compiler.schedule import schedule
 from minitorch.compiler.tiles import transpose_function
 from minitorch.nn import functional as F
 
-from .test_llvm import assert_close
+from .graphs import assert_close
 
 Array = np.ndarray[Any, Any]
 TYPES = [np.float32, np.float64, np.float16, np.int8, np.uint8, np.int16, np.int32, np.int64, np.bool_]

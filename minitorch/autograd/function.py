@@ -11,7 +11,7 @@ from ..ir import Spec
 from ..primitives import constant
 from ..tensor import Tensor
 from .gradients import detach
-from .tape import record_many
+from .tape import overwritten, record_many
 
 
 class Context:
@@ -21,9 +21,11 @@ class Context:
         needs_input_grad: for each argument of `apply`, whether its gradient will be used.
     """
 
-    def __init__(self, needs_input_grad: tuple[bool, ...]) -> None:
+    def __init__(self, needs_input_grad: tuple[bool, ...], name: str = "Function") -> None:
         self.needs_input_grad = needs_input_grad
+        self._name = name
         self._saved: tuple[Any, ...] = ()
+        self._versions: tuple[int, ...] = ()  # of what was saved, when `forward` was over
         self._outputs: dict[int, Tensor] = {}
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -32,7 +34,14 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was kept, in the same order."""
+        """What was kept, in the same order.
+
+        Raises:
+            AutogradError: if something of it was overwritten since (``MT402``).
+        """
+        for item, version in zip(self._saved, self._versions, strict=False):
+            if isinstance(item, Tensor) and item._root._version != version:
+                raise overwritten(self._name, "something that was saved", item)
         return tuple(self._outputs.get(item.position) if isinstance(item, _Output) else item for item in self._saved)
 
 
@@ -96,7 +105,7 @@ class Function:
         """Run `forward`, and put the function on the tape."""
         recording = is_grad_enabled()
         needs = tuple(recording and isinstance(arg, Tensor) and arg._requires_grad for arg in args)
-        context = Context(needs)
+        context = Context(needs, cls.__name__)
         previous = set_grad_enabled(False)
         _forward.depth += recording  # under no_grad it is no more than its operations
         try:
@@ -120,6 +129,7 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
     specs = [output.spec for output in outputs]
     positions = {id(output): position for position, output in enumerate(outputs)}
     context._saved = tuple(_Output(positions[id(item)]) if id(item) in positions else item for item in context._saved)
+    context._versions = tuple([item._root._version if isinstance(item, Tensor) else 0 for item in context._saved])
     saved_outputs = {item.position for item in context._saved if isinstance(item, _Output)}
 
     def backward(cotangents: dict[int, Tensor], outputs: dict[int, Tensor], asked: list[bool]) -> list[Tensor | None]:

@@ -39,6 +39,7 @@ class Recomputation:
             if tensor._entry is None and tensor._requires_grad
         ]
         self.versions = [(tensor, tensor._root._version) for tensor in (*read, *leaves)]
+        self.read = [entry.versions for entry in entries]
         for entry in entries:
             _strip(entry)
             entry.recompute = self.restore
@@ -61,6 +62,10 @@ class Recomputation:
                 "the values of now are not those that the gradient needs",
                 fix="let it depend on its arguments alone, not on what may change between forward and backward",
             )
+        for versions, again in zip(self.read, made, strict=True):
+            for tensor, before, now in zip(again.inputs or (), versions, again.versions, strict=True):
+                if before != now:  # the function has it from elsewhere: nothing of the first run has held on to it
+                    raise overwritten(self.name, "something that it reads", tensor)
         for entry, again in zip(self.entries, made, strict=True):
             entry.recompute = None
             if entry.inputs is not None:

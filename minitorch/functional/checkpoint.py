@@ -35,8 +35,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         What the function returns.
 
     Raises:
-        AutogradError: in `backward`: ``MT402`` if something that the function reads was overwritten since, ``MT406`` if
-            it does something else when it runs again.
+        AutogradError: in `backward`: ``MT402`` if an argument, or something else that its recorded operations read, was
+            overwritten since, ``MT406`` if it does something else when it runs again.
 
     Example:
         >>> import minitorch as mt

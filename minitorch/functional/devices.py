@@ -20,8 +20,8 @@ def _kind(device: Any) -> str:
 
 
 def is_device(value: Any) -> bool:
-    """Whether a device is meant: its name, or an object such as ``torch.device("cpu")``."""
-    return type(value).__name__ == "device" or (isinstance(value, str) and _kind(value) in _KNOWN)
+    """Whether a device is meant: its name, an object such as ``torch.device("cpu")``, or the number of a GPU."""
+    return type(value) is int or type(value).__name__ == "device" or (isinstance(value, str) and _kind(value) in _KNOWN)
 
 
 def on_cpu(device: Any) -> None:

@@ -24,6 +24,7 @@ from ..tensor import Tensor
 from .arithmetic import add, mul
 from .creation import as_shape
 from .data import leaf, tensor
+from .devices import on_cpu
 from .inplace import assign
 from .operands import like, number, operand, require_float, to_dtype, wrapped
 
@@ -51,6 +52,10 @@ class Generator:
 
     Args:
         seed: where it starts; a random one by default.
+        device: the CPU, if it is given at all.
+
+    Raises:
+        DeviceError: for any other device (``MT203``).
 
     Example:
         >>> import minitorch as mt
@@ -61,7 +66,8 @@ class Generator:
         True
     """
 
-    def __init__(self, seed: int | None = None) -> None:
+    def __init__(self, seed: int | None = None, *, device: Any = None) -> None:
+        on_cpu(device)
         self._state = tensor([0, 0])
         self._draws = 0
         self._lock = threading.Lock()

@@ -85,6 +85,7 @@ class Recorder:
         place: the user's line that asks for all that runs at present; None if each operation has to look for it.
         graphs: those that were run node by node.
         thread: the system's number of the thread.
+        begin, end: when it began and stopped; the end is 0 until then.
     """
 
     def __init__(self) -> None:
@@ -93,7 +94,7 @@ class Recorder:
         self.place: Place | None = None
         self.graphs: dict[int, Any] = {}
         self.thread = threading.get_native_id()
-        self.begin = self.end = perf_counter_ns()
+        self.begin, self.end = perf_counter_ns(), 0
         self._made: list[Any] = []  # of arrays with new memory: the reference, when it was made, its bytes, and so on
         self._freed: dict[Alive, int] = defaultdict(perf_counter_ns)
         self._note_freed = self._freed.__getitem__  # what is missing is filled in with the time: no Python runs for it
@@ -163,8 +164,9 @@ class Recorder:
     def changes(self) -> list[tuple[int, int]]:
         """Of the memory that what was run takes: when, and by how many bytes."""
         made = [each for each in zip(*[iter(self._made)] * 3, strict=True) if each[2]]
-        freed = [(self._freed.get(array, self.end), -size) for array, _, size in made]
-        return sorted([each[1:] for each in made] + [each for each in freed if each[0] < self.end])
+        end = self.end or perf_counter_ns()
+        freed = [(self._freed.get(array, end), -size) for array, _, size in made]
+        return sorted([each[1:] for each in made] + [each for each in freed if each[0] < end])
 
     def stop(self) -> None:
         """Note nothing any more."""

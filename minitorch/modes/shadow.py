@@ -131,6 +131,7 @@ def write(folder: Path, program: Program, arrays: Sequence[Array], report: Repor
         "backend": program.backend,
         "passes": json.dumps([stage.name for stage in program.pipeline]),
         "updates": json.dumps(list(program.updates.items())),
+        "donated": json.dumps(sorted(program.donated)),
     }
     safetensors.save(folder / INPUTS, inputs, metadata)
     source = f"\n\n{report.culprit.source}" if report.culprit else ""
@@ -170,7 +171,8 @@ def reproduce(folder: str | Path) -> Report:
     }:
         raise ValueError(f"the inputs in {folder} are not those of its graph: {', '.join(wanted)}")
     updates = dict(json.loads(metadata["updates"]))
-    program = Program(graph, metadata["backend"], [known[name] for name in names], updates, check=folder)
+    donated = json.loads(metadata["donated"])
+    program = Program(graph, metadata["backend"], [known[name] for name in names], updates, donated, check=folder)
     assert isinstance(program.execute, Shadowed)
     with suppress(MismatchError):  # it is in the report
         program.execute([inputs[name] for name in wanted])

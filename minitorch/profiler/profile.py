@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from itertools import accumulate
 from os import PathLike
+from time import perf_counter_ns
+from typing import Generic, TypeVar
 
 from ..interpreters import Recorder, observing
 from . import chrome, tables
 from .machines import Machine, machine
 from .rows import TIMED, Row, rows
+
+Value = TypeVar("Value")
+
+
+class _Counted(Generic[Value]):
+    """A property that is worked out once when the block is over; until then every time, as there is more each time."""
+
+    def __init__(self, count: Callable[[Profile], Value]) -> None:
+        self.count = count
+        self.__doc__ = count.__doc__
+
+    def __get__(self, profile: Profile | None, owner: type[Profile] | None = None) -> Value:
+        if profile is None:
+            return self  # type: ignore[return-value]
+        found = self.count(profile)
+        if profile.recorder.end:
+            profile.__dict__[self.count.__name__] = found  # where Python looks first from now on
+        return found
 
 
 class Profile:
@@ -39,10 +58,10 @@ class Profile:
 
     @property
     def total(self) -> float:
-        """From the beginning of the block to its end."""
-        return (self.recorder.end - self.recorder.begin) / 1e9
+        """From the beginning of the block to its end, or to now."""
+        return ((self.recorder.end or perf_counter_ns()) - self.recorder.begin) / 1e9
 
-    @cached_property
+    @_Counted
     def _own(self) -> dict[str, float]:
         """For each kind of event, the time of all of them less the time of what ran within."""
         own: dict[str, float] = {}
@@ -90,7 +109,7 @@ class Profile:
         """What ran, added up by ``"operation"`` (or kernel) or by ``"line"``; what took longest comes first."""
         return rows(self.recorder, by)
 
-    @cached_property
+    @_Counted
     def _rows(self) -> list[Row]:
         return self.rows()
 
@@ -121,7 +140,7 @@ class Profile:
 
     # Memory ---------------------------------------------------------------------------------------------
 
-    @cached_property
+    @_Counted
     def live(self) -> list[tuple[float, int]]:
         """The memory that was taken in the block and not freed yet: after each change, when it was and the bytes.
 
