@@ -64,7 +64,7 @@ def _most_rows(left: Operand, packs_left: bool, machine: Host) -> int:
         return MOST_ROWS
     assert isinstance(left.value, Load)
     step = left.value.index.coefficient(left.across[-1]) * left.value.dtype.itemsize
-    return MOST_ROWS if step % (machine.caches[0] // WAYS) else MOST_CROWDED
+    return MOST_CROWDED if step and step % (machine.caches[0] // WAYS) == 0 else MOST_ROWS
 
 
 @dataclass(frozen=True)
