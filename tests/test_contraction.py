@@ -383,3 +383,20 @@ def test_a_sum_of_products_is_recognised_in_any_form() -> None:
     (kernel,) = scheduled(written_out, X, W).kernels
     assert kernel.loops is not None and gemm.recognise(kernel.loops.nests[0]) is not None
     check(written_out, X, W, kernels=1)
+
+
+@pytest.mark.parametrize(
+    ("function", "arithmetic", "transcendentals"),
+    [
+        (lambda x, w, g: x @ w, 2 * 32 * 64 * 48, 0),
+        (lambda x, w, g: (x * g + 1) @ w, 2 * 32 * 64 * 48 + 2 * 32 * 64, 0),
+        (lambda x, w, g: x @ w.exp(), 2 * 32 * 64 * 48, 64 * 48),
+        (lambda x, w, g: (x.tanh() @ (w * 2)) + 1, 2 * 32 * 64 * 48 + 64 * 48 + 32 * 48, 32 * 64),
+    ],
+)
+def test_what_is_done_while_an_operand_is_packed_counts_once(function, arithmetic, transcendentals):
+    x, w, g = mt.rand(32, 64), mt.rand(64, 48), mt.rand(64)
+    cost = mt.jit(function, backend="llvm").cost(x, w, g)
+    assert cost.kernels == 1
+    assert (cost.flops, cost.transcendentals) == (arithmetic, transcendentals)
+    assert (cost.unfused.flops, cost.unfused.transcendentals) == (arithmetic, transcendentals)

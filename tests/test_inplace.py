@@ -723,3 +723,41 @@ def test_parts_of_an_array_that_do_not_overlap_are_two_memories():
 def test_an_operation_that_reads_a_captured_tensor_twice_sees_its_writes():
     w = mt.ones(3)
     assert mt.jit(lambda: (w.add_(1), w.clamp(max=1.5), w.softmax(0))[1])().tolist() == [1.5] * 3
+
+
+def test_what_does_not_lie_in_order_is_copied_before_it_is_viewed():
+    def merged(x: mt.Tensor) -> mt.Tensor:  # as after attention
+        return x.transpose(1, 2).contiguous().view(2, 3, 20)
+
+    x = mt.arange(2 * 4 * 3 * 5).view(2, 4, 3, 5)
+    expected = x.numpy().swapaxes(1, 2).reshape(2, 3, 20)
+    for function in (merged, mt.jit(merged), mt.jit(merged, backend="interpret")):
+        np.testing.assert_array_equal(function(x).numpy(), expected)
+
+
+def test_whether_a_tensor_is_contiguous_in_every_mode():
+    def lies(x: mt.Tensor) -> list[bool]:
+        views = (x, x.T, x[:, 1:], x[1:], x.T.contiguous(), x + 1, x.reshape(-1), x[:, :1].T, x.T + 1)
+        return [each.is_contiguous() for each in views]
+
+    expected = [True, False, False, True, True, True, True, False, True]
+    assert lies(mt.zeros(3, 4)) == expected
+    assert mt.jit(lies)(mt.zeros(3, 4)) == expected
+
+
+def test_a_copy_that_is_contiguous_does_not_see_writes():
+    def function(x: mt.Tensor) -> tuple[mt.Tensor, mt.Tensor]:
+        x = x + 0
+        same, copy = x.contiguous(), x.T.contiguous()
+        x[0] = 9
+        return same, copy
+
+    for way in (function, mt.jit(function)):
+        same, copy = way(mt.zeros(2, 2))
+        assert (same.tolist(), copy.tolist()) == ([[9, 9], [0, 0]], [[0, 0], [0, 0]])
+
+
+@pytest.mark.parametrize("way", [lambda f: f, mt.jit, lambda f: mt.jit(f, backend="interpret")])
+def test_a_view_that_cannot_be_one_is_refused_in_every_mode(way):
+    with pytest.raises(RuntimeError, match="contiguous"):
+        way(lambda x: x.T.view(6))(mt.zeros(2, 3))

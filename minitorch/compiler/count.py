@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from ..graph.cost import FREE, TRANSCENDENTAL
+from . import gemm
 from .expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum, walk
 from .index import Index, Looked, Quotient, Remainder, Variable
 from .loops import Accumulate, LoopKernel, Nest, Store
@@ -78,7 +79,8 @@ def operations(kernel: LoopKernel) -> tuple[int, int]:
     """How many elements arithmetic is done on, and how many exp, log and the like are taken of.
 
     Counted as in `minitorch.graph.cost`, but from the loops: what does not change along a loop is computed once, and
-    what two loops compute counts twice. Of sweeps over tiles, every tile counts, those that are passed over too.
+    what two loops compute counts twice. Of sweeps over tiles, every tile counts, those that are passed over too. What
+    is done with the operands of a matrix product counts once for each element: they are packed.
     """
     counts = [_nest_operations(nest) for nest in kernel.nests]
     return sum(arithmetic for arithmetic, _ in counts), sum(special for _, special in counts)
@@ -88,8 +90,12 @@ def _nest_operations(nest: Nest) -> tuple[int, int]:
     sweeps = recognise(nest)
     counter = _Operations(nest.rows)
     if sweeps is None:
+        product = gemm.recognise(nest)
         for loop in nest.loops:
-            counter.add(loop.columns, [each.value for each in loop.statements])
+            if product is not None and product.total in loop.statements:
+                counter.add_product(product)
+            else:
+                counter.add(loop.columns, [each.value for each in loop.statements])
             counter.arithmetic += sum(
                 _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Accumulate)
             )
@@ -117,9 +123,22 @@ class _Operations:
         for part in parts:
             if isinstance(part, Sum):
                 self.arithmetic += _times({*self.rows, *(self.variables.of(part.value) & inner)})
-            if isinstance(part, Apply) and part.primitive not in FREE:
-                times = _times({*self.rows, *(self.variables.of(part) & inner)})
-                if part.primitive in TRANSCENDENTAL:
-                    self.special += times
-                else:
-                    self.arithmetic += times
+            self._apply(part, {*self.rows, *(self.variables.of(part) & inner)})
+
+    def add_product(self, product: gemm.Contraction) -> None:
+        """The operations of a matrix product: those on its factors for every element of them, then the product's."""
+        value = product.total.value
+        self._apply(value, {*self.rows, *product.ks})
+        for factor in dict.fromkeys(value.parts()):
+            along = self.variables.of(factor)
+            across = product.rows if along & {*product.rows} else product.lanes
+            for part in dict.fromkeys(walk(factor)):
+                self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})})
+
+    def _apply(self, part: Expression, along: Iterable[Variable]) -> None:
+        """An operation that is done for all values of some variables."""
+        if isinstance(part, Apply) and part.primitive not in FREE:
+            if part.primitive in TRANSCENDENTAL:
+                self.special += _times(along)
+            else:
+                self.arithmetic += _times(along)

@@ -15,6 +15,7 @@ import numpy as np
 from .. import dtypes
 from .. import primitives as P
 from ..dtypes import DType
+from ..interpreters import layout_of
 from ..tensor import Tensor
 from .devices import is_device, on_cpu
 from .operands import to_dtype
@@ -52,13 +53,30 @@ def clone(input: Tensor) -> Tensor:
 
 
 def contiguous(input: Tensor) -> Tensor:
-    """The tensor itself: the order of elements in memory is the engine's affair, and never changes a result."""
-    return input
+    """The tensor itself if its elements lie in memory in order; otherwise a copy in which they do.
+
+    Example:
+        >>> import minitorch as mt
+        >>> x = mt.zeros(2, 3, 4).transpose(1, 2)
+        >>> x.is_contiguous()
+        False
+        >>> x.contiguous().view(2, 12).shape
+        (2, 12)
+    """
+    return input if is_contiguous(input) else clone(input)
 
 
 def is_contiguous(input: Tensor) -> bool:
-    """Whether the tensor behaves as one whose elements lie in order: always true (see `contiguous`)."""
-    return True
+    """Whether the elements lie in memory in order, the last dimension next to each other.
+
+    Of a value that is being recorded this says how it would lie in eager mode.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3).T.is_contiguous()
+        False
+    """
+    return bool(layout_of(input).flags.c_contiguous)
 
 
 def to(

@@ -12,12 +12,11 @@ from collections.abc import Callable, Sequence
 from operator import index as as_int
 from typing import Any
 
-import numpy as np
-
 from .. import interpreters
 from .. import primitives as P
 from ..dtypes import DEFAULT_FLOAT, DType
 from ..errors import ShapeError
+from ..interpreters import layout_of, reshapes_in_place
 from ..ir import Shape, Spec
 from ..tensor import Tensor
 from .operands import wrap_dim
@@ -108,12 +107,10 @@ def view(x: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and isinstance(shape[0], DType):
         return P.bitcast(x, dtype=shape[0])
     result = reshape(x, *shape)
-    # Memory is eager's alone: a trace has none, and any view is possible there.
-    eager = isinstance(x._value, np.ndarray) and isinstance(result._value, np.ndarray)
-    if eager and x._value.size and not np.may_share_memory(x._value, result._value):
+    if x.numel() and not reshapes_in_place(layout_of(x), result.shape):
         raise RuntimeError(
             f"a view of shape {list(result.shape)} does not fit how these elements of shape {list(x.shape)} "
-            "lie in memory (after a transpose or a slice?): use reshape, which copies"
+            "lie in memory (after a transpose or a slice?): use reshape, which copies, or view a .contiguous() tensor"
         )
     return result
 

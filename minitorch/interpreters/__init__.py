@@ -27,7 +27,7 @@ from .state import (
     run_silently,
     set_grad_enabled,
 )
-from .views import memory_owner
+from .views import layout_of, memory_owner, reshapes_in_place
 
 __all__ = [
     "Callback",
@@ -53,6 +53,7 @@ __all__ = [
     "for_one_line",
     "interpreting",
     "is_grad_enabled",
+    "layout_of",
     "leaked",
     "made_by",
     "memory_owner",
@@ -60,6 +61,7 @@ __all__ = [
     "observing",
     "origins",
     "origins_text",
+    "reshapes_in_place",
     "run_silently",
     "set_grad_enabled",
     "staging_or_error",

@@ -62,7 +62,7 @@ class Staging:
     """
 
     # What to do where a value is asked for that there is not.
-    remedy = "return it from the traced function, and use the result of the call"
+    remedy = "return it from the traced function, and use the result of the call; mt.debug.print shows it at every call"
 
     records = True
     intercepts = True
