@@ -390,6 +390,7 @@ def test_a_sum_of_products_is_recognised_in_any_form() -> None:
     [
         (lambda x, w, g: x @ w, 2 * 32 * 64 * 48, 0),
         (lambda x, w, g: (x * g + 1) @ w, 2 * 32 * 64 * 48 + 2 * 32 * 64, 0),
+        (lambda x, w, g: (g * 2) @ w, 2 * 64 * 48 + 64, 0),
         (lambda x, w, g: x @ w.exp(), 2 * 32 * 64 * 48, 64 * 48),
         (lambda x, w, g: (x.tanh() @ (w * 2)) + 1, 2 * 32 * 64 * 48 + 64 * 48 + 32 * 48, 32 * 64),
     ],

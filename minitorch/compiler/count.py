@@ -130,8 +130,7 @@ class _Operations:
         value = product.total.value
         self._apply(value, {*self.rows, *product.ks})
         for factor in dict.fromkeys(value.parts()):
-            along = self.variables.of(factor)
-            across = product.rows if along & {*product.rows} else product.lanes
+            across = product.lanes if self.variables.of(factor) & {*product.lanes} else product.rows
             for part in dict.fromkeys(walk(factor)):
                 self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})})
 
