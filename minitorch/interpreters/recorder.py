@@ -37,7 +37,7 @@ Event = tuple[int, int, str, Any]
 MANY = 20_000  # events, of half a kilobyte each
 NOTED_BY = 3  # frames from `Recorder.operation` to who called `bind`: a frame that is looked at has to be made
 
-layout_of: Callable[[Array], Layout] = attrgetter("shape", "dtype", "strides")
+described: Callable[[Array], Layout] = attrgetter("shape", "dtype", "strides")
 
 
 class Operation(NamedTuple):
@@ -142,7 +142,7 @@ class Recorder:
         different = (
             count if count < 2 else 1 + (inputs[0] is not inputs[1]) if count == 2 else len(set(map(id, inputs)))
         )
-        noted = (primitive, dim, place, owns, different, output.shape, output.dtype, *map(layout_of, inputs))
+        noted = (primitive, dim, place, owns, different, output.shape, output.dtype, *map(described, inputs))
         self.events.append((begin, end, "operation", noted))
         if owns and is_new:
             self.made(memory, end)
