@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from minitorch.compiler import machine
+from minitorch.compiler import cache, machine
+from minitorch.compiler import host as host_module
 
 INT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 
@@ -145,8 +146,40 @@ def test_the_host() -> None:
     assert host.lanes(4) * 4 == host.vector_bytes and host.lanes(1 << 20) == 1
 
 
+def test_a_target_restricts_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What LLVM is told of is the processor of the target and its features, which all belong to this machine's too."""
+    own = set(host_module.llvm.get_host_cpu_features().flatten().split(","))
+    keys, sizes = set(), []
+    for target in machine.executable_targets():
+        monkeypatch.setenv("MINITORCH_TARGET", target)
+        found = host_module.host.__wrapped__()
+        monkeypatch.setattr(cache.machine, "host", lambda found=found: found)
+        keys.add(cache.key("text"))
+        sizes.append(found.vector_bytes)
+        assert found.target == target and set(found.features.split(",")) <= own
+        assert target == "native" or found.cpu == host_module.TARGETS[target][0]
+    assert len(keys) == len(sizes) and sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "executable", "message"),
+    [
+        ("sse3", ("native", "sse2"), "MINITORCH_TARGET='sse3' is not a target: .* one of native, sse2"),
+        ("avx512", ("native", "avx2", "sse2"), "needs instructions that this machine does not have: .* native, avx2"),
+        ("sse2", ("native",), "needs instructions that this machine does not have: .* one of native"),
+    ],
+)
+def test_a_target_that_cannot_be_run_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, executable: tuple[str, ...], message: str
+) -> None:
+    monkeypatch.setattr(host_module, "executable_targets", lambda: executable)
+    monkeypatch.setenv("MINITORCH_TARGET", name)
+    with pytest.raises(ValueError, match=message):
+        host_module.host.__wrapped__()
+
+
 def test_cache_sizes(tmp_path: Path) -> None:
-    assert machine.cache_sizes(tmp_path / "nothing") == tuple(machine.CACHE_DEFAULTS.values())
+    assert host_module.cache_sizes(tmp_path / "nothing") == tuple(host_module.CACHE_DEFAULTS.values())
     rows = [("1", "Data", "48K"), ("1", "Instruction", "64K"), ("2", "Unified", "2048K"), ("3", "Unified", "what")]
     for number, row in enumerate(rows):
         folder = tmp_path / f"index{number}"
@@ -154,13 +187,13 @@ def test_cache_sizes(tmp_path: Path) -> None:
         for name, text in zip(("level", "type", "size"), row, strict=True):
             (folder / name).write_text(text + "\n")
     (tmp_path / "index9").mkdir()  # without files
-    assert machine.cache_sizes(tmp_path) == (48 << 10, 2 << 20, machine.CACHE_DEFAULTS[3])
+    assert host_module.cache_sizes(tmp_path) == (48 << 10, 2 << 20, host_module.CACHE_DEFAULTS[3])
 
 
 @pytest.mark.parametrize(
     ("quota", "most"), [("max 100000", None), ("150000 100000", 2), ("1000 100000", 1), ("", None)]
 )
 def test_a_quota_limits_the_cores(tmp_path: Path, quota: str, most: int | None) -> None:
-    everything = machine.usable_cores(tmp_path / "nothing")
+    everything = host_module.usable_cores(tmp_path / "nothing")
     (tmp_path / "cpu.max").write_text(quota)
-    assert machine.usable_cores(tmp_path / "cpu.max") == min(everything, most or everything)
+    assert host_module.usable_cores(tmp_path / "cpu.max") == min(everything, most or everything)

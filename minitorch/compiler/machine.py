@@ -1,5 +1,4 @@
-"""The machine: what the host is, LLVM assembly in, machine code out, and machine code as functions that Python can
-call.
+"""The machine: LLVM assembly in, machine code for the host out, and machine code as functions that Python can call.
 
 It knows nothing about graphs or kernels: text goes in, addresses come out. The disk cache stands between `compile_ir`
 and `load` (see `minitorch.compiler.cache`).
@@ -9,116 +8,20 @@ from __future__ import annotations
 
 import ctypes
 import itertools
-import os
-import re
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
-from math import ceil
-from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
 
-# --- what the host is -------------------------------------------------------------------------------------------------
-
-# A feature, the bytes of the vector registers that come with it, and their number; the first row that the host has
-# counts. Where registers are of no fixed size (SVE) or LLVM reports no features, 16 bytes are always there.
-VECTORS: tuple[tuple[str, int, int], ...] = (
-    ("avx512f", 64, 32),  # x86
-    ("zvl512b", 64, 32),  # RISC-V
-    ("avx2", 32, 16),
-    ("lasx", 32, 32),  # LoongArch
-    ("zvl256b", 32, 32),
-    ("sse2", 16, 16),
-    ("", 16, 32),  # NEON, VSX, and whatever else
-)
-
-CACHE_DEFAULTS = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # bytes, where the system does not say
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-
-
-@dataclass(frozen=True)
-class Host:
-    """What code is made for.
-
-    Attributes:
-        triple: LLVM's name of the architecture and the system.
-        cpu: LLVM's name of the processor.
-        features: LLVM's list of what it can do and cannot do, ``"+avx2,-sse4a,..."``.
-        vector_bytes: bytes of one vector register.
-        vector_registers: how many there are.
-        fma: whether a fused multiply-add is an instruction (where it is not, `llvm.fma` is a slow call).
-        caches: bytes of the data caches of level 1, 2 and 3.
-        cores: how many cores this process may use.
-    """
-
-    triple: str
-    cpu: str
-    features: str
-    vector_bytes: int
-    vector_registers: int
-    fma: bool
-    caches: tuple[int, int, int]
-    cores: int
-
-    def lanes(self, itemsize: int) -> int:
-        """Elements of that many bytes in one vector register."""
-        return max(1, self.vector_bytes // itemsize)
-
-
-@cache
-def host() -> Host:
-    """The machine that this process runs on.
-
-    Example:
-        >>> host().lanes(itemsize=4) in (4, 8, 16)
-        True
-    """
-    features = llvm.get_host_cpu_features()
-    triple = llvm.get_default_triple()
-    x86 = triple.split("-")[0] in ("x86_64", "i386", "i686", "amd64")
-    _, size, count = next(row for row in VECTORS if not row[0] or features.get(row[0]))
-    return Host(
-        triple=triple,
-        cpu=llvm.get_host_cpu_name(),
-        features=features.flatten(),
-        vector_bytes=size,
-        vector_registers=count,
-        fma=bool(features.get("fma", not x86)),
-        caches=cache_sizes(Path("/sys/devices/system/cpu/cpu0/cache")),
-        cores=usable_cores(Path("/sys/fs/cgroup/cpu.max")),
-    )
-
-
-def cache_sizes(folder: Path) -> tuple[int, int, int]:
-    """Bytes of the data caches of level 1, 2 and 3, as Linux lists them in `folder`; defaults for those it does not."""
-    sizes = dict(CACHE_DEFAULTS)
-    for index in folder.glob("index*"):
-        try:
-            level, kind, size = ((index / name).read_text().strip() for name in ("level", "type", "size"))
-        except OSError:
-            continue
-        match = re.fullmatch(r"(\d+)([KMG]?)", size)
-        if kind != "Instruction" and match and level in "123" and int(match[1]):
-            sizes[int(level)] = int(match[1]) * UNITS[match[2]]
-    return sizes[1], sizes[2], sizes[3]
-
-
-def usable_cores(quota: Path) -> int:
-    """How many cores this process may use: those it may run on, no more than a container's quota pays for."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        budget, period = quota.read_text().split()
-        return max(1, min(cores, ceil(int(budget) / int(period))))
-    except (OSError, ValueError):  # no such file, or "max"
-        return cores
-
+from .host import Host as Host
+from .host import executable_targets as executable_targets
+from .host import host as host
 
 # --- text to machine code ---------------------------------------------------------------------------------------------
 
