@@ -10,13 +10,24 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import primitives as P
-from ..dtypes import DType, bool_
+from ..dtypes import PYTHON_NUMBERS, DType, bool_
 from ..errors import DTypeError
 from ..interpreters import bind
 from ..tensor import Tensor
 from .elementwise import reciprocal, rsqrt, sqrt, square
 from .formulas import unit_sign
-from .operands import Number, Operand, is_operand, like, promote, promote_floats, require_number, widened
+from .operands import (
+    Number,
+    Operand,
+    is_operand,
+    like,
+    promote,
+    promote_floats,
+    require_number,
+    result_type,
+    to_dtype,
+    widened,
+)
 
 __all__ = [
     "add",
@@ -195,14 +206,14 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         >>> mt.tensor([1.0, 2.0, 3.0]) ** 2, 2 ** mt.tensor([1, 2, 3])
         (tensor([1., 4., 9.]), tensor([2, 4, 8]))
     """
-    if isinstance(input, Tensor) and isinstance(exponent, (int, float)):
-        is_float = input.dtype.is_floating_point
-        if isinstance(exponent, int) and exponent < 0 and not is_float:
-            raise ValueError(f"integers to the power {exponent} are fractions; use x.float() ** {exponent}")
-        if exponent in _SHORT_POWERS and (is_float or type(exponent) is int):
-            return _SHORT_POWERS[exponent](input)
-        if isinstance(exponent, bool) and input.dtype is bool_:
+    if isinstance(input, Tensor) and isinstance(exponent, PYTHON_NUMBERS):
+        if input.dtype is bool_ and isinstance(exponent, bool):
             return P.bitwise_or(input, like(not exponent, input))
+        x = to_dtype(input, result_type(input, exponent))
+        if exponent < 0 and not x.dtype.is_floating_point:
+            raise ValueError(f"integers to the power {exponent} are fractions; use x.float() ** {exponent}")
+        if exponent in _SHORT_POWERS:
+            return _SHORT_POWERS[exponent](x)
     a, b = promote(input, exponent)
     require_number(a, "pow")
     return P.power(a, b)

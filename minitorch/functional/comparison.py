@@ -135,6 +135,8 @@ def isclose(input: Tensor, other: Operand, rtol: float = 1e-05, atol: float = 1e
     close = P.equal(a, b)
     if equal_nan:
         close = P.bitwise_or(close, P.bitwise_and(isnan(a), isnan(b)))
+    if rtol == atol == 0:  # large integers that differ may be one float64
+        return close
     if not a.dtype.is_floating_point:
         a, b = P.cast(a, dtype=float64), P.cast(b, dtype=float64)
     gap = P.absolute(P.sub(a, b))

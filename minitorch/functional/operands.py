@@ -166,15 +166,16 @@ def promote_floats(*operands: Operand) -> tuple[Tensor, ...]:
 
 
 def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """A formula of several steps on float tensors of one type, computed in float32 for 16-bit types and rounded once.
+    """A formula of several steps on tensors of one type; that of a 16-bit float is computed in float32, rounded once.
 
     PyTorch's kernels do the same. Rounding every step would lose digits, and a square overflows float16 at 256.
+    Integers stay what they are: their arithmetic is exact modulo ``2**bits``, and a float32 would not hold it.
     """
 
     @functools.wraps(formula)
     def wide(*inputs: Tensor, **options: Any) -> Tensor:
         dtype = inputs[0].dtype
-        if dtype.itemsize > 2:
+        if not _is_short_float(dtype):
             return formula(*inputs, **options)
         result = formula(*[cast(x, dtype=dtypes.float32) for x in inputs], **options)
         return cast(result, dtype=dtype)
@@ -184,7 +185,11 @@ def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def widen(x: Tensor) -> Tensor:
     """A tensor of a 16-bit float type in float32, any other one as it is."""
-    return cast(x, dtype=dtypes.float32) if x.dtype.itemsize <= 2 else x
+    return cast(x, dtype=dtypes.float32) if _is_short_float(x.dtype) else x
+
+
+def _is_short_float(dtype: DType) -> bool:
+    return dtype.category == "float" and dtype.itemsize == 2
 
 
 def require_number(x: Tensor, name: str) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from ... import primitives as P
 from ...autograd import no_grad
-from ...dtypes import float32
 from ...errors import ShapeError
 from ...functional.inplace import assign
-from ...functional.operands import promote, to_dtype, widened
+from ...functional.operands import promote, to_dtype, widen, widened
 from ...functional.random import rand
 from ...functional.reductions import norm
 from ...functional.reductions import sum as sum_
@@ -177,7 +176,7 @@ def batch_norm(
         >>> mean, var
         (tensor([0.2000]), tensor([1.1000]))
     """
-    x = _wide(input)
+    x = widen(input)
     if training:
         count = _values_per_channel(input)
         dims = (0, *range(2, input.ndim))
@@ -193,10 +192,6 @@ def batch_norm(
         var = _per_channel(running_var, input.ndim)
     normal = to_dtype(centered / P.sqrt(var + eps), input.dtype)
     return _scaled(normal, *_channel_parameters(input.ndim, weight, bias))
-
-
-def _wide(x: Tensor) -> Tensor:
-    return to_dtype(x, float32) if x.dtype.itemsize < 4 else x
 
 
 def _values_per_channel(input: Tensor) -> int:
