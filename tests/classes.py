@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 from tests.helpers import require
 
@@ -87,13 +90,33 @@ def command(root: Path, *options: str) -> list[str]:
     return [sys.executable, "-m", "minitorch", "grade", str(root / "submitted"), "--json", *options]
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": ""}
+def temporary(root: Path) -> Path:
+    """Where grading a course puts its temporary files: nothing else does, so by it all that it starts is found."""
+    folder = root / "temporary"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def environment(root: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "", "TMPDIR": str(temporary(root))}
+
+
+def left_running(root: Path, *marks: str) -> list[str]:
+    """The processes that grading a course has started and that still run, and those with a mark in their command."""
+    found = []
+    folder = str(temporary(root))
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            line = " ".join(process.cmdline())
+            # In the sandbox the environment is another one, and the folder stands in the command line.
+            if process.environ().get("TMPDIR") == folder or any(mark in line for mark in (folder, *marks)):
+                found.append(line)
+    return found
 
 
 def grade(root: Path, *options: str) -> dict[str, dict[str, Any]]:
     """Grade the course by the command line; what the report says of each student."""
-    done = subprocess.run(command(root, *options), capture_output=True, text=True, env=environment(), cwd=root)
+    done = subprocess.run(command(root, *options), capture_output=True, text=True, env=environment(root), cwd=root)
     assert done.returncode in (0, 1), done.stderr
     return {row["student"]: row for row in json.loads(done.stdout)["submissions"]}
 

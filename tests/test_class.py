@@ -18,7 +18,7 @@ from minitorch.classroom.checks import EXERCISES, TASKS
 from tests import classes
 from tests.classes import hand_in
 from tests.helpers import require
-from tests.test_adversarial import processes, scores
+from tests.test_adversarial import scores
 from tests.zoo import ANIMALS, Animal, as_cell
 
 EXERCISE = "01-eager"
@@ -115,10 +115,9 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
     root = classes.course(tmp_path_factory.mktemp("class"), json.dumps(read("exercises")), EXERCISE)
     for name, student in students().items():
         hand_in(root, name, handed_in(student), exercise=EXERCISE)
-    (root / "temporary").mkdir()
     first = subprocess.Popen(
         classes.command(root, *LIMITS),
-        env=classes.environment() | {"TMPDIR": str(root / "temporary")},
+        env=classes.environment(root),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
@@ -152,8 +151,8 @@ def test_resuming_keeps_what_was_done(graded: Any) -> None:
 
 
 def test_nothing_of_the_killed_run_is_left(graded: Any) -> None:
-    assert not processes()
-    assert not list(graded[0].glob("temporary/*")), "a worker cleans up when whoever started it is gone"
+    assert not classes.left_running(graded[0])
+    assert not list(classes.temporary(graded[0]).iterdir()), "a worker cleans up when whoever started it is gone"
 
 
 def test_a_second_run_grades_nothing(graded: Any) -> None:

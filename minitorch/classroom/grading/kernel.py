@@ -36,6 +36,8 @@ OURS = tuple(f"application/vnd.minitorch.{name}+json" for name in ("answers", "g
 
 Message = dict[str, Any]
 
+LONGEST_FOLDER = 75  # bytes of the name of a folder in which the sockets of a kernel may lie
+
 FOLDERS: set[Path] = set()  # those of kernels that run, for whoever has to end at once
 
 
@@ -55,8 +57,7 @@ class Kernel:
     def __init__(self, sandbox: Sandbox) -> None:
         self.sandbox = sandbox
         self.limits = sandbox.limits
-        # The path of a socket may have some 100 characters, which other temporary folders exceed.
-        self.folder = Path(tempfile.mkdtemp(prefix="mt-", dir="/tmp" if os.path.isdir("/tmp") else None)).resolve()
+        self.folder = Path(tempfile.mkdtemp(prefix="mt-", dir=_temporary())).resolve()
         FOLDERS.add(self.folder)
 
     def __enter__(self) -> Self:
@@ -227,6 +228,12 @@ class Kernel:
                 if message["parent_header"].get("msg_id") == request:
                     return time.monotonic()
         return None
+
+
+def _temporary() -> str:
+    """The folder for temporary files, or ``/tmp`` if its name is too long for that of a socket, which has 100 bytes."""
+    chosen = tempfile.gettempdir()
+    return "/tmp" if len(os.fsencode(os.path.realpath(chosen))) > LONGEST_FOLDER and os.path.isdir("/tmp") else chosen
 
 
 class KernelError(Exception):
