@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -121,6 +122,52 @@ def test_entries_that_others_could_have_written_are_ignored(disk: DiskCache, mon
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert disk.get(KEY) is None
     assert disk.counts["damaged"] == 3
+
+
+def _link(target: str) -> Callable[[Path], object]:
+    return lambda path: path.symlink_to(path.with_name(target.replace("ITSELF", path.name)))
+
+
+def _socket(path: Path) -> None:
+    """A path of a socket may have 100 characters, a relative one is short."""
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(path.parent)
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(path.name)
+    finally:
+        os.fchdir(here)
+        os.close(here)
+
+
+@posix
+@pytest.mark.parametrize(
+    "make",
+    [
+        os.mkfifo,
+        _socket,
+        Path.mkdir,
+        _link("nothing"),
+        _link("ITSELF"),
+        _link("pipe"),
+        lambda path: path.symlink_to("/dev/zero"),
+    ],
+    ids=["pipe", "socket", "folder", "dangling", "loop", "link to a pipe", "link to a device"],
+)
+def test_what_is_no_file_is_no_entry(disk: DiskCache, make: Callable[[Path], object]) -> None:
+    """It is not waited for, and nothing is left open; a program that finds it goes on."""
+    file, descriptors = disk._path(KEY), len(os.listdir("/dev/fd"))
+    file.unlink()
+    os.mkfifo(disk.folder / "pipe")
+    make(file)
+    for _ in range(2):
+        assert disk.get(KEY) is None
+        disk.put(key_of(1), CODE)
+    assert disk.counts["damaged"] == 2 and disk.statistics()["entries"] == 2
+    assert len(os.listdir("/dev/fd")) == descriptors
+    disk.put(KEY, CODE)
+    assert disk.get(KEY) == (None if file.is_dir() else CODE)
+    disk.clear()
 
 
 @posix

@@ -34,6 +34,11 @@ NAME = re.compile(r"[0-9a-f]{64}\.o(\.[0-9a-z_]+\.tmp)?")  # the files that are 
 LIMIT = 256 << 20  # bytes on disk
 STALE = 3600  # seconds after which a temporary file belongs to nobody
 
+# How an entry is opened: no link is followed, and what is no file (a pipe, a device) is not waited for.
+OPEN = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # each where the system has it
+    OPEN |= getattr(os, _flag, 0)
+
 OWNED = hasattr(os, "geteuid")  # elsewhere the user's folders are protected by other means
 
 
@@ -114,7 +119,10 @@ class DiskCache:
 
     def statistics(self) -> dict[str, int]:
         """What this process did with the cache, and how many ``entries`` of how many ``bytes`` it holds."""
-        sizes = [file.stat().st_size for file in self._files()] if self._ready(create=False) else []
+        sizes = []
+        for file in self._files() if self._ready(create=False) else ():
+            with contextlib.suppress(OSError):  # another process has removed it
+                sizes.append(file.stat(follow_symlinks=False).st_size)
         return {**self.counts, "entries": len(sizes), "bytes": sum(sizes)}
 
     # --- the folder ---
@@ -164,15 +172,20 @@ class DiskCache:
 
     def _read(self, key: bytes) -> bytes | None:
         path = self._path(key)
+        content = b""
         try:
-            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-            with os.fdopen(descriptor, "rb") as file:
+            descriptor = os.open(path, OPEN)
+            try:
                 status = os.fstat(descriptor)
-                content = b"" if _not_private(status) or not stat.S_ISREG(status.st_mode) else file.read()
+                if stat.S_ISREG(status.st_mode) and not _not_private(status):
+                    with os.fdopen(descriptor, "rb", closefd=False) as file:
+                        content = file.read()
+            finally:
+                os.close(descriptor)
         except FileNotFoundError:
             return None
         except OSError:
-            content = b""
+            pass
         code = content[HEADER.size :]
         if content[: HEADER.size] != HEADER.pack(MAGIC, key, len(code), hashlib.sha256(code).digest()):
             self._count("damaged")
