@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -103,6 +104,17 @@ def test_memory_comes_back_when_the_last_view_goes() -> None:
     assert address(pool.array((MEGABYTE,), np.int32)) == place
 
 
+def test_no_python_runs_when_memory_comes_back() -> None:
+    """So an interrupt cannot come there, where it would be printed and lost."""
+    pool = Pool(limit=4 * MEGABYTE)
+    arrays = [pool.array((size * MEGABYTE,), np.uint8) for size in (1, 2, 3, 3, 5)]
+    called: list[str] = []
+    sys.setprofile(lambda frame, event, argument: called.append(event))
+    del arrays[:]
+    sys.setprofile(None)
+    assert set(called) <= {"c_call"} and pool.held == 3 * MEGABYTE  # the oldest went first
+
+
 def test_the_pool_keeps_no_more_than_its_limit() -> None:
     pool = Pool(limit=10 * MEGABYTE)
     arrays = [pool.array((size * MEGABYTE,), np.uint8) for size in (1, 2, 3, 4, 5, 20)]
@@ -177,12 +189,11 @@ def test_a_forked_process_has_memory_of_its_own() -> None:
     pool = Pool()
     array = pool.array((MEGABYTE,), np.uint8)
     array[:] = 1
-    with pool._lock:  # as if another thread held it
-        child = os.fork()
-        if child == 0:
-            array[:] = 2
-            del array
-            os._exit(0 if pool.array((MEGABYTE,), np.uint8) is not None else 1)
+    child = os.fork()
+    if child == 0:
+        array[:] = 2
+        del array
+        os._exit(0 if pool.array((MEGABYTE,), np.uint8) is not None else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert (array == 1).all()
 

@@ -7,17 +7,18 @@ never share one. What is computed, and when, is decided elsewhere.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import mmap
 import os
-import threading
-import weakref
 from bisect import insort
-from collections import defaultdict, deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -182,20 +183,26 @@ class Block:
 
 
 class _Lease(np.ndarray[Any, Any]):
-    """What a lent array is a view of: when the last view goes, so does this, and the block returns."""
+    """What a lent array is a view of: when the last view goes, so does this, and the block returns.
 
-    pool: Pool
-    block: Block
+    A finaliser may run anywhere. Were this one Python code, an interrupt could come in it, and would be printed and
+    lost, as no caller could catch it; and it could wait for a lock that its own thread holds. So it is a call of C
+    functions alone: the property looks up the attribute, which is a `partial`, and that is called.
+    """
 
-    def __del__(self) -> None:
-        self.pool.give(self.block)
+    give_back: Callable[[], None]
+    __del__ = property(attrgetter("give_back"))
 
 
 class Pool:
     """Blocks of memory, kept for use again when they come back.
 
+    No thread ever waits for another one here, and no lock has to survive a fork: each step is one operation of a deque
+    or a dictionary, which Python does as a whole.
+
     Args:
-        limit: most bytes kept while nobody uses them; those unused for longest are returned to the system first.
+        limit: most bytes kept while nobody uses them, of one size at any time, of all together after the next `take`;
+            the sizes unused for longest are returned to the system first.
         smallest: arrays of fewer bytes are plain `np.empty`: the C library keeps such memory itself.
 
     Example:
@@ -210,67 +217,48 @@ class Pool:
     def __init__(self, limit: int | None = None, smallest: int = 1 << 20) -> None:
         self.limit = min(1 << 30, _memory() // 8) if limit is None else limit
         self.smallest = smallest
-        self._returned: deque[Block] = deque()
-        self._free: dict[int, deque[Block]] = {}  # by size; the order of the sizes is that of their last return
-        self._held = 0
-        self._start()
-        if hasattr(os, "register_at_fork"):
-            itself = weakref.ref(self)
-            os.register_at_fork(after_in_child=lambda: _restart(itself()))
-
-    def _start(self) -> None:
-        self._lock = threading.Lock()  # a new one in a forked process: the old one may be held for ever
+        self._free: OrderedDict[int, deque[Block]] = OrderedDict()  # by size, in the order of their last use
 
     @property
     def held(self) -> int:
         """Bytes kept that nobody uses."""
-        return self._held
+        self._drop(self.limit)
+        return self._size()
 
     def take(self, size: int) -> Block:
         """A block of at least `size` bytes, for the caller alone until it is given back."""
         size = _round(max(size, 1))
-        self._settle()
-        with self._lock:
-            blocks = self._free.get(size)
-            if blocks:
-                self._held -= size
-                return blocks.pop()
-        return Block(size)
+        blocks = self._blocks(size)
+        self._free.move_to_end(size)
+        self._drop(self.limit)
+        try:
+            return blocks.pop()
+        except IndexError:
+            return Block(size)
 
     def give(self, block: Block) -> None:
         """The end of a block's use."""
-        # The garbage collector may call this anywhere, even in `take`: so it must not wait for the lock.
-        self._returned.append(block)
-        self._settle()
+        self._blocks(block.size).append(block)
 
-    def _settle(self) -> None:
-        while self._returned and self._lock.acquire(blocking=False):
-            try:
-                while self._returned:
-                    block = self._returned.popleft()
-                    if block.size <= self.limit:
-                        blocks = self._free.pop(block.size, None) or deque()
-                        self._free[block.size] = blocks  # the last of the sizes now
-                        blocks.append(block)
-                        self._held += block.size
-                self._drop(self.limit)
-            finally:
-                self._lock.release()
+    def _blocks(self, size: int) -> deque[Block]:
+        """Those of a size that nobody uses. One more than the limit allows, and the oldest goes back to the system."""
+        found = self._free.get(size)
+        return self._free.setdefault(size, deque(maxlen=self.limit // size)) if found is None else found
+
+    def _size(self) -> int:
+        return sum(size * len(blocks) for size, blocks in list(self._free.items()))
 
     def _drop(self, limit: int) -> None:
-        while self._held > limit:
-            size, blocks = next(iter(self._free.items()))
-            if blocks:
-                blocks.popleft()
-                self._held -= size
-            else:
-                del self._free[size]
+        excess = self._size() - limit
+        for size, blocks in list(self._free.items()) if excess > 0 else ():
+            with contextlib.suppress(IndexError):  # another thread has taken the last one
+                while excess > 0:
+                    blocks.popleft()
+                    excess -= size
 
     def trim(self) -> None:
         """Return all memory that nobody uses to the system."""
-        self._settle()
-        with self._lock:
-            self._drop(0)
+        self._drop(0)
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
         """An array with undefined contents, as from `np.empty`; its memory comes back when the last view of it goes.
@@ -283,13 +271,8 @@ class Pool:
             return np.empty(shape, dtype)
         block = self.take(size)
         lease = np.ndarray.__new__(_Lease, shape, dtype, block.memory)
-        lease.pool, lease.block = self, block
+        lease.give_back = partial(self._blocks(block.size).append, block)
         return lease.view(np.ndarray)
-
-
-def _restart(pool: Pool | None) -> None:
-    if pool is not None:
-        pool._start()
 
 
 pool = Pool()
