@@ -198,6 +198,73 @@ def test_what_it_reads_from_elsewhere_may_not_be_overwritten_either(how, reads, 
         value.backward()
 
 
+@mt.jit
+def compiled(c):
+    return c * 2
+
+
+factor = mt.full((2,), 3.0)
+READS = {
+    "an operation": lambda: factor + 1,
+    "a view": lambda: factor[1] + 1,
+    "a comparison": lambda: mt.where(factor > 4, 1.0, 2.0),
+    "its number": lambda: factor[0].item() + 1,
+    "its array": lambda: mt.tensor(factor.numpy() + 1),
+    "a condition": lambda: 1.0 if (factor > 4).all() else 2.0,
+    "a compiled function": lambda: compiled(factor),
+    "what a compiled function captures": mt.jit(lambda: factor * 2),
+    "a copy": lambda: mt.zeros(2).copy_(factor),
+    "a checkpoint within": lambda: mt.checkpoint(lambda: factor + 1),
+}
+HOW = {
+    "eager": lambda loss: loss,
+    "jit": mt.jit,
+    "lazy": lambda loss: lambda x: in_lazy(loss, x),
+}
+
+
+def in_lazy(loss, x):
+    with mt.lazy():
+        return loss(x)
+
+
+NO_VALUE_YET = {("jit", "its number"), ("jit", "its array"), ("jit", "a condition")}  # refused while tracing
+
+
+@pytest.mark.parametrize(("how", "reads"), sorted({(how, reads) for how in HOW for reads in READS} - NO_VALUE_YET))
+def test_nor_what_is_read_by_operations_that_are_not_recorded(how, reads):
+    """What is computed from it is computed again. If nobody has written to it, or only before, all is well."""
+
+    def loss(x, after):
+        factor.fill_(3)
+        z = mt.checkpoint(lambda x: mt.exp(x * READS[reads]()), x)
+        if after:
+            factor.fill_(5)
+        return z.sum()
+
+    def gradient(after):
+        x = mt.tensor([0.5, 0.25], requires_grad=True)
+        HOW[how](lambda x: loss(x, after))(x).backward()
+        return x.grad
+
+    x = mt.tensor([0.5, 0.25], requires_grad=True)
+    factor.fill_(3)
+    mt.exp(x * READS[reads]()).sum().backward()
+    np.testing.assert_allclose(gradient(False).numpy(), x.grad.numpy(), rtol=1e-6)
+    with pytest.raises(AutogradError, match=r"MT402: something that it reads .*\n.*it was read at test_checkpoint.py"):
+        gradient(True)
+
+
+def test_what_it_writes_itself_it_may_write_again():
+    """Running means, which others may go on with; and the random state."""
+    norm, x = mt.nn.BatchNorm1d(3), mt.randn(4, 3, requires_grad=True)
+    y = mt.checkpoint(lambda x: F.dropout(norm(x), 0.5), x)
+    mt.rand(3)
+    norm(x)
+    y.sum().backward()
+    assert norm.num_batches_tracked.item() == 3 and x.grad is not None
+
+
 def test_functions_with_gradients_of_their_own_are_run_again():
     kept = []
 

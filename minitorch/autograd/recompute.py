@@ -8,11 +8,12 @@ entries a second time; their values are put into the first ones, whose place in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Sequence
 
 from ..errors import AutogradError
 from ..interpreters import set_grad_enabled, twin
-from ..ir import Primitive
+from ..ir import Primitive, Source
 from ..tensor import TapeEntry, Tensor, ghost
 from .tape import overwritten
 
@@ -24,31 +25,30 @@ class Recomputation:
         name: of the function, for messages.
         again: runs the function, and returns what it recorded as `recorded_since` does.
         entries: what it recorded the first time; their values are dropped.
-        read: the tensors that it was given.
+        reads: the tensors from outside that its operations read, each with the line that did; recorded or not, for
+            what is computed from them is computed again.
     """
 
     def __init__(
-        self, name: str, again: Callable[[], list[TapeEntry]], entries: list[TapeEntry], read: Sequence[Tensor]
+        self,
+        name: str,
+        again: Callable[[], list[TapeEntry]],
+        entries: list[TapeEntry],
+        reads: Iterable[tuple[Tensor, Source | None]],
     ) -> None:
         self.name, self.again, self.entries = name, again, entries
         self.primitives = [entry.primitive for entry in entries]
-        leaves = [
-            tensor
-            for entry in entries
-            for tensor in entry.inputs or ()
-            if tensor._entry is None and tensor._requires_grad
-        ]
-        self.versions = [(tensor, tensor._root._version) for tensor in (*read, *leaves)]
-        self.read = [entry.versions for entry in entries]
+        self.reads = [(weakref.ref(tensor), tensor._version, source) for tensor, source in reads]
         for entry in entries:
             _strip(entry)
             entry.recompute = self.restore
 
     def restore(self) -> None:
         """Give the entries their values."""
-        for tensor, version in self.versions:
-            if tensor._root._version != version:
-                raise overwritten(self.name, "something that it reads", tensor)
+        for reference, version, source in self.reads:
+            tensor = reference()
+            if tensor is not None and tensor._version != version:
+                raise overwritten(self.name, "something that it reads", tensor, source)
         previous = set_grad_enabled(True)
         try:
             made = self.again()
@@ -62,10 +62,6 @@ class Recomputation:
                 "the values of now are not those that the gradient needs",
                 fix="let it depend on its arguments alone, not on what may change between forward and backward",
             )
-        for versions, again in zip(self.read, made, strict=True):
-            for tensor, before, now in zip(again.inputs or (), versions, again.versions, strict=True):
-                if before != now:  # the function has it from elsewhere: nothing of the first run has held on to it
-                    raise overwritten(self.name, "something that it reads", tensor)
         for entry, again in zip(self.entries, made, strict=True):
             entry.recompute = None
             if entry.inputs is not None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from ..dtypes import float32
 from ..errors import AutogradError
 from ..interpreters import current_staging, for_one_line, set_grad_enabled, twin
-from ..ir import Node, Primitive, Spec, user_source
+from ..ir import Node, Primitive, Source, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
 
@@ -52,12 +52,12 @@ def _check_versions(entry: TapeEntry) -> None:
         raise overwritten(entry.primitive.name, "the output", entry.output)
 
 
-def overwritten(name: str, what: str, tensor: Tensor) -> AutogradError:
+def overwritten(name: str, what: str, tensor: Tensor, read_at: Source | None = None) -> AutogradError:
     """The error for a value that a gradient has to be computed with, and that is gone."""
     return AutogradError(
         "MT402",
         f"{what} of the recorded {name}, {tensor.spec}, was overwritten by an in-place operation",
-        where=str(user_source()),
+        where=str(user_source()) + (f"; it was read at {read_at}" if read_at else ""),
         why="the gradient has to be computed with the value that the operation saw",
         fix="write to a copy (x.clone()), or do the in-place write after backward",
     )

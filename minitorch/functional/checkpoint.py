@@ -8,7 +8,7 @@ from typing import Any
 from .. import primitives as P
 from ..autograd import no_grad
 from ..autograd.recompute import Recomputation, recorded_since
-from ..interpreters import current_staging, is_grad_enabled
+from ..interpreters import current_staging, is_grad_enabled, noting
 from ..tensor import TapeEntry, Tensor, next_serial
 from ..tree import flatten, unflatten
 from .random import default_generator
@@ -35,8 +35,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         What the function returns.
 
     Raises:
-        AutogradError: in `backward`: ``MT402`` if an argument, or something else that its recorded operations read, was
-            overwritten since, ``MT406`` if it does something else when it runs again.
+        AutogradError: in `backward`: ``MT402`` if a tensor that its operations read, recorded or not, was overwritten
+            since, ``MT406`` if it does something else when it runs again.
 
     Example:
         >>> import minitorch as mt
@@ -50,7 +50,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return function(*args, **kwargs)
     state, draws = default_generator.get_state(), default_generator.draws()
     first = next_serial()
-    result = function(*args, **kwargs)
+    with noting() as reads:
+        result = function(*args, **kwargs)
     draws_numbers = default_generator.draws() != draws
     entries = recorded_since(_tensors(result), first)
     if not entries:
@@ -71,7 +72,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return recorded_since(_tensors(result), first)
 
     name = getattr(function, "__name__", type(function).__name__)
-    Recomputation(name, again, entries, _tensors((args, kwargs)))
+    drawn_from = default_generator._state  # it goes on, and is put back to what it was for the second time
+    Recomputation(name, again, entries, [(tensor, line) for tensor, line in reads if tensor is not drawn_from])
     return result
 
 

@@ -12,6 +12,7 @@ from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes
 from .eager import Eager, Observed, Observer
 from .provenance import Trace, leaked, made_by, origins, origins_text
+from .reads import Noting, Reads, note, noting, readers
 from .recorder import Layout, Operation, Recorder, Timed
 from .staging import Callback, Captured, Staging
 from .state import (
@@ -35,9 +36,11 @@ __all__ = [
     "Eager",
     "Interpreter",
     "Layout",
+    "Noting",
     "Observed",
     "Observer",
     "Operation",
+    "Reads",
     "Recorder",
     "Staging",
     "Timed",
@@ -57,10 +60,13 @@ __all__ = [
     "leaked",
     "made_by",
     "memory_owner",
+    "note",
+    "noting",
     "number",
     "observing",
     "origins",
     "origins_text",
+    "readers",
     "reshapes_in_place",
     "run_silently",
     "set_grad_enabled",

@@ -15,6 +15,7 @@ from ..ir import Primitive
 from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
 from .broadcasting import expand_operands
 from .provenance import leaked
+from .reads import note, readers
 from .staging import Callback, Staging
 from .state import current_staging, thread
 from .views import layout_of, reshapes_in_place, shares_memory
@@ -77,6 +78,7 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
         TracedValueError: while a graph is recorded that runs later (``MT101``, ``MT102`` or ``MT103``).
         TracingError: for a value of an ended trace (``MT104``).
     """
+    note(readers(thread.interpreter), (tensor,))
     staging = current_staging()
     if staging is not None:
         return staging.concrete(tensor, what, code, fix)

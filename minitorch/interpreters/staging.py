@@ -15,6 +15,7 @@ from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name
 from ..tensor import Tensor, View
 from .broadcasting import expand_operands, operands_text
 from .provenance import Trace, leaked, made_by
+from .reads import Reads, note
 from .views import memory_owner
 
 
@@ -81,6 +82,7 @@ class Staging:
         self.taken_names: set[str] = set()
         self.made: list[weakref.ref[Tensor]] = []
         self.callbacks: list[Callback] = []
+        self.reads: list[Reads] = []  # who wants to know what is read (see `noting`)
 
     # Inputs ---------------------------------------------------------------------------------------------
 
@@ -199,6 +201,7 @@ class Staging:
             error.locate(operands_text(inputs) or str(user_source()))
             raise
         self.made.append(weakref.ref(output))
+        note(self.reads, inputs, output)
         return output
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:

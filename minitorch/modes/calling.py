@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import backends
 from ..errors import ArgumentError, compose
-from ..interpreters import Interpreter, Timed, current, interpreting, is_grad_enabled, leaked
+from ..interpreters import Interpreter, Noting, Timed, current, interpreting, is_grad_enabled, leaked, note
 from ..ir import Node, warn_user
 from ..passes import Pass
 from ..tensor import Tensor
@@ -90,6 +90,12 @@ class Calling:
         return self._known(key, tensors), tensors
 
     def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(interpreter, Noting):  # the same call, whose reads are those of its graph
+            with interpreting(interpreter.plain):
+                result = self(*args, **kwargs)
+            traced, tensors = self._find(args, kwargs)
+            note(interpreter.reads, traced.inputs(tensors) if traced else tensors)
+            return result
         if isinstance(interpreter, Timed):  # the same call as without, in a span
             with interpreter.recorder.span("call", self.__name__), interpreting(interpreter.plain):
                 return self(*args, **kwargs)
