@@ -9,6 +9,7 @@ Nothing here knows about tensors, graphs or how anything is computed.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,6 +108,35 @@ def as_dtype(value: Any) -> DType:
     except (TypeError, KeyError):
         names = ", ".join(dtype.name for dtype in ALL)
         raise TypeError(f"{value!r} is not an element type of minitorch; it has {names}") from None
+
+
+def stored(value: bool | int | float, dtype: DType) -> bool | int | float:
+    """The number that is kept when `value` is written into an element of type `dtype`, as Python's own.
+
+    Raises:
+        OverflowError: for a number that an integer type cannot hold.
+        ValueError: for NaN in an integer type.
+
+    Example:
+        >>> stored(1, float32), stored(0.1, float32), stored(2, bool_), stored(2.0, int8)
+        (1.0, 0.10000000149011612, True, 2)
+    """
+    if dtype.category == "float":
+        if value != value:
+            return math.nan  # of any sign and payload
+        if -64 <= value <= 64 and value * 4 == int(value * 4):  # exact in every float type
+            return float(value)
+        if dtype is float64:
+            return float(value)
+        with np.errstate(all="ignore"):
+            return float(np.asarray(float(value)).astype(dtype.numpy))
+    if dtype.category == "bool":
+        return bool(value)
+    number = int(value)
+    bounds = np.iinfo(dtype.numpy)
+    if not bounds.min <= number <= bounds.max:
+        raise OverflowError(f"{value} is out of range for {dtype.name} ({bounds.min} to {bounds.max})")
+    return number
 
 
 def _promote_pair(a: DType, b: DType) -> DType:

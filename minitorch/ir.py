@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from .dtypes import DType
+from .dtypes import PYTHON_NUMBERS, DType, stored
 from .errors import TracingWarning
 
 if TYPE_CHECKING:
@@ -163,6 +163,20 @@ def _display_name(file: str) -> str:
         if file in counts:
             return f"In[{counts[file]}]"
     return os.path.basename(file)
+
+
+def as_stored(params: Mapping[str, Any], spec: Spec) -> Mapping[str, Any]:
+    """The parameters of a node; a number that is an element of the result as the result's type stores it.
+
+    Backends and passes so see no bool other than True and False, and no float that the type has to round.
+
+    Raises:
+        OverflowError, ValueError: for a number that the type cannot hold.
+    """
+    value = params.get("value")
+    if not isinstance(value, PYTHON_NUMBERS):
+        return params
+    return {**params, "value": stored(value, spec.dtype)}
 
 
 class Node:

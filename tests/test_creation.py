@@ -86,9 +86,9 @@ def test_filled_tensors_are_fresh_and_writable():
         mt.zeros(2.0)
     with pytest.raises(ValueError):
         mt.zeros(-1)
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(TypeError, match="does not fit"):
         mt.full((2,), 300, dtype=mt.uint8)
-    with pytest.raises(ValueError, match="does not fit"):
+    with pytest.raises(TypeError, match="does not fit"):
         mt.full((2,), float("nan"), dtype=mt.int32)
 
 

@@ -245,7 +245,7 @@ ERRORS = {
         DTypeError,
         "convert it",
     ),
-    "float into integers": (lambda x: x.masked_fill(x > 0, 1.5), DTypeError, "float value"),
+    "too large a value": (lambda x: x.masked_fill(x > 0, 2**63), DTypeError, "does not fit int64"),
     "index of two dimensions": (lambda x: x.index_select(0, x), IndexError, "one dimension"),
 }
 

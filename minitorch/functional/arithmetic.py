@@ -19,8 +19,10 @@ from .formulas import unit_sign
 from .operands import (
     Number,
     Operand,
+    fitting,
     is_operand,
     like,
+    number,
     promote,
     promote_floats,
     require_number,
@@ -52,7 +54,7 @@ METHODS = tuple(__all__)
 def _scaled(name: str, other: Operand, alpha: Number, dtype: DType) -> Operand:
     if dtype.category != "float" and isinstance(alpha, float):
         raise DTypeError("MT202", f"{name}: alpha={alpha} is no integer, and the operands are {dtype.name}")
-    return mul(other, alpha)
+    return mul(other, number(fitting(name, alpha, dtype), dtype))
 
 
 def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
@@ -212,6 +214,8 @@ def pow(input: Operand, exponent: Operand) -> Tensor:
         x = to_dtype(input, result_type(input, exponent))
         if exponent < 0 and not x.dtype.is_floating_point:
             raise ValueError(f"integers to the power {exponent} are fractions; use x.float() ** {exponent}")
+        if not (x.dtype.is_floating_point and x.dtype.itemsize > 2):
+            exponent = fitting("pow", exponent, x.dtype)
         if exponent in _SHORT_POWERS:
             return _SHORT_POWERS[exponent](x)
     a, b = promote(input, exponent)

@@ -18,7 +18,7 @@ from ..dtypes import int64
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
-from .operands import from_array, promote_all, wrap_dim
+from .operands import fitting, from_array, promote_all, wrap_dim
 from .parts import diagonal as diagonal_of
 from .parts import part
 from .shaping import Ints, atleast_1d, atleast_2d, flatten, ints, unsqueeze
@@ -289,7 +289,7 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
         stop = tuple(length - max(0, -after) for length, (_, after) in zip(x.shape, pairs, strict=True))
         x = P.slice_(x, start=start, stop=stop, step=(1,) * x.ndim)
     padding = tuple((max(0, before), max(0, after), 0) for before, after in pairs)
-    return P.pad(x, padding=padding, value=0 if value is None else value)
+    return P.pad(x, padding=padding, value=fitting("pad", value or 0, x.dtype))
 
 
 def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

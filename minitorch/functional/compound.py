@@ -5,9 +5,19 @@ from __future__ import annotations
 from .. import primitives as P
 from ..autograd import no_grad
 from ..tensor import Tensor
-from .arithmetic import add, div, mul
 from .formulas import unit_sign
-from .operands import Number, Operand, like, promote_floats, widened
+from .operands import (
+    Number,
+    Operand,
+    fitting_or_infinite,
+    like,
+    promote,
+    promote_all,
+    promote_floats,
+    require_float,
+    require_number,
+    widened,
+)
 from .selection import minimum
 
 __all__ = ["addcdiv", "addcmul", "arctan2", "atan2", "copysign", "hypot", "lerp", "logaddexp", "xlogy"]
@@ -22,33 +32,57 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
         >>> mt.lerp(mt.tensor([0.0, 10.0]), mt.tensor([1.0, 20.0]), 0.25)
         tensor([ 0.2500, 12.5000])
     """
-    a, b, w = promote_floats(input, end, weight)
+    return _lerp(*promote_floats(input, end, weight))
+
+
+@widened
+def _lerp(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
     way, half, one = P.sub(b, a), like(0.5, w), like(1, w)
     near = P.less(P.absolute(w), half)
     return P.where(near, P.add(a, P.mul(w, way)), P.sub(b, P.mul(way, P.sub(one, w))))
 
 
+@widened
+def _addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: Number) -> Tensor:
+    product = P.mul(a, b)
+    return P.add(x, product if value == 1 else P.mul(product, like(value, x)))
+
+
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
-    """``input + value * tensor1 * tensor2``.
+    """``input + value * tensor1 * tensor2``, with `value` in the type of the result.
+
+    Raises:
+        DTypeError: ``MT202`` if all are bools, or the value does not fit the type.
 
     Example:
         >>> import minitorch as mt
         >>> mt.addcmul(mt.ones(2), mt.tensor([1.0, 2.0]), mt.tensor([3.0, 4.0]), value=2)
         tensor([ 7., 17.])
     """
-    product = mul(tensor1, tensor2)
-    return add(input, product if value == 1 else mul(product, value))
+    x, a, b = promote_all(input, tensor1, tensor2)
+    require_number(x, "addcmul")
+    return _addcmul(x, a, b, value=fitting_or_infinite("addcmul", value, x.dtype))
+
+
+@widened
+def _addcdiv(x: Tensor, a: Tensor, b: Tensor, *, value: Number) -> Tensor:
+    return P.add(x, P.div(a if value == 1 else P.mul(a, like(value, a)), b))
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
     """``input + value * tensor1 / tensor2``.
+
+    Raises:
+        DTypeError: ``MT202`` if `tensor1` and `tensor2` are both of integers, or the value does not fit the type.
 
     Example:
         >>> import minitorch as mt
         >>> mt.addcdiv(mt.ones(2), mt.tensor([1.0, 2.0]), mt.tensor([2.0, 8.0]), value=4)
         tensor([3., 2.])
     """
-    return add(input, div(tensor1 if value == 1 else mul(tensor1, value), tensor2))
+    require_float(promote(tensor1, tensor2)[0], "addcdiv")
+    x, a, b = promote_all(input, tensor1, tensor2)
+    return _addcdiv(x, a, b, value=fitting_or_infinite("addcdiv", value, x.dtype))
 
 
 def atan2(input: Operand, other: Operand) -> Tensor:

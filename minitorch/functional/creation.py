@@ -14,12 +14,12 @@ import numpy as np
 
 from .. import dtypes
 from .. import primitives as P
-from ..dtypes import DType
+from ..errors import DTypeError
 from ..interpreters import concrete
 from ..ir import Shape
 from ..tensor import Tensor
 from .data import leaf, tensor
-from .operands import Number, number, to_dtype
+from .operands import Number, fitting, number, to_dtype
 
 __all__ = [
     "arange",
@@ -59,7 +59,7 @@ def full(
     """A tensor with one number (or the value of a 0-dimensional tensor) in every element.
 
     Raises:
-        ValueError: if the number does not fit the type.
+        DTypeError: ``MT202`` if the number does not fit the type.
 
     Example:
         >>> import minitorch as mt
@@ -75,23 +75,7 @@ def full(
     if not isinstance(value, dtypes.PYTHON_NUMBERS):
         raise TypeError(f"full: the value is a number or a 0-dimensional tensor, not {type(value).__name__}")
     wanted = wanted or dtypes.PYTHON_TYPES[type(value)]
-    return leaf(P.constant(value=_fitting(value, wanted), shape=shape, dtype=wanted), requires_grad, device)
-
-
-def _fitting(value: Number, dtype: DType) -> Number:
-    """The number as the type stores it.
-
-    Raises:
-        ValueError: if it does not fit.
-    """
-    if dtype.category == "float":
-        return float(value)
-    if dtype.category == "bool":
-        return bool(value)
-    bounds = np.iinfo(dtype.numpy)
-    if not (bounds.min or -bounds.max) <= value <= bounds.max:  # also refuses NaN
-        raise ValueError(f"{value} does not fit {dtype.name}")
-    return int(value) % (bounds.max + 1) if value < 0 and not dtype.is_signed else int(value)
+    return leaf(P.constant(value=fitting("full", value, wanted), shape=shape, dtype=wanted), requires_grad, device)
 
 
 def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
@@ -165,6 +149,7 @@ def arange(
 
     Raises:
         ValueError: if the step is 0, or leads away from the end.
+        DTypeError: ``MT202`` for the type bool, and for integers of more than 64 bits.
 
     Example:
         >>> import minitorch as mt
@@ -182,12 +167,14 @@ def arange(
         kind = dtypes.DEFAULT_INT if whole else dtypes.DEFAULT_FLOAT
     else:
         kind = dtypes.as_dtype(dtype)
+    if kind is dtypes.bool_:
+        raise DTypeError("MT202", "arange counts, and a bool does not", fix="compare: mt.arange(n) > 0")
     if step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange: the step {step} does not lead from {start} to {end}")
     count = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
     inner = dtypes.int64 if whole or kind.category == "int" else dtypes.float64
     if inner is dtypes.int64:
-        start, step = int(start), int(step)
+        start, step = (fitting("arange", value, inner) for value in (start, step))
     x = P.iota(size=int(count), dtype=inner)
     if step != 1:
         x = P.mul(x, number(step, inner))
@@ -212,6 +199,8 @@ def linspace(
         raise ValueError(f"linspace: the number of steps cannot be negative: {steps}")
     kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
     inner = dtypes.float64
+    for value in (start, end) if kind.category == "int" else ():
+        fitting("linspace", value, kind)
     step = number((end - start) / max(steps - 1, 1), inner)
     index = P.iota(size=steps, dtype=inner)
     from_start = P.add(number(float(start), inner), P.mul(step, index))

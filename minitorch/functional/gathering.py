@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import PYTHON_NUMBERS, bool_, int64
+from ..dtypes import PYTHON_NUMBERS, int64
 from ..errors import DTypeError, ShapeError
 from ..interpreters import concrete
 from ..primitives.movement import inverse_permutation
 from ..tensor import Tensor
 from .indexing import MASK_FIX, getitem
-from .operands import from_array, number, operand, to_dtype, wrap_dim
+from .operands import fitting, from_array, number, operand, to_dtype, wrap_dim
 from .parts import part
 from .shaping import broadcast_tensors, movedim, ravel
 
@@ -47,15 +47,13 @@ def _filling(value: Tensor | Number, x: Tensor, name: str) -> Tensor:
     """A number, or a tensor of no dimensions, in the type of the tensor that it is written to.
 
     Raises:
-        DTypeError: for a fraction into a tensor of integers (``MT202``).
+        DTypeError: for a number that the type cannot hold (``MT202``).
     """
-    if isinstance(value, PYTHON_NUMBERS) and (x.dtype.is_floating_point or not isinstance(value, float)):
-        return number(bool(value) if x.dtype is bool_ else value, x.dtype)
+    if isinstance(value, PYTHON_NUMBERS):
+        return number(fitting(name, value, x.dtype), x.dtype)
     filling = operand(value)
     if filling.ndim:
         raise ShapeError("MT201", f"{name}: the value is one number, not {filling.spec}", fix="use mt.where")
-    if filling.dtype.is_floating_point and not x.dtype.is_floating_point:
-        raise DTypeError("MT202", f"{name}: a float value for a tensor of {x.dtype.name}", fix="convert one of them")
     return to_dtype(filling, x.dtype)
 
 

@@ -22,7 +22,7 @@ from ..interpreters import broadcast_shapes, concrete
 from ..ir import Shape
 from ..tensor import Tensor
 from .inplace import assign
-from .operands import from_array, operand
+from .operands import fitting_or_infinite, from_array, number, operand, to_dtype
 from .parts import position
 
 __all__: list[str] = []
@@ -245,10 +245,9 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 def _value(value: Any, x: Tensor) -> Tensor:
     """What is written, in the tensor's type."""
-    is_number = isinstance(value, PYTHON_NUMBERS)
-    truncates = isinstance(value, float) and not x.dtype.is_floating_point
-    tensor = operand(value, x.dtype if is_number and not truncates else None)
-    return tensor if tensor.dtype is x.dtype else P.cast(tensor, dtype=x.dtype)
+    if isinstance(value, PYTHON_NUMBERS):
+        return number(fitting_or_infinite("x[...] = value", value, x.dtype), x.dtype)
+    return to_dtype(operand(value), x.dtype)
 
 
 def _fitted(value: Tensor, shape: Shape) -> Tensor:

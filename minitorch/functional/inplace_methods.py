@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..dtypes import PYTHON_NUMBERS
 from ..primitives import constant
 from ..tensor import Tensor
 from .inplace import assign, checked_arithmetic
-from .operands import operand
+from .operands import fitting, operand
 
 # `name_` for each of these: the function's result, written back.
 FROM_FUNCTIONS = (
@@ -61,11 +62,16 @@ def copy_(tensor: Tensor, source: Any) -> Tensor:
 def fill_(tensor: Tensor, value: Any) -> Tensor:
     """Write one number into every element.
 
+    Raises:
+        DTypeError: ``MT202`` if it does not fit the tensor's type.
+
     Example:
         >>> import minitorch as mt
         >>> mt.zeros(2).fill_(7)
         tensor([7., 7.])
     """
+    if isinstance(value, PYTHON_NUMBERS):
+        value = fitting("fill_", value, tensor.dtype)
     return copy_(tensor, value)
 
 

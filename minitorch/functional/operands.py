@@ -7,9 +7,11 @@ are not touched here: broadcasting happens in one place for all primitives, `min
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .. import dtypes, interpreters
@@ -31,10 +33,44 @@ promote_types = dtypes.promote_types
 
 
 def number(value: Number, dtype: DType) -> Tensor:
-    """A Python number as a 0-dimensional constant. An integer that does not fit wraps around, as in PyTorch."""
+    """A Python number as a 0-dimensional constant, for arithmetic: an integer that does not fit wraps around.
+
+    So do PyTorch's operators. A number that is written or chosen as it is has to fit, see `fitting`.
+
+    Raises:
+        DTypeError: ``MT202`` for an integer of more than 64 bits.
+    """
     if dtype.category == "int" and not 0 <= value < 128:
+        if not -(2**63) <= value < 2**64:
+            raise DTypeError("MT202", f"{value} has more than 64 bits, which no element type does")
         value = wrapped(int(value), dtype)
     return interpreters.number(value, dtype)
+
+
+def fitting(name: str, value: Number, dtype: DType) -> Number:
+    """A number that is written, chosen, or a bound, as a type stores it; a fraction is cut off for an integer type.
+
+    An unsigned type takes -1 for its largest number, and so on, as in PyTorch and C.
+
+    Raises:
+        DTypeError: ``MT202`` if it is beyond the range of the type; an infinity, of a float type, is not.
+    """
+    if dtype.category == "bool":
+        return bool(value)
+    if dtype.category == "float":
+        high = float(ml_dtypes.finfo(dtype.numpy).max)  # type: ignore[no-untyped-call]
+        low, fits = -high, abs(value) <= high or not math.isfinite(value)
+    else:
+        low, high = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
+        fits = (low or -high) <= value < high + 1  # not of NaN
+    if not fits:
+        raise DTypeError(
+            "MT202",
+            f"{name}: {value} does not fit {dtype.name}",
+            why=f"its numbers go from {low} to {high}",
+            fix="use a number of that range, or convert the tensor to a larger type first",
+        )
+    return float(value) if dtype.category == "float" else wrapped(int(value), dtype)
 
 
 def like(value: Number, x: Tensor) -> Tensor:
@@ -84,6 +120,15 @@ def operand(value: Operand, dtype: DType | None = None) -> Tensor:
 def is_operand(value: object) -> bool:
     """Whether an operator can work with a value; if not, Python asks the other operand."""
     return isinstance(value, (Tensor, bool, int, float, np.ndarray, np.generic))
+
+
+def fitting_or_infinite(name: str, value: Number, dtype: DType) -> Number:
+    """`fitting`, but for 16-bit floats it is enough that float32 holds the number: -1e9 is -inf in float16.
+
+    PyTorch takes the way through float32 where a number is chosen by a mask or assigned to an index.
+    """
+    is_short = dtype.category == "float" and dtype.itemsize == 2
+    return fitting(name, value, dtypes.float32 if is_short else dtype)
 
 
 # Promotion --------------------------------------------------------------------------------------------------
@@ -143,6 +188,23 @@ def promote_all(*operands: Operand) -> tuple[Tensor, ...]:
     """Any number of operands as tensors of their common type."""
     dtype = result_type(*operands)
     return tuple([to_dtype(operand(value, dtype), dtype) for value in operands])
+
+
+def stored_alike(name: str, *operands: Operand, infinite: bool = False) -> tuple[Tensor, ...]:
+    """Operands that appear in the result as they are, as tensors of their common type, which the numbers have to fit.
+
+    Args:
+        name: of the function.
+        operands: tensors and numbers.
+        infinite: whether a number beyond the range of a 16-bit float becomes an infinity (`fitting_or_infinite`).
+
+    Raises:
+        DTypeError: ``MT202`` if a number does not fit.
+    """
+    dtype = result_type(*operands)
+    fit = fitting_or_infinite if infinite else fitting
+    values = [fit(name, x, dtype) if isinstance(x, dtypes.PYTHON_NUMBERS) else x for x in operands]
+    return tuple([to_dtype(operand(x, dtype), dtype) for x in values])
 
 
 def as_float(x: Operand) -> Tensor:

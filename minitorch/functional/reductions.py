@@ -122,27 +122,31 @@ def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
 
 
 def any(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is other than 0.
+    """Whether any element is other than 0; 0 or 1 for a tensor of uint8, as in PyTorch.
 
     Example:
         >>> import minitorch as mt
         >>> mt.tensor([[True, False], [False, False]]).any(dim=1)
         tensor([ True, False])
     """
-    x = to_dtype(operand(input), dtypes.bool_)
-    return reduce(P.reduce_max, x, reduced_dims(x, dim), keepdim)
+    return _truth(input, reduce(P.reduce_max, to_dtype(input, dtypes.bool_), reduced_dims(input, dim), keepdim))
 
 
 def all(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """Whether all elements are other than 0.
+    """Whether all elements are other than 0; 0 or 1 for a tensor of uint8, as in PyTorch.
 
     Example:
         >>> import minitorch as mt
         >>> mt.tensor([1, 2, 0]).all()
         tensor(False)
     """
-    x = P.bitwise_not(to_dtype(operand(input), dtypes.bool_))
-    return P.bitwise_not(reduce(P.reduce_max, x, reduced_dims(x, dim), keepdim))
+    false = P.bitwise_not(to_dtype(input, dtypes.bool_))
+    return _truth(input, P.bitwise_not(reduce(P.reduce_max, false, reduced_dims(input, dim), keepdim)))
+
+
+def _truth(x: Tensor, truth: Tensor) -> Tensor:
+    """In uint8, which bools were once stored in, the answer stays uint8."""
+    return to_dtype(truth, dtypes.uint8) if x.dtype is dtypes.uint8 else truth
 
 
 # Exponentials and lengths -----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from .. import primitives as P
 from ..dtypes import bool_
 from ..errors import DTypeError
 from ..tensor import Tensor, share
-from .operands import Operand, operand, promote, promote_all
+from .operands import Operand, operand, promote, stored_alike
 
 __all__ = ["clamp", "clamp_max", "clamp_min", "clip", "fmax", "fmin", "maximum", "minimum", "where"]
 METHODS = tuple(name for name in __all__ if name != "where")
@@ -84,7 +84,7 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
         raise ValueError("clamp needs min, max or both")
-    x, *limits = promote_all(input, *bounds)
+    x, *limits = stored_alike("clamp", input, *bounds)
     # Where a number is inside (NaN is not), it passes with its gradient; elsewhere the bound, or NaN, without one.
     if min is not None:
         x = P.where(P.less_equal(limits[0], x), x, P.maximum(limits[0], share(x)))
@@ -131,7 +131,7 @@ def where(condition: Tensor, input: Operand, other: Operand) -> Tensor:
     condition = operand(condition)
     if condition.dtype is not bool_:
         raise DTypeError("MT202", f"where: the condition is {condition.spec}, not bool", fix="compare: x != 0")
-    return P.where(condition, *promote(input, other))
+    return P.where(condition, *stored_alike("where", input, other, infinite=True))
 
 
 clip = clamp

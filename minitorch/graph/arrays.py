@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BY_NUMPY, PYTHON_NUMBERS
+from ..dtypes import BY_NUMPY, PYTHON_NUMBERS, stored
 from ..ir import Shape, Spec
 from ..primitives import Literal
-from .values import Number, canonical, number_text
+from .values import Number, number_text
 
 Array = np.ndarray[Any, Any]
 
@@ -68,7 +68,7 @@ def from_nested(value: object, spec: Spec) -> Array:
 
 def _stored(numbers: list[Number], spec: Spec) -> Array:
     """An array with these elements, a NaN being the usual one."""
-    elements = [canonical(each, spec.dtype) for each in numbers]
+    elements = [stored(each, spec.dtype) for each in numbers]
     wide = np.dtype(np.float64) if spec.dtype.is_floating_point else spec.dtype.numpy
     with np.errstate(all="ignore"):
         return np.array(elements, wide).astype(spec.dtype.numpy).reshape(spec.shape)

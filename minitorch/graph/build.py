@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BY_NUMPY
-from ..ir import INPUT, Node, Primitive, Source, Spec
+from ..dtypes import BY_NUMPY, stored
+from ..ir import INPUT, Node, Primitive, Source, Spec, as_stored
 from ..primitives import Literal, constant
-from .values import Number, canonical
+from .values import Number
 
 
 def apply(primitive: Primitive, *inputs: Node, source: Source | None = None, **params: Any) -> Node:
@@ -26,7 +26,7 @@ def apply(primitive: Primitive, *inputs: Node, source: Source | None = None, **p
         <reduce_sum: f32[2]>
     """
     spec = primitive.infer(*[node.spec for node in inputs], **params)
-    return Node(primitive, inputs, params, spec, source)
+    return Node(primitive, inputs, as_stored(params, spec), spec, source)
 
 
 def with_inputs(node: Node, inputs: tuple[Node, ...]) -> Node:
@@ -59,7 +59,7 @@ def literal(value: Number | np.ndarray[Any, Any], spec: Spec | None = None, sour
     if spec is None:
         raise TypeError("a number alone does not say what shape and type it has: give a spec")
     params: Mapping[str, Any] = {
-        "value": canonical(value, spec.dtype),
+        "value": stored(value, spec.dtype),
         "shape": spec.shape,
         "dtype": spec.dtype,
     }

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from ..dtypes import BY_SHORT_NAME
 from ..errors import ParseError
-from ..ir import PRIMITIVES, Node, Primitive, Source, Spec
+from ..ir import PRIMITIVES, Node, Primitive, Source, Spec, as_stored
 from ..primitives import constant
 from .arrays import from_base64, from_nested
 from .build import input_node, literal
@@ -203,7 +203,10 @@ class _Parser:
             raise ParseError(f"{primitive.name}: {error}", line) from None
         if self.skip(":") and (annotated := self.spec()) != spec:
             self.fail(f"{primitive.name} gives {spec}, not {annotated}", line)
-        return Node(primitive, inputs, params, spec)
+        try:
+            return Node(primitive, inputs, as_stored(params, spec), spec)
+        except (ValueError, OverflowError) as error:
+            raise ParseError(f"{primitive.name}: {error}", line) from None
 
     def typed(self, primitive: Primitive, operands: list[Node | _Untyped], line: int) -> tuple[Node, ...]:
         """The operands, with numbers in an elementwise operation made literals like its other operands."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..dtypes import stored
 from ..ir import PRIMITIVES, Node, Primitive, Source, Spec
 from .build import apply, literal
 from .text import value_text
-from .values import Number, canonical, is_splat, value_key
+from .values import Number, is_splat, value_key
 
 COMMUTATIVE = frozenset(
     PRIMITIVES[name] for name in ("add", "mul", "maximum", "equal", "bitwise_and", "bitwise_or", "bitwise_xor")
@@ -222,11 +223,11 @@ def matches(pattern: Pattern, node: Node, bindings: Bindings) -> bool:
 
 
 def _number_matches(pattern: SplatOf, node: Node, bindings: Bindings) -> bool:
-    actual = canonical(node.params["value"], node.spec.dtype)
+    actual = stored(node.params["value"], node.spec.dtype)
     wanted = pattern.value(node.spec) if callable(pattern.value) else pattern.value
     if wanted is None:
         known = bindings.setdefault(pattern.name, node)
-        return known is node or (is_splat(known) and canonical(known.params["value"], known.dtype) == actual)
+        return known is node or (is_splat(known) and stored(known.params["value"], known.dtype) == actual)
     return repr(_in_type(wanted, node.spec)) == repr(actual)
 
 
@@ -236,7 +237,7 @@ def _in_type(wanted: Number, spec: Spec) -> Number | None:
     if type(wanted) is bool and category != "bool":
         return None
     try:
-        number = canonical(wanted, spec.dtype)
+        number = stored(wanted, spec.dtype)
     except (ValueError, OverflowError):
         return None
     return number if category == "float" or number == wanted else None

@@ -12,9 +12,7 @@ import math
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import numpy as np
-
-from ..dtypes import DType, float64
+from ..dtypes import DType, float64, stored
 from ..ir import Node
 from ..primitives import Literal, constant
 
@@ -53,36 +51,6 @@ def params_key(params: Mapping[str, Any]) -> Hashable:
     return tuple([(name, value_key(value)) for name, value in params.items()])
 
 
-def canonical(value: Number, dtype: DType) -> Number:
-    """The number that is stored when `value` is written into an element of type `dtype`.
-
-    Raises:
-        OverflowError: for a number that an integer type cannot hold.
-        ValueError: for NaN in an integer type.
-
-    Example:
-        >>> from minitorch.dtypes import bool_, float32, int8
-        >>> canonical(1, float32), canonical(0.1, float32), canonical(2, bool_), canonical(2.0, int8)
-        (1.0, 0.10000000149011612, True, 2)
-    """
-    if dtype.category == "float":
-        if value != value:
-            return math.nan  # of any sign and payload
-        if -64 <= value <= 64 and value * 4 == int(value * 4):  # exact in every float type
-            return float(value)
-        if dtype is float64:
-            return float(value)
-        with np.errstate(all="ignore"):
-            return float(np.asarray(float(value)).astype(dtype.numpy))
-    if dtype.category == "bool":
-        return bool(value)
-    number = int(value)
-    bounds = np.iinfo(dtype.numpy)
-    if not bounds.min <= number <= bounds.max:
-        raise OverflowError(f"{value} is out of range for {dtype.name} ({bounds.min} to {bounds.max})")
-    return number
-
-
 def is_splat(node: Node) -> bool:
     """Whether a node is one number in every element."""
     return node.primitive is constant and type(node.params["value"]) is not Literal
@@ -90,7 +58,7 @@ def is_splat(node: Node) -> bool:
 
 def splat_key(node: Node) -> Hashable:
     """The key of a splat: by the bits of its element, its shape and its type. All NaNs are one."""
-    return repr(canonical(node.params["value"], node.spec.dtype)), node.spec.shape, node.spec.dtype
+    return repr(stored(node.params["value"], node.spec.dtype)), node.spec.shape, node.spec.dtype
 
 
 def number_text(value: Number, dtype: DType) -> str:
@@ -101,7 +69,7 @@ def number_text(value: Number, dtype: DType) -> str:
         >>> [number_text(0.1, float32), number_text(-0.0, float64), number_text(3, float32), number_text(3, int8)]
         ['0.1', '-0.0', '3.0', '3']
     """
-    value = canonical(value, dtype)
+    value = stored(value, dtype)
     if type(value) is bool:
         return "true" if value else "false"
     if type(value) is int:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..dtypes import DType
+from ..dtypes import DType, stored
 from ..errors import GraphError
 from ..ir import INPUT, PRIMITIVES, Node, is_input_name
 from ..primitives import Literal
-from .values import canonical, is_static
+from .values import is_static, value_key
 
 if TYPE_CHECKING:
     from .graph import Graph
@@ -138,9 +138,10 @@ def _value_fits(node: Node, seen: set[Node]) -> str | None:
         return None if fits else f"a literal of {value.array.dtype} is declared as {node.spec.dtype.name}"
     if value is not None:
         try:
-            canonical(value, node.spec.dtype)
+            fits = value_key(stored(value, node.spec.dtype)) == value_key(value)
         except (ValueError, OverflowError) as error:
             return str(error)
+        return None if fits else f"{value!r} is not as {node.spec.dtype.name} stores it"
     return None
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..errors import ShapeError, TracedValueError, TracingError
-from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, user_source
+from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, as_stored, user_source
 from ..tensor import Tensor, View
 from .broadcasting import expand_operands, operands_text
 from .provenance import Trace, leaked, made_by
@@ -206,7 +206,7 @@ class Staging:
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
         spec = primitive.infer(*[node.spec for node in nodes], **params)
-        node = Node(primitive, nodes, params, spec, user_source(), self.trace)
+        node = Node(primitive, nodes, as_stored(params, spec), spec, user_source(), self.trace)
         self.nodes.append(node)
         return node
 

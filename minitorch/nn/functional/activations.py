@@ -11,7 +11,7 @@ import math
 from ... import primitives as P
 from ...dtypes import DType
 from ...functional.elementwise import sigmoid
-from ...functional.operands import require_float, to_dtype, widened, wrap_dims
+from ...functional.operands import fitting, require_float, require_number, to_dtype, widened, wrap_dims
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 
@@ -60,7 +60,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
         >>> mt.nn.functional.hardtanh(mt.tensor([-3.0, 0.5, 3.0]))
         tensor([-1.0000,  0.5000,  1.0000])
     """
-    low, high = scalar(min_val, input), scalar(max_val, input)
+    require_number(input, "hardtanh")
+    low, high = (scalar(fitting("hardtanh", bound, input.dtype), input) for bound in (min_val, max_val))
     limited = P.where(P.less_equal(input, low), low, input)
     return P.where(P.less_equal(high, input), high, limited)
 
