@@ -36,7 +36,10 @@ class Tensor:
         ((2, 2), minitorch.float32, 14.0)
     """
 
-    __slots__ = ("__weakref__", "_entry", "_grad", "_hooks", "_origin", "_requires_grad", "_value", "_version", "_view")
+    __slots__ = (
+        "__weakref__", "_entry", "_grad", "_hooks", "_layout", "_origin", "_requires_grad", "_value", "_version",
+        "_view",
+    )  # fmt: skip
 
     # NumPy must leave `array + tensor` to us.
     __array_priority__ = 1000
@@ -49,6 +52,7 @@ class Tensor:
     _version: int
     _hooks: list[Any]  # unset until `register_hook` is called on a leaf
     _origin: Tensor  # set in what `share` gave: whose value it is
+    _layout: Any  # set in what stands for an argument in a trace: how that lies in memory (`interpreters.views`)
 
     def __init__(self, value: Value, requires_grad: bool = False) -> None:
         self._value = value

@@ -118,6 +118,8 @@ def _own(gradient: Tensor) -> Tensor:
     own = twin(gradient)
     staging = current_staging()
     own._view = None
+    if hasattr(own, "_layout"):
+        del own._layout
     own._value = np.array(gradient._value, order="C") if staging is None else staging.node_of(gradient)
     own._requires_grad, own._entry = gradient._requires_grad, gradient._entry
     return own

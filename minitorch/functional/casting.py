@@ -12,10 +12,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, interpreters
 from .. import primitives as P
 from ..dtypes import DType
-from ..interpreters import layout_of
 from ..tensor import Tensor
 from .devices import is_device, on_cpu
 from .operands import to_dtype
@@ -76,7 +75,7 @@ def is_contiguous(input: Tensor) -> bool:
         >>> mt.zeros(2, 3).T.is_contiguous()
         False
     """
-    return bool(layout_of(input).flags.c_contiguous)
+    return interpreters.is_contiguous(input)
 
 
 def to(

@@ -299,9 +299,12 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         tensor([[-1.,  1.,  2.],
                 [-1., -1., -1.]])
     """
+    new = _value(value, x)
+    if isinstance(index, Tensor) and index.dtype is bool_ and not index.ndim:  # all or nothing
+        assign(x, P.where(index, _fitted(new, x.shape), x), "x[mask] = value")
+        return
     chosen = selection(x, index)
     target = chosen.slice_of(x)
-    new = _value(value, x)
     if not chosen.tensors:
         new = new if new.ndim == 0 else _fitted(new, chosen.shape)
     else:

@@ -16,7 +16,7 @@ from .. import interpreters
 from .. import primitives as P
 from ..dtypes import DEFAULT_FLOAT, DType
 from ..errors import ShapeError
-from ..interpreters import layout_of, reshapes_in_place
+from ..interpreters import reshape_is_view
 from ..ir import Shape, Spec
 from ..tensor import Tensor
 from .operands import wrap_dim
@@ -107,7 +107,7 @@ def view(x: Tensor, *shape: Any) -> Tensor:
     if len(shape) == 1 and isinstance(shape[0], DType):
         return P.bitcast(x, dtype=shape[0])
     result = reshape(x, *shape)
-    if x.numel() and not reshapes_in_place(layout_of(x), result.shape):
+    if x.numel() and not reshape_is_view(x, result.shape):
         raise RuntimeError(
             f"a view of shape {list(result.shape)} does not fit how these elements of shape {list(x.shape)} "
             "lie in memory (after a transpose or a slice?): use reshape, which copies, or view a .contiguous() tensor"

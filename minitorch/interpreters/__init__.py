@@ -10,7 +10,7 @@ do not disturb each other.
 
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes
-from .eager import Eager, Observed, Observer
+from .eager import Eager, Observed, Observer, check_writeable
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, note, noting, readers
 from .recorder import Layout, Operation, Recorder, Timed
@@ -28,9 +28,10 @@ from .state import (
     run_silently,
     set_grad_enabled,
 )
-from .views import layout_of, memory_owner, reshapes_in_place
+from .views import ArgumentLayout, is_contiguous, layout_text, memory_owner, reshape_is_view, visible_strides
 
 __all__ = [
+    "ArgumentLayout",
     "Callback",
     "Captured",
     "Eager",
@@ -48,6 +49,7 @@ __all__ = [
     "bind",
     "broadcast_shapes",
     "callback",
+    "check_writeable",
     "concrete",
     "current",
     "current_observer",
@@ -55,8 +57,9 @@ __all__ = [
     "current_staging",
     "for_one_line",
     "interpreting",
+    "is_contiguous",
     "is_grad_enabled",
-    "layout_of",
+    "layout_text",
     "leaked",
     "made_by",
     "memory_owner",
@@ -67,9 +70,10 @@ __all__ = [
     "origins",
     "origins_text",
     "readers",
-    "reshapes_in_place",
+    "reshape_is_view",
     "run_silently",
     "set_grad_enabled",
     "staging_or_error",
     "twin",
+    "visible_strides",
 ]

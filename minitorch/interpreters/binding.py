@@ -18,7 +18,7 @@ from .provenance import leaked
 from .reads import note, readers
 from .staging import Callback, Staging
 from .state import current_staging, thread
-from .views import layout_of, reshapes_in_place, shares_memory
+from .views import reshape_is_view, shares_memory
 
 NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
 
@@ -39,7 +39,7 @@ def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, 
         base = inputs[0]
         if state.interpreter.records:
             staging = cast("Staging", state.interpreter)
-            if primitive.name != "reshape" or reshapes_in_place(layout_of(base), params["shape"]):
+            if primitive.name != "reshape" or reshape_is_view(base, params["shape"]):
                 output._view = View(base, primitive, params, staging.node_of(base._root))
         elif primitive.name != "reshape" or shares_memory(base._value, output._value):
             output._view = View(base, primitive, params, None)
@@ -61,6 +61,8 @@ def twin(tensor: Tensor) -> Tensor:
     staging = current_staging()
     if staging is not None:
         staging.made.append(weakref.ref(other))
+        if hasattr(tensor, "_layout"):
+            other._layout = tensor._layout
     return other
 
 

@@ -52,14 +52,23 @@ class Eager:
         array = tensor._value
         if not isinstance(array, np.ndarray):
             raise leaked(tensor)
-        if not array.flags.writeable:
-            raise TracingError(
-                "MT109",
-                f"an in-place write to {tensor.spec}, whose memory cannot be written",
-                why="it is an expanded view, in which elements share their place, or belongs to a read-only array",
-                fix="write to a .clone() of it",
-            )
+        check_writeable(array, tensor)
         np.copyto(array, value._value)
+
+
+def check_writeable(array: np.ndarray[Any, Any], tensor: Tensor) -> None:
+    """Refuse an in-place write to memory that cannot be written.
+
+    Raises:
+        TracingError: ``MT109``.
+    """
+    if not array.flags.writeable:
+        raise TracingError(
+            "MT109",
+            f"an in-place write to {tensor.spec}, whose memory cannot be written",
+            why="it is an expanded view, in which elements share their place, or belongs to a read-only array",
+            fix="write to a .clone() of it",
+        )
 
 
 def settled(value: Any, primitive: Primitive) -> np.ndarray[Any, Any]:

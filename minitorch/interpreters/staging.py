@@ -14,6 +14,7 @@ from ..errors import ShapeError, TracedValueError, TracingError
 from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, as_stored, user_source
 from ..tensor import Tensor, View
 from .broadcasting import expand_operands, operands_text
+from .eager import check_writeable
 from .provenance import Trace, leaked, made_by
 from .reads import Reads, note
 from .views import memory_owner
@@ -76,7 +77,7 @@ class Staging:
         self.renewed: dict[int, tuple[Tensor, Node, Node]] = {}  # views from outside: of which root's value, as what
         self.arguments: dict[int, Tensor] = {}  # by id of the stand-in: what the trace was called with
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
-        self.guards: list[tuple[Tensor, Spec | None]] = []
+        self.guards: list[tuple[Tensor, Tensor | None]] = []  # the gradients that were looked at
         self.grad_owners: dict[int, Tensor] = {}
         self.names = dict(names or {})
         self.taken_names: set[str] = set()
@@ -232,7 +233,12 @@ class Staging:
         return None
 
     def write_to(self, tensor: Tensor, node: Node) -> Captured:
-        """Give a concrete tensor a new value."""
+        """Give a concrete tensor a new value.
+
+        Raises:
+            TracingError: if its memory cannot be written, or is another tensor's too (``MT109``).
+        """
+        check_writeable(tensor._value, tensor)
         captured = self.capture(tensor)
         if captured.node is captured.input:  # others are checked when they are captured
             for other in self._neighbours(tensor):
@@ -274,7 +280,7 @@ class Staging:
         outside = self.arguments.get(id(tensor), tensor)
         grad = outside._grad
         if not isinstance(outside._value, Node):
-            self.guards.append((tensor, None if grad is None else grad.spec))
+            self.guards.append((tensor, grad))
             self.grads[id(tensor)] = (tensor, grad)
             if grad is not None:
                 self.grad_owners[id(grad)] = tensor

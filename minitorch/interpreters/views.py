@@ -1,13 +1,18 @@
-"""Which movements are views of the same memory: decided as NumPy does, also for values that are not there yet."""
+"""Which movements are views of the same memory: decided as NumPy does, also for values that are not there yet.
+
+In a trace the decision may depend on the strides of an argument. These are then a condition of the trace, as far as any
+view can tell them from others (`visible_strides`).
+"""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..ir import Node
+from ..ir import Node, Shape
 from ..tensor import Tensor, View
 
 
@@ -26,15 +31,6 @@ def shares_memory(base: np.ndarray[Any, Any], result: np.ndarray[Any, Any]) -> b
     return result.base is base or (base.base is not None and result.base is base.base)
 
 
-def reshapes_in_place(memory: np.ndarray[Any, Any], shape: tuple[int, ...]) -> bool:
-    """The same for a value that is not there yet."""
-    try:
-        np.reshape(memory, shape, copy=False)
-    except ValueError:
-        return False
-    return True
-
-
 def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     """An array that lies in memory as a recorded tensor would; its elements are not there, and nobody reads them.
 
@@ -46,7 +42,7 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
         tensor = view.base
     if isinstance(tensor._value, Node):
         known = tensor._view.layout if tensor._view is not None else None
-        memory = layout_in_order(tensor.shape) if known is None else known
+        memory = _layout_of_root(tensor) if known is None else known
     else:
         memory = tensor._value
     for view in reversed(missing):
@@ -54,9 +50,124 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     return memory
 
 
-def layout_in_order(shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """What is computed lies in order: the last dimension next to each other, and so on."""
-    strides = [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+def _layout_of_root(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """Of what has memory of its own: an argument lies as it was given, and what is computed lies in order."""
+    given = _given_layout(tensor)
+    return _with_strides(tensor.shape, _in_order(tensor.shape) if given is None else given.strides)
+
+
+def is_contiguous(tensor: Tensor) -> bool:
+    """Whether the elements of a tensor, recorded or not, lie in memory in order."""
+    if (given := _given_layout(tensor)) is not None:
+        given.matters = True
+    return bool(layout_of(tensor).flags.c_contiguous)
+
+
+def reshape_is_view(tensor: Tensor, shape: Shape) -> bool:
+    """Whether a reshape of a tensor, recorded or not, is a view of its memory: a copy is made where it cannot be."""
+    given = _given_layout(tensor)
+    if given is not None and not given.matters:
+        given.matters = not _reshapes_in_place(_with_strides(tensor.shape, _apart(tensor.shape)), shape)
+    return _reshapes_in_place(layout_of(tensor), shape)
+
+
+def _given_layout(tensor: Tensor) -> ArgumentLayout | None:
+    return getattr(tensor._root, "_layout", None)
+
+
+def _reshapes_in_place(memory: np.ndarray[Any, Any], shape: Shape) -> bool:
+    try:
+        np.reshape(memory, shape, copy=False)
+    except ValueError:
+        return False
+    return True
+
+
+# Layouts of arguments -------------------------------------------------------------------------------------
+
+
+class ArgumentLayout:
+    """How an argument lies in memory, kept by the tensor that stands for it in a trace.
+
+    Attributes:
+        visible: its `visible_strides`.
+        strides: some that look like them.
+        matters: whether the recording depends on them.
+    """
+
+    __slots__ = ("matters", "strides", "visible")
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.visible = visible_strides(array)
+        self.strides = _in_order(array.shape) if self.visible is None else self.visible
+        self.matters = False
+
+
+def visible_strides(array: np.ndarray[Any, Any]) -> Shape | None:
+    """The strides of an array in elements, as far as views of it can tell; None if it is contiguous.
+
+    Views tell strides apart by the dimensions that a reshape can join without a copy: those where one step of the outer
+    one is as far as all steps of the inner one. An outer dimension that no slice of the inner ones can reach is the
+    same to all views, however far away its next element is: arrays that differ in that alone have equal strides here.
+
+    Example:
+        >>> wide, wider = np.zeros((5, 10)), np.zeros((5, 12))
+        >>> visible_strides(wide[:, :3]), visible_strides(wider[:, :3]), visible_strides(wide[:, ::2])
+        ((5, 1), (5, 1), (10, 2))
+        >>> visible_strides(wide[:, :3].T), visible_strides(wide[2:])
+        ((1, 5), None)
+    """
+    return None if array.flags.c_contiguous else _visible(array.shape, array.strides, array.itemsize)
+
+
+def layout_text(visible: Shape | None) -> str:
+    """A layout in words.
+
+    Example:
+        >>> layout_text(None), layout_text((1, 3))
+        ('contiguous', 'strided like [1, 3]')
+    """
+    return "contiguous" if visible is None else f"strided like {list(visible)}"
+
+
+@lru_cache(maxsize=4096)
+def _visible(shape: Shape, strides: Shape, itemsize: int) -> Shape:
+    """From the innermost dimension out, with each stride as small as it can be while views see no difference.
+
+    A dimension of a view has n >= 2 elements that are s apart, and lies within the span of the dimensions that it was
+    taken from: (n - 1) * s <= span, so n * s <= 2 * span. No stride beyond that is ever joined with it.
+    """
+    order = sorted(
+        (axis for axis, length in enumerate(shape) if length > 1 and strides[axis]), key=lambda axis: abs(strides[axis])
+    )
+    found = [0] * len(shape)
+    inner = real = span = (
+        0  # of the present group: its smallest stride, here and in memory; of all: what they reach over
+    )
+    real_span = 0
+    for axis in order:
+        stride = abs(strides[axis])
+        if not inner or stride > 2 * real_span:
+            inner, real = 2 * span + 1 if inner else 1 + (stride != itemsize), stride
+        elif stride % real:
+            return tuple([stride // itemsize for stride in strides])  # an odd layout has a class of its own
+        found[axis] = inner * (stride // real) * (1 if strides[axis] > 0 else -1)
+        span += abs(found[axis]) * (shape[axis] - 1)
+        real_span += stride * (shape[axis] - 1)
+    return tuple(found)
+
+
+def _in_order(shape: Shape) -> Shape:
+    """The strides of what is computed: the last dimension next to each other, and so on."""
+    return tuple([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
+
+
+def _apart(shape: Shape) -> Shape:
+    """Strides of which no two dimensions can be joined, in whatever order."""
+    return tuple([math.prod([2 * length for length in shape[axis + 1 :]]) for axis in range(len(shape))])
+
+
+def _with_strides(shape: Shape, strides: Shape) -> np.ndarray[Any, Any]:
     return np.lib.stride_tricks.as_strided(_ONE_BYTE, shape, strides, writeable=False)
 
 

@@ -129,6 +129,14 @@ class GraphStaging(Staging):
         self.writes.append(write)
         return Update(tensor, write.after, write)
 
+    def renew(self, tensor: Tensor) -> None:
+        """Bring a view up to date with what was written to the computed value that it views.
+
+        A view of a variable stays: whether the variable is written is decided by what is fetched.
+        """
+        if tensor._view is not None and isinstance(tensor._view.root._value, Node):
+            self.node_of(tensor)
+
     def one_operation(self, run: Callable[[], Any]) -> Operation:
         """All in-place writes of a function as one operation."""
         before = len(self.writes)
@@ -252,6 +260,9 @@ class Graph(BaseGraph):
 
 def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | None = None) -> Tensor:
     """An input of the graph that is being defined; its value is given to `Session.run`.
+
+    In the graph it is contiguous, however the array that is fed lies in memory: views are what they are of a contiguous
+    tensor, and an in-place write to it changes nothing outside.
 
     Args:
         shape: every length is a known number.

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..autograd.gradients import backward
 from ..errors import TracingError
-from ..interpreters import Staging, memory_owner
+from ..interpreters import Staging, check_writeable, memory_owner
 from ..ir import Node
 from ..tensor import Tensor
 from .recording import write
@@ -98,7 +98,7 @@ class Effects:
         return self._written
 
     def check_aliases(self, tensors: Sequence[Tensor], name: str) -> None:
-        """Refuse arguments that share memory with something else that the graph reads or writes, if one is written.
+        """Refuse arguments that cannot be written, or share memory with something else that the graph uses, if one is.
 
         A graph has no memory: it could not tell that a write to one is a write to the other.
 
@@ -107,6 +107,8 @@ class Effects:
         """
         if not self._writes or not tensors:
             return
+        for position in self._arguments:
+            check_writeable(tensors[position]._value, tensors[position])
         roots = [id(tensor._root) for tensor in tensors]
         written = {roots[position] for position in self._arguments}
         overlapping = self._overlapping(tensors)

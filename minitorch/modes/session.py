@@ -222,6 +222,9 @@ class Session:
         return f"a tensor {key.spec} from outside, `{self._staging.name_of(key)}`,"
 
     def _compiled(self, leaves: list[Any]) -> _Compiled:
+        for leaf in leaves:
+            if type(leaf) is Tensor and isinstance(leaf._value, Node) and leaf._value.trace is self._staging.trace:
+                self._staging.renew(leaf)
         key = tuple([id(leaf._value) if type(leaf) is Tensor else id(leaf) for leaf in leaves])
         found = self._programs.pop(key, None)
         if found is None:

@@ -18,9 +18,10 @@ from typing import Any
 
 from ..autograd.tape import LeafHooks, hooks_of
 from ..backends import Executable
+from ..dtypes import BY_NUMPY
 from ..graph import Graph
-from ..interpreters import Callback, current_recorder, interpreting
-from ..ir import Node, Spec
+from ..interpreters import ArgumentLayout, Callback, current_recorder, interpreting, layout_text, visible_strides
+from ..ir import Node, Shape, Spec
 from ..nn import Module
 from ..passes import Pass
 from ..tensor import Tensor, forget_writes
@@ -52,6 +53,10 @@ class Output:
     position: int
 
 
+Kind = tuple[Shape, Any, Shape | None]
+"""Shape, type and visible strides."""
+
+
 class Traced:
     """A traced and compiled call: what to feed, what to hand out, what to write back, when it is out of date."""
 
@@ -74,12 +79,10 @@ class Traced:
         self._gradients = [(place, owner) for place, owner in enumerate(recorded.owners) if owner is not None]
         self._items = [item for item, owner in zip(self._captured, recorded.owners, strict=True) if owner is None]
         self._outside = [item.tensor for item in self._items]
-        self._kinds = [(tensor._value.shape, tensor._value.dtype) for tensor in self._outside]
+        self._kinds = [_kind(tensor._value) for tensor in self._outside]
         self._needs = [tensor._requires_grad for tensor in self._outside]
+        self._layouts = recorded.layouts
         self._guards = recorded.guards
-        self._guarded = [
-            (where, None if spec is None else (spec.shape, spec.dtype.numpy)) for where, spec in self._guards
-        ]
         self._hooks = [(item.tensor, hooks_of(item.tensor)) for item in self._captured if item.tensor._requires_grad]
         self._hook_changes = LeafHooks.changes
         self._watches = around.watches
@@ -113,15 +116,18 @@ class Traced:
         arrays = [tensor._value for tensor in self._outside]
         if not all(map(is_, arrays, self._seen)) and not self._look_at(arrays):
             return False
-        for where, kind in self._guarded:
+        for place, layout in self._layouts:
+            if visible_strides(tensors[place]._value) != layout:
+                return False
+        for where, kind in self._guards:
             grad = (tensors[where] if isinstance(where, int) else where)._grad
-            if (None if grad is None else (grad._value.shape, grad._value.dtype)) != kind:
+            if (None if grad is None else _kind(grad._value)) != kind:
                 return False
         return True
 
     def _look_at(self, arrays: list[Any]) -> bool:
-        """Whether the tensors from outside still have the shapes and types they had; done when they have new arrays."""
-        if [(array.shape, array.dtype) for array in arrays] != self._kinds:
+        """Whether the tensors from outside are of the kinds that they were; done when they have new arrays."""
+        if list(map(_kind, arrays)) != self._kinds:
             return False
         self._effects.forget_memories()
         self._may_overwrite = bool(self.program.updates) and self._effects.are_apart()
@@ -158,16 +164,24 @@ class Traced:
             if module.training is not training:
                 found.append(f"training of {type(module).__name__} was {training} and is {module.training}")
                 break
+        inputs = self.program.graph.inputs
+        for place, layout in self._layouts:
+            if (now := visible_strides(tensors[place]._value)) != layout:
+                name = inputs[place].params["name"]
+                found.append(f"`{name}` was {layout_text(layout)} and is {layout_text(now)}")
         for item, kind, needs in zip(self._items, self._kinds, self._needs, strict=True):
-            value = item.tensor._value
-            if ((value.shape, value.dtype), item.tensor._requires_grad) != (kind, needs):
-                found.append(f"{item.input.params['name']} has another shape, type or requires_grad")
+            name, tensor = item.input.params["name"], item.tensor
+            if _kind(tensor._value) != kind:
+                found.append(f"{name} was {_kind_text(kind)} and is {_kind_text(_kind(tensor._value))}")
+            if tensor._requires_grad is not needs:
+                found.append(f"{name} {'requires' if needs is False else 'does not require'} a gradient now")
         if not self._hooks_are_current():
             found.append("a tensor from outside has other hooks")
-        for where, spec in self._guards:
+        for where, before in self._guards:
             tensor = _at(where, tensors)
-            if _grad_spec(tensor) != spec:
-                found.append(f"grad of a {tensor.spec} was {spec} and is {_grad_spec(tensor)}")
+            after = None if tensor._grad is None else _kind(tensor._grad._value)
+            if after != before:
+                found.append(f"grad of a {tensor.spec} was {_kind_text(before)} and is {_kind_text(after)}")
         return found
 
     def checked(self) -> list[Report]:
@@ -271,8 +285,16 @@ def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
     return tensors[where] if isinstance(where, int) else where
 
 
-def _grad_spec(tensor: Tensor) -> Spec | None:
-    return None if tensor._grad is None else tensor._grad.spec
+def _kind(array: Any) -> Kind:
+    """What a trace depends on of a tensor that is no argument."""
+    return array.shape, array.dtype, None if array.flags.c_contiguous else visible_strides(array)
+
+
+def _kind_text(kind: Kind | None) -> str:
+    if kind is None:
+        return "None"
+    shape, dtype, layout = kind
+    return f"{Spec(shape, BY_NUMPY[dtype])}" + ("" if layout is None else f" {layout_text(layout)}")
 
 
 def trace(
@@ -366,7 +388,10 @@ class _Recorded:
     effects: Effects
     backward: Backward | None
     owners: list[Where | None]  # for each captured tensor: whose grad it is, if it is one
-    guards: list[tuple[Where, Spec | None]]  # the gradients that were looked at, and what was there
+    guards: list[tuple[Where, Kind | None]]  # the gradients that were looked at, and what was there
+    layouts: list[
+        tuple[int, Shape | None]
+    ]  # the arguments whose strides decided something, and what can be seen of them
     callbacks: list[Callback]
 
 
@@ -406,17 +431,23 @@ def _record(
             forget_writes(item.tensor, item.version)
     owners = [staging.grad_owners.get(id(item.tensor)) for item in staging.captured.values()]
     recorded_owners = [owner if owner is None else positions.get(id(owner), owner) for owner in owners]
-    guards = [(positions.get(id(tensor), tensor), spec) for tensor, spec in staging.guards]
+    guards = [
+        (positions.get(id(tensor), tensor), None if grad is None else _kind(grad._value))
+        for tensor, grad in staging.guards
+    ]
+    lying = [(position, tracer._layout) for position, tracer in enumerate(arguments)]
+    layouts = [(position, layout.visible) for position, layout in lying if layout.matters]
     staging.grads, staging.grad_owners, staging.guards = {}, {}, []
     everything = (*inputs, *(item.input for item in staging.captured.values()))
     residuals = backward.computed if backward else []
     graph = Graph(everything, (*nodes, *effects.nodes, *residuals), forward, name=staging.trace.name)
-    return _Recorded(graph, results, found, effects, backward, recorded_owners, guards, callbacks)
+    return _Recorded(graph, results, found, effects, backward, recorded_owners, guards, layouts, callbacks)
 
 
 def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:
     """The traced tensor that the function sees in place of an argument."""
     tracer = Tensor(staging.input(argument.spec, name))
+    tracer._layout = ArgumentLayout(argument._value)
     tracer._requires_grad = argument._requires_grad
     staging.made.append(weakref.ref(tracer))
     if argument._entry is None:  # what `backward` gives to a recorded result is passed on to its tape
