@@ -17,7 +17,7 @@ import numpy as np
 
 from .dtypes import BY_NUMPY, DType
 from .errors import NonFiniteError
-from .interpreters import callback, current_staging, observing
+from .interpreters import callback, current_staging, is_rehearsal, observing
 from .ir import Node, Primitive, Source, Spec
 from .nn import Module
 from .tensor import Tensor
@@ -197,6 +197,8 @@ def breakpoint() -> None:
 
     frame = sys._getframe(1)
     staging = current_staging()
+    if is_rehearsal():
+        return
     if staging is None:
         debugger.stop_in(frame)
         return

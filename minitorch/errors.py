@@ -43,6 +43,7 @@ CODES: dict[str, str] = {
     "MT501": "a NaN or an infinity",
     "MT502": "a compiled program that does not give the numbers of eager mode",
     "MT503": "a profile inside another one, or together with check_nan",
+    "MT504": "a function that does something else when it is run than when it was traced",
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",
 }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import AutogradError
-from ..interpreters import current_staging, set_grad_enabled, twin
+from ..interpreters import current, current_staging, readers, set_grad_enabled, twin
 from ..primitives import add, cast, constant, reshape
 from ..tensor import Tensor
 from .tape import LeafHooks, key_of, propagate
@@ -62,6 +62,8 @@ def set_grad(tensor: Tensor, gradient: Tensor | None) -> None:
         )
     staging = current_staging()
     if staging is None:
+        for reads in readers(current()):
+            reads.gradient(tensor)
         tensor._grad = gradient
     else:
         staging.set_grad(tensor, gradient)

@@ -12,7 +12,7 @@ from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes
 from .eager import Eager, Observed, Observer, check_writeable
 from .provenance import Trace, leaked, made_by, origins, origins_text
-from .reads import Noting, Reads, note, noting, readers
+from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
 from .recorder import Layout, Operation, Recorder, Timed
 from .staging import Callback, Captured, Staging
 from .state import (
@@ -59,6 +59,7 @@ __all__ = [
     "interpreting",
     "is_contiguous",
     "is_grad_enabled",
+    "is_rehearsal",
     "layout_text",
     "leaked",
     "made_by",
@@ -70,6 +71,7 @@ __all__ = [
     "origins",
     "origins_text",
     "readers",
+    "rehearsing",
     "reshape_is_view",
     "run_silently",
     "set_grad_enabled",

@@ -15,7 +15,7 @@ from ..ir import Primitive
 from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
 from .broadcasting import expand_operands
 from .provenance import leaked
-from .reads import note, readers
+from .reads import is_rehearsal, note, readers
 from .staging import Callback, Staging
 from .state import current_staging, thread
 from .views import reshape_is_view, shares_memory
@@ -93,9 +93,11 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
 def callback(function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
     """Call a function with the values of some tensors: now, or, in a recording, whenever what is recorded runs.
 
-    Callbacks are called in program order.
+    Callbacks are called in program order; in a rehearsal, not at all.
     """
     staging = current_staging()
+    if is_rehearsal():
+        return
     if staging is None:
         function([concrete(tensor, "a callback") for tensor in tensors])
     else:

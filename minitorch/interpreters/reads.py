@@ -15,7 +15,13 @@ from .state import Interpreter, current_staging, thread
 
 
 class Reads:
-    """The tensors that some operations read and neither made nor wrote to. They are not kept alive."""
+    """The tensors that some operations read and neither made nor wrote to. They are not kept alive.
+
+    Attributes:
+        rehearses: whether what runs is undone when it is over, so that nobody may hear of it.
+    """
+
+    rehearses = False
 
     def __init__(self) -> None:
         self._read: dict[int, tuple[weakref.ref[Tensor], Source | None]] = {}  # roots, by id
@@ -35,10 +41,13 @@ class Reads:
             self._own.add(id(tensor))
 
     def written(self, tensor: Tensor, value: Tensor) -> None:
-        """A tensor is given the value of another one."""
+        """A tensor is about to be given the value of another one."""
         self.note((value,))
         self._own.add(id(tensor._root))
         self._read.pop(id(tensor._root), None)
+
+    def gradient(self, tensor: Tensor) -> None:
+        """The gradient that is stored with a tensor is about to become another one."""
 
     def __iter__(self) -> Iterator[tuple[Tensor, Source | None]]:
         """Those that there still are, each with the line that read it first."""
@@ -53,9 +62,9 @@ class Noting(Eager):
 
     intercepts = True
 
-    def __init__(self, plain: Interpreter, reads: list[Reads]) -> None:
-        self.plain = plain
-        self.reads = reads
+    def __init__(self, plain: Interpreter, reads: Reads) -> None:
+        self.plain: Interpreter = plain.plain if isinstance(plain, Noting) else plain
+        self.reads = [*readers(plain), reads]
         self.run = thread.eager.run
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
@@ -91,8 +100,7 @@ def note(reads: Iterable[Reads], inputs: Iterable[Tensor], output: Tensor | None
 @contextmanager
 def noting() -> Iterator[Reads]:
     """Note what this thread's operations read in a `with` block, in every mode."""
-    state, found = thread, Reads()
-    interpreter, eager = state.interpreter, state.eager
+    found = Reads()
     staging = current_staging()
     if staging is not None:
         staging.reads.append(found)
@@ -101,8 +109,28 @@ def noting() -> Iterator[Reads]:
         finally:
             staging.reads.remove(found)
         return
-    state.interpreter = state.eager = Noting(interpreter, [found])
-    try:
+    with _told(thread.interpreter, found):
         yield found
+
+
+@contextmanager
+def rehearsing(reads: Reads) -> Iterator[None]:
+    """Run eagerly in a `with` block, whatever the mode, watched by nobody but `reads`."""
+    with _told(Eager(), reads):
+        yield
+
+
+@contextmanager
+def _told(interpreter: Interpreter, reads: Reads) -> Iterator[None]:
+    state = thread
+    previous = state.interpreter, state.eager
+    state.interpreter = state.eager = Noting(interpreter, reads)
+    try:
+        yield
     finally:
-        state.interpreter, state.eager = interpreter, eager
+        state.interpreter, state.eager = previous
+
+
+def is_rehearsal() -> bool:
+    """Whether what this thread runs is undone when it is over."""
+    return any(each.rehearses for each in readers(thread.interpreter))

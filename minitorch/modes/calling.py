@@ -14,7 +14,17 @@ from typing import Any
 
 from .. import backends
 from ..errors import ArgumentError, compose
-from ..interpreters import Interpreter, Noting, Timed, current, interpreting, is_grad_enabled, leaked, note
+from ..interpreters import (
+    Interpreter,
+    Noting,
+    Timed,
+    current,
+    interpreting,
+    is_grad_enabled,
+    is_rehearsal,
+    leaked,
+    note,
+)
 from ..ir import Node, warn_user
 from ..passes import Pass
 from ..tensor import Tensor
@@ -90,7 +100,7 @@ class Calling:
         return self._known(key, tensors), tensors
 
     def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if isinstance(interpreter, Noting):  # the same call, whose reads are those of its graph
+        if isinstance(interpreter, Noting) and not is_rehearsal():  # the same call, whose reads are those of its graph
             with interpreting(interpreter.plain):
                 result = self(*args, **kwargs)
             traced, tensors = self._find(args, kwargs)

@@ -53,6 +53,10 @@ class Effects:
         found |= {place: (where, True) for where, place in self._grads if place is not None}
         return found | {place: (position, True) for position, place in self._onward}
 
+    def cleared(self) -> list[Where]:
+        """Whose gradient is set to None."""
+        return [where for where, place in self._grads if place is None]
+
     def collect(self, staging: Staging, tracers: Sequence[Tensor], inputs: Sequence[Node]) -> None:
         """Find out what the traced function did."""
         positions = {id(tracer): position for position, tracer in enumerate(tracers)}

@@ -89,12 +89,14 @@ def jit(
         donate: names or numbers of arguments whose memory may be used for results of the same size and type. The
             caller gives them up: the tensors raise ``MT111`` when they are used after the call, and views of them, or
             NumPy arrays that share their memory, may show anything.
-        check: shadow mode, for those who mistrust the compiler: every call also runs the traced graph node by node, on
-            the same random numbers, and compares. ``checked()`` gives the largest difference of each output, in units
-            in the last place. One beyond the tolerance of its type, and beyond what rounding does to this program, is
-            ``MT502``: the call changes nothing, the error names the pass, or the kernel and the node, that is to blame,
-            and a folder is written with which it can be run again (a temporary one, or the one that is given here).
-            If every part is right by itself, rounding errors have added up: that is no error, ``checked()`` says so.
+        check: shadow mode, for those who mistrust the compiler: every call also runs the function itself, whose effects
+            on tensors are undone, and the traced graph node by node, on the same random numbers, and compares. If the
+            function does something else than its graph, that is ``MT504``. ``checked()`` gives the largest difference
+            of each output, in units in the last place. One beyond the tolerance of its type, and beyond what rounding
+            does to this program, is ``MT502``: the call changes nothing, the error names the pass, or the kernel and
+            the node, that is to blame, and a folder is written with which it can be run again (a temporary one, or the
+            one that is given here). If every part is right by itself, rounding errors have added up: that is no error,
+            ``checked()`` says so.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
@@ -107,7 +109,8 @@ def jit(
         TracedValueError: where the function needs the value of a traced tensor (``MT101`` to ``MT103``).
         ArgumentError: for an argument that is neither tensor nor plain (``MT108``).
         AutogradError: for a donated argument that requires a gradient (``MT401``).
-        MismatchError: in shadow mode, if compiled code gives other numbers (``MT502``).
+        MismatchError: in shadow mode, if compiled code gives other numbers (``MT502``), or the graph is not what the
+            function does (``MT504``).
 
     Example:
         >>> import minitorch as mt

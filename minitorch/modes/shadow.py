@@ -17,14 +17,17 @@ import numpy as np
 
 from .. import passes
 from ..backends import interpret
+from ..dtypes import BY_NUMPY
 from ..errors import MismatchError
 from ..export import safetensors
 from ..graph import Graph
+from ..ir import Node, Spec
 from .bisect import Culprit, bisect, wrong
 from .difference import Difference, difference, is_close
 
 if TYPE_CHECKING:
     from .recording import Program
+    from .rehearsal import Rehearsed
 
 Array = np.ndarray[Any, Any]
 
@@ -40,12 +43,14 @@ class Report:
         outputs: how far each output is off: results first, then what is written in place.
         culprit: what goes wrong first, if an output is beyond the tolerance and something does.
         folder: the reproducer, if one was written.
+        refused: why the function itself was not run beside its graph, if it was not.
     """
 
     name: str
     outputs: tuple[Difference, ...]
     culprit: Culprit | None = None
     folder: Path | None = None
+    refused: str = ""
 
     @property
     def ok(self) -> bool:
@@ -59,6 +64,8 @@ class Report:
             lines.append(f"  wrong: {self.culprit}")
         elif not self.ok:
             lines.append("  every pass and every kernel is right by itself: rounding errors have added up")
+        if self.refused:
+            lines.append(f"  the function itself was not run: {self.refused}")
         return "\n".join(lines)
 
 
@@ -77,14 +84,23 @@ class Shadowed:
         if hasattr(program.compiled, "spoil"):
             program.compiled.spoil()
 
-    def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
+    def __call__(
+        self, arrays: Sequence[Array], overwrite: bool = True, rehearsed: Rehearsed | None = None, refused: str = ""
+    ) -> list[Array]:
         """Run both.
 
+        Args:
+            rehearsed: what the function did that the graph was traced from.
+            refused: why it was not run.
+
         Raises:
-            MismatchError: if an output is beyond the tolerance, and a part of the compiler is to blame (``MT502``).
+            MismatchError: if the graph does not do what the function does (``MT504``); if an output is beyond the
+                tolerance, and a part of the compiler is to blame (``MT502``).
         """
         given = [np.array(array, order="K") for array in arrays]  # the compiled program may overwrite its inputs
         expected = self._shadow(arrays)
+        if rehearsed is not None and rehearsed.error is None:
+            self._compare_with_function(rehearsed, arrays, expected)
         found = self.program.compiled(given, overwrite)
         graph = self.program.graph
         beyond: list[int] = []
@@ -95,10 +111,28 @@ class Shadowed:
             for place, node in enumerate(graph.outputs)
         )
         culprit = bisect(self.program, arrays, found) if beyond else None
-        self.report = Report(graph.name, outputs, culprit)
+        self.report = Report(graph.name, outputs, culprit, refused=refused)
         if culprit is not None:
             self._raise(arrays, self.report)
+        if rehearsed is not None and rehearsed.error is not None:
+            raise _parted(graph, f"it raises {type(rehearsed.error).__name__}") from rehearsed.error
         return found
+
+    def _compare_with_function(self, rehearsed: Rehearsed, arrays: Sequence[Array], expected: Sequence[Array]) -> None:
+        graph = self.program.graph
+        if rehearsed.parted is not None:
+            raise _parted(graph, rehearsed.parted)
+        for place, array in rehearsed.outputs.items():
+            if (array.shape, array.dtype) != (expected[place].shape, expected[place].dtype):
+                now, traced = Spec(array.shape, BY_NUMPY[array.dtype]), graph.outputs[place].spec
+                raise _parted(graph, f"{self._name(place)} is {now}, and {traced} in the trace", graph.outputs[place])
+        places = [place for place, array in rehearsed.outputs.items() if not is_close(expected[place], array)]
+        wanted, found = [graph.outputs[place] for place in places], [rehearsed.outputs[place] for place in places]
+        for number in wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), wanted, found):
+            node = wanted[number]
+            far = difference(self._name(places[number]), node.spec, expected[places[number]], found[number], False)
+            where = f"{far.name} {far.spec} at {list(far.index or ())}"
+            raise _parted(graph, f"{where} is {far.found}, and {far.expected} in the trace", node)
 
     def _name(self, place: int) -> str:
         """An output, in words: what is written in place has the name of the input."""
@@ -120,6 +154,19 @@ class Shadowed:
             why="the traced graph, run node by node on the same inputs, gives other numbers: a bug of the compiler",
             fix=f"report it, with this, which runs it again: python -m minitorch reproduce {folder}",
         )
+
+
+def _parted(graph: Graph, how: str, node: Node | None = None) -> MismatchError:
+    """The error for a function that does something else than the graph that was traced from it."""
+    return MismatchError(
+        "MT504",
+        f"run by itself, {graph.name} does something else than what was traced: {how}",
+        where=None if node is None else f"the trace computes it at {node.source}",
+        why="either the function depends on something that is not a tensor and not the same each time, such as "
+        "Python's or NumPy's random numbers, the clock or a file; or minitorch has traced it wrongly",
+        fix="pass what changes as an argument, draw random numbers with mt.rand; if there is nothing of the kind, "
+        "report it",
+    )
 
 
 def write(folder: Path, program: Program, arrays: Sequence[Array], report: Report) -> None:

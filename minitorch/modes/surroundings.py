@@ -305,11 +305,13 @@ class Surroundings:
         }
         return found | {f"{type(module).__name__}.training": training for module, training in self.modules}
 
-    def settle(self, name: str, warn: bool) -> None:
-        """After the trace: take what the function itself has changed for what it was, and warn of it."""
+    def settle(self, name: str, warn: bool) -> list[str]:
+        """After the trace: take what the function itself has changed for what it was, and warn of it; its names."""
+        changed = []
         for watched in (*self.watches, *self.module_watches):
             if watched.holds():
                 continue
+            changed.append(watched.name)
             if warn:
                 warn_user(
                     compose(
@@ -320,3 +322,4 @@ class Surroundings:
                     )
                 )
             watched.settle()
+        return changed

@@ -35,23 +35,9 @@ from .explain import SignatureReport
 from .leaks import warn_of_leaks
 from .naming import Names
 from .recording import CallStaging, Program, are_apart, grad_of
+from .rehearsal import Argument, Output, Rehearsal, changes
 from .shadow import Report, Shadowed
 from .watch import Watch
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A result that is one of the arguments itself."""
-
-    position: int
-
-
-@dataclass(frozen=True)
-class Output:
-    """A result that is computed: its position among the graph's outputs."""
-
-    position: int
-
 
 Kind = tuple[Shape, Any, Shape | None]
 """Shape, type and visible strides."""
@@ -99,6 +85,7 @@ class Traced:
         self._seen: list[Any] = []  # the arrays of the tensors from outside when they were last looked at
         self._may_overwrite = False  # whether what is written may be written while the graph runs
         self._look_at([tensor._value for tensor in self._outside])
+        self.rehearsal: Rehearsal | None = None  # in shadow mode
 
     # Whether the graph still describes the function -----------------------------------------------------------
 
@@ -218,6 +205,8 @@ class Traced:
         Args:
             execute: what runs it instead of the compiled program.
         """
+        if self.rehearsal is not None and execute is None:
+            execute = self._beside(self.rehearsal, tensors)
         effects = self._effects
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
@@ -243,6 +232,11 @@ class Traced:
             elif type(leaf) is Argument:
                 leaves[index] = tensors[leaf.position]
         return unflatten(self._results, leaves)
+
+    def _beside(self, rehearsal: Rehearsal, tensors: Sequence[Tensor]) -> Executable:
+        """What runs the compiled program beside the function itself, which is run now."""
+        shadowed, rehearsed = self.program.execute, rehearsal(tensors)
+        return lambda arrays, overwrite: shadowed(arrays, overwrite, rehearsed, rehearsal.refused)
 
     def idle(self, tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
         """What does all that a call does but the graph; None if a call has effects, which this would have too."""
@@ -325,7 +319,7 @@ def trace(
         staging = CallStaging(name, around.names)
         recorded = _record(function, leaves, structure, names, staging)
         leaked = warn_of_leaks(staging.made, name)
-        around.settle(name, warn=not leaked)
+        changed = around.settle(name, warn=not leaked)
     report.trace_time = time.perf_counter() - start
 
     # The way back may need what an in-place write replaces, or what is donated; then nothing is overwritten.
@@ -356,7 +350,25 @@ def trace(
     report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
-    return Traced(staging, around, program, recorded, backward, donated, report, callbacks)
+    traced = Traced(staging, around, program, recorded, backward, donated, report, callbacks)
+    if check:
+        refused = "it keeps traced tensors outside of itself" if leaked else changes(changed) if changed else ""
+        names = [" of ".join(filter(None, outcome)) for outcome in traced.outcomes()]
+        outside = [item.tensor for item in captured]
+        watches = (*around.watches, *around.module_watches)
+        traced.rehearsal = Rehearsal(
+            function,
+            leaves,
+            structure,
+            outside,
+            recorded.effects,
+            recorded.results,
+            recorded.leaves,
+            watches,
+            names,
+            refused,
+        )
+    return traced
 
 
 def names_of(
