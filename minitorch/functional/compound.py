@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from .. import primitives as P
-from ..autograd import no_grad
 from ..tensor import Tensor
-from .formulas import unit_sign
+from .derivatives import with_derivative
+from .formulas import sigmoid, unit_sign
 from .operands import (
     Number,
     Operand,
@@ -126,34 +128,50 @@ def xlogy(input: Operand, other: Operand) -> Tensor:
     return _xlogy(*promote_floats(input, other))
 
 
-@widened
 def _hypot(a: Tensor, b: Tensor) -> Tensor:
-    """Scaled by the longer side, which is a constant to the gradient: the result does not depend on the scale."""
-    with no_grad():
-        longer = P.maximum(P.absolute(a), P.absolute(b))
-        usable = P.bitwise_and(P.less(like(0, a), longer), P.less(longer, like(float("inf"), a)))
-        scale = P.where(usable, longer, like(1, a))
+    """Scaled by the longer side, so that no square overflows; infinite if a side is, whatever the other."""
+    size, other = P.absolute(a), P.absolute(b)
+    longer, endless = P.maximum(size, other), like(math.inf, a)
+    usable = P.bitwise_and(P.less(like(0, a), longer), P.less(longer, endless))
+    scale = P.where(usable, longer, like(1, a))
     x, y = P.div(a, scale), P.div(b, scale)
-    return P.mul(scale, P.sqrt(P.add(P.mul(x, x), P.mul(y, y))))
+    length = P.mul(scale, P.sqrt(P.add(P.mul(x, x), P.mul(y, y))))
+    return P.where(P.bitwise_or(P.equal(size, endless), P.equal(other, endless)), endless, length)
+
+
+def _cosine_of(side: Tensor, other: Tensor) -> Tensor:
+    """The derivative of the length by a side; 0 where there is no length, as for `norm`."""
+    length = _hypot(side, other)
+    return P.div(side, P.where(P.equal(length, like(0, length)), like(1, length), length))
+
+
+_length = widened(with_derivative("hypot", _hypot, _cosine_of, lambda a, b: _cosine_of(b, a)))
 
 
 def hypot(input: Operand, other: Operand) -> Tensor:
-    """The length ``sqrt(input**2 + other**2)``, without overflow on the way; NaN if either is NaN.
+    """The length ``sqrt(input**2 + other**2)``, without overflow on the way; infinite if either is, else NaN if one is.
 
     Example:
         >>> import minitorch as mt
         >>> mt.hypot(mt.tensor([3.0, 3e30]), mt.tensor([4.0, 4e30]))
         tensor([5.0000e+00, 5.0000e+30])
     """
-    return _hypot(*promote_floats(input, other))
+    return _length(*promote_floats(input, other))
 
 
-@widened
-def _logaddexp(a: Tensor, b: Tensor) -> Tensor:
+def _log_of_sum(a: Tensor, b: Tensor) -> Tensor:
     high, low = P.maximum(a, b), minimum(a, b)
     # Equal operands may be infinite, and inf - inf is NaN.
     gap = P.where(P.equal(low, high), like(0, a), P.sub(low, high))
     return P.add(high, P.log1p(P.exp(gap)))
+
+
+def _share(a: Tensor, b: Tensor) -> Tensor:
+    """What exp(a) is of the sum of both."""
+    return sigmoid(P.sub(a, b))
+
+
+_logaddexp = widened(with_derivative("logaddexp", _log_of_sum, _share, lambda a, b: _share(b, a)))
 
 
 def logaddexp(input: Operand, other: Operand) -> Tensor:

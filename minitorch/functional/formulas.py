@@ -12,6 +12,7 @@ from collections.abc import Callable
 from .. import dtypes
 from .. import primitives as P
 from ..tensor import Tensor
+from .derivatives import with_derivative
 from .operands import like, require_float, require_number, to_dtype
 
 _INTEGER_OF_SIZE = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
@@ -44,20 +45,17 @@ def logarithm(base: int) -> Callable[[Tensor], Tensor]:
     return formula
 
 
-def asin(x: Tensor) -> Tensor:
-    """The angle of the point with ordinate x on the right half of the unit circle."""
-    return P.atan2(x, _leg(x))
-
-
-def acos(x: Tensor) -> Tensor:
-    """The angle of the point with abscissa x on the upper half of the unit circle."""
-    return P.atan2(_leg(x), x)
-
-
 def _leg(x: Tensor) -> Tensor:
     """The other leg of a right triangle with hypotenuse 1: sqrt(1 - x*x) without the cancellation."""
     one = like(1, x)
     return P.sqrt(P.mul(P.sub(one, x), P.add(one, x)))
+
+
+# The angle of the point with ordinate x on the right half of the unit circle.
+asin = with_derivative("asin", lambda x: P.atan2(x, _leg(x)), lambda x: P.div(like(1, x), _leg(x)))
+
+# The angle of the point with abscissa x on the upper half of the unit circle.
+acos = with_derivative("acos", lambda x: P.atan2(_leg(x), x), lambda x: P.div(like(-1, x), _leg(x)))
 
 
 def sinh(x: Tensor) -> Tensor:
@@ -70,19 +68,50 @@ def cosh(x: Tensor) -> Tensor:
     return P.mul(like(0.5, x), P.add(P.exp(x), P.exp(P.neg(x))))
 
 
-def asinh(x: Tensor) -> Tensor:
-    """s * log1p(t + t / (r + sqrt(1 + r*r))) with t = |x| and r = 1/t: neither cancels near 0 nor overflows."""
+# Where 1 is less than the last digit of the square of a number, in every type.
+_LARGE = 1e10
+
+
+def _asinh(x: Tensor) -> Tensor:
+    """s * log1p(t + t*t / (1 + sqrt(1 + t*t))) with t = |x|, which cancels nothing near 0; log(2*t) for large t."""
     s = unit_sign(x)
-    t = P.mul(s, x)
-    r = P.div(like(1, x), P.maximum(t, like(1e-18, x)))
-    root = P.sqrt(P.add(like(1, x), P.mul(r, r)))
-    return P.mul(s, P.log1p(P.add(t, P.div(t, P.add(r, root)))))
+    t, one = P.mul(s, x), like(1, x)
+    large = P.less(like(_LARGE, x), t)
+    safe = P.where(large, one, t)
+    square = P.mul(safe, safe)
+    near = P.log1p(P.add(safe, P.div(square, P.add(one, P.sqrt(P.add(one, square))))))
+    return P.mul(s, P.where(large, _log_of_double(t), near))
 
 
-def acosh(x: Tensor) -> Tensor:
-    """log1p(t + sqrt(t) * sqrt(t + 2)) with t = x - 1."""
-    t = P.sub(x, like(1, x))
-    return P.log1p(P.add(t, P.mul(P.sqrt(t), P.sqrt(P.add(t, like(2, x))))))
+def _asinh_derivative(x: Tensor) -> Tensor:
+    """1 / sqrt(1 + x*x), of which nothing but 1/|x| is left for large x."""
+    t, one = P.absolute(x), like(1, x)
+    large = P.less(like(_LARGE, x), t)
+    safe = P.where(large, one, t)
+    return P.div(one, P.where(large, t, P.sqrt(P.add(one, P.mul(safe, safe)))))
+
+
+def _acosh(x: Tensor) -> Tensor:
+    """log1p(t + sqrt(t) * sqrt(t + 2)) with t = x - 1; log(2*x) for large x."""
+    large = P.less(like(_LARGE, x), x)
+    t = P.where(large, like(1, x), P.sub(x, like(1, x)))
+    near = P.log1p(P.add(t, P.mul(P.sqrt(t), P.sqrt(P.add(t, like(2, x))))))
+    return P.where(large, _log_of_double(x), near)
+
+
+def _acosh_derivative(x: Tensor) -> Tensor:
+    """1 / sqrt(x*x - 1), without the square."""
+    one = like(1, x)
+    return P.div(one, P.mul(P.sqrt(P.sub(x, one)), P.sqrt(P.add(x, one))))
+
+
+def _log_of_double(x: Tensor) -> Tensor:
+    """log(2*x) where 2*x may overflow."""
+    return P.add(P.log(x), like(math.log(2), x))
+
+
+asinh = with_derivative("asinh", _asinh, _asinh_derivative)
+acosh = with_derivative("acosh", _acosh, _acosh_derivative)
 
 
 def atanh(x: Tensor) -> Tensor:

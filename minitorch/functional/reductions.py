@@ -203,7 +203,7 @@ def _norm(x: Tensor, p: float, dim: Dims, keepdim: bool) -> Tensor:
     if p == 0:
         return to_dtype(sum(P.bitwise_not(P.equal(x, like(0, x))), dim, keepdim), x.dtype)
     if p == 2:
-        return _root(sum(P.mul(x, x), dim, keepdim), 2.0)
+        return root(sum(P.mul(x, x), dim, keepdim))
     size = P.absolute(x)
     if p == 1:
         return sum(size, dim, keepdim)
@@ -212,10 +212,15 @@ def _norm(x: Tensor, p: float, dim: Dims, keepdim: bool) -> Tensor:
         need_elements("norm", x, dims)
         side = P.neg if p < 0 else lambda y: y
         return side(reduce(P.reduce_max, side(size), dims, keepdim))
-    return _root(sum(P.power(size, like(p, x)), dim, keepdim), p)
+    if p > 1:
+        return root(sum(P.power(size, like(p, x)), dim, keepdim), p)
+    # Below 1, the slope of a power is infinite at 0; an element there has the gradient 0, as in PyTorch.
+    missing = P.equal(x, like(0, x))
+    powers = P.power(P.where(missing, like(1, x), size), like(p, x))
+    return root(sum(P.where(missing, like(0 if p > 0 else math.inf, x), powers), dim, keepdim), p)
 
 
-def _root(total: Tensor, p: float) -> Tensor:
+def root(total: Tensor, p: float = 2) -> Tensor:
     """The p-th root of a sum of powers, with the gradient 0 at 0, as in PyTorch."""
     zero = P.equal(total, like(0, total))
     safe = P.where(zero, like(1, total), total)

@@ -40,30 +40,33 @@ def minimum(input: Operand, other: Operand) -> Tensor:
     return mirror(P.maximum(mirror(a), mirror(b)))
 
 
-def _number_wins(compare: Callable[[Operand, Operand], Tensor], a: Tensor, b: Tensor) -> Tensor:
-    return P.where(P.equal(a, a), P.where(P.equal(b, b), compare(a, b), a), b)
+def _chosen(is_better: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """The first operand where it is better, or the second one is NaN."""
+    return P.where(P.bitwise_or(is_better, P.bitwise_not(P.equal(b, b))), a, b)
 
 
 def fmax(input: Operand, other: Operand) -> Tensor:
-    """The larger of two operands, the other one if one is NaN.
+    """The larger of two operands, the other one if one is NaN; of equal ones the first has the gradient.
 
     Example:
         >>> import minitorch as mt
         >>> mt.fmax(mt.tensor([1.0, float("nan")]), mt.tensor([3.0, 2.0]))
         tensor([3., 2.])
     """
-    return _number_wins(maximum, *promote(input, other))
+    a, b = promote(input, other)
+    return _chosen(P.less_equal(b, a), a, b)
 
 
 def fmin(input: Operand, other: Operand) -> Tensor:
-    """The smaller of two operands, the other one if one is NaN.
+    """The smaller of two operands, the other one if one is NaN; of equal ones the first has the gradient.
 
     Example:
         >>> import minitorch as mt
         >>> mt.fmin(mt.tensor([1.0, float("nan")]), mt.tensor([3.0, 2.0]))
         tensor([1., 2.])
     """
-    return _number_wins(minimum, *promote(input, other))
+    a, b = promote(input, other)
+    return _chosen(P.less_equal(a, b), a, b)
 
 
 def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None) -> Tensor:

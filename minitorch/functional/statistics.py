@@ -7,9 +7,8 @@ from typing import Any
 from .. import dtypes
 from .. import primitives as P
 from ..tensor import Tensor
-from .elementwise import sqrt
 from .operands import Number, like, operand, require_float, to_dtype, widen
-from .reductions import Dims, element_count, kept_shape, nansum, reduce, reduced_dims, sum
+from .reductions import Dims, element_count, kept_shape, nansum, reduce, reduced_dims, root, sum
 
 __all__ = ["mean", "nanmean", "std", "std_mean", "var", "var_mean"]
 METHODS = ("mean", "nanmean", "std", "var")
@@ -56,6 +55,18 @@ def _moments(x: Tensor, dims: tuple[int, ...], correction: Number, keepdim: bool
     return P.div(squares, like(max(0, count - correction), x)), P.reshape(center, shape=shape)
 
 
+def _wide_moments(
+    name: str, input: Tensor, dim: Dims, unbiased: bool, keepdim: bool, correction: Number | None
+) -> tuple[Tensor, Tensor]:
+    """Variance and mean for the arguments that `var` takes; of 16-bit floats in float32."""
+    if isinstance(dim, bool):  # PyTorch's short form var(x, False)
+        unbiased = dim
+        dim = None
+    x = operand(input)
+    require_float(x, name)
+    return _moments(widen(x), reduced_dims(x, dim), int(unbiased) if correction is None else correction, keepdim)
+
+
 def var_mean(
     input: Tensor,
     dim: Dims = None,
@@ -71,15 +82,8 @@ def var_mean(
         >>> mt.var_mean(mt.tensor([1.0, 2.0, 3.0]))
         (tensor(1.), tensor(2.))
     """
-    if isinstance(dim, bool):  # PyTorch's short form var(x, False)
-        unbiased = dim
-        dim = None
-    x = operand(input)
-    require_float(x, "var")
-    variance, center = _moments(
-        widen(x), reduced_dims(x, dim), int(unbiased) if correction is None else correction, keepdim
-    )
-    return to_dtype(variance, x.dtype), to_dtype(center, x.dtype)
+    variance, center = _wide_moments("var", input, dim, unbiased, keepdim, correction)
+    return to_dtype(variance, input.dtype), to_dtype(center, input.dtype)
 
 
 def var(
@@ -116,14 +120,14 @@ def std(
     *,
     correction: Number | None = None,
 ) -> Tensor:
-    """The standard deviation, the square root of `var` (with the same arguments).
+    """The standard deviation, the square root of `var` (with the same arguments); where it is 0, so is its gradient.
 
     Example:
         >>> import minitorch as mt
         >>> mt.tensor([1.0, 2.0, 3.0]).std()
         tensor(1.)
     """
-    return sqrt(var(input, dim, unbiased, keepdim, correction=correction))
+    return std_mean(input, dim, unbiased, keepdim, correction=correction)[0]
 
 
 def std_mean(
@@ -141,5 +145,5 @@ def std_mean(
         >>> mt.std_mean(mt.tensor([1.0, 2.0, 3.0]))
         (tensor(1.), tensor(2.))
     """
-    variance, center = var_mean(input, dim, unbiased, keepdim, correction=correction)
-    return sqrt(variance), center
+    variance, center = _wide_moments("std", input, dim, unbiased, keepdim, correction)
+    return to_dtype(root(variance), input.dtype), to_dtype(center, input.dtype)

@@ -9,7 +9,7 @@ do not disturb each other.
 """
 
 from .binding import bind, callback, concrete, number, staging_or_error, twin
-from .broadcasting import broadcast_shapes
+from .broadcasting import broadcast_shapes, expand_operands
 from .eager import Eager, Observed, Observer, check_writeable
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
@@ -55,6 +55,7 @@ __all__ = [
     "current_observer",
     "current_recorder",
     "current_staging",
+    "expand_operands",
     "for_one_line",
     "interpreting",
     "is_contiguous",

@@ -94,7 +94,11 @@ def _binary(
 
 
 def _pow(a: Array, b: Array) -> Any:
-    if np.result_type(a).kind not in "iu" or not np.any(np.less(b, 0)):
+    if np.result_type(a).kind not in "iu":
+        # NumPy takes the square root for one exponent 1/2, which differs from the power at -0.0 and -inf.
+        is_root = np.size(b) == 1 and b == 0.5
+        return np.where(np.equal(a, -np.inf), np.inf, np.sqrt(a) + 0).astype(a.dtype) if is_root else np.power(a, b)
+    if not np.any(np.less(b, 0)):
         return np.power(a, b)
     # An integer to a negative power is 0, but for 1 and -1 (NumPy refuses the whole array).
     odd_sign = np.where(np.bitwise_and(b, 1), a, 1)
@@ -249,9 +253,9 @@ shift_right = _binary("shift_right", np.right_shift, ("int",), doc="a >> b, keep
 
 
 def _half_of_tie(g: Tensor, mine: Tensor, other: Tensor) -> Tensor:
-    """The cotangent of the larger operand; two equal ones share it, as in PyTorch."""
-    lost = where(equal(mine, other), mul(g, scalar(0.5, g)), scalar(0, g))
-    return where(less(other, mine), g, lost)
+    """The cotangent of the larger operand; two equal ones share it, and with a NaN both have it, as in PyTorch."""
+    kept = where(equal(mine, other), mul(g, scalar(0.5, g)), g)
+    return where(less(mine, other), scalar(0, g), kept)
 
 
 maximum = _binary(
@@ -297,7 +301,9 @@ power: Primitive = _binary(
 
 
 def _squared_length(a: Tensor, b: Tensor) -> Tensor:
-    return add(mul(a, a), mul(b, b))
+    """The divisor of the gradient of an angle; 1 at (0, 0), which has none: so the gradient there is 0."""
+    square = add(mul(a, a), mul(b, b))
+    return where(equal(square, scalar(0, square)), scalar(1, square), square)
 
 
 atan2 = _binary(

@@ -95,7 +95,8 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     difference = P.absolute(P.sub(input, target))
     line = (difference - delta / 2) * delta
     near = P.less(difference, scalar(delta, difference))
-    return reduced(P.where(near, difference * difference * 0.5, line), reduction)
+    short = P.where(near, difference, scalar(0, difference))  # an infinite one has a square without a slope
+    return reduced(P.where(near, short * short * 0.5, line), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:

@@ -1,0 +1,34 @@
+"""The record of PyTorch's gradients at singular points is that of the installed PyTorch.
+
+``python -m tests.optional.test_torch_singular`` writes it again.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.singular import ROWS, gradients
+
+RECORD = Path(__file__).parents[1] / "recorded" / "gradients.json"
+
+
+def answers(torch):
+    return {name: gradients(torch, torch.nn.functional, function, numbers) for name, function, numbers in ROWS}
+
+
+@pytest.mark.filterwarnings("ignore")  # of reductions and lerp, about what is asked for on purpose
+def test_the_record_is_pytorchs():
+    torch = pytest.importorskip("torch")
+    recorded = json.loads(RECORD.read_text())
+    for name, found in answers(torch).items():
+        for ours, theirs in zip(found, recorded[name], strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-15, err_msg=name)
+
+
+if __name__ == "__main__":
+    import torch
+
+    lines = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in answers(torch).items()]
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")

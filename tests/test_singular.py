@@ -1,0 +1,48 @@
+"""Gradients at singular points are PyTorch's, recorded: no constant row, zero or tie poisons a training step."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+from minitorch.nn import functional as F
+from tests.singular import ROWS, gradients
+
+RECORDED = json.loads((Path(__file__).parent / "recorded" / "gradients.json").read_text())
+MODES = {
+    "eager": lambda step: step,
+    "interpret": lambda step: mt.jit(step, backend="interpret"),
+    "llvm": mt.jit,
+}
+
+
+def test_the_record_has_these_rows():
+    assert [name for name, _, _ in ROWS] == list(RECORDED)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("row", ROWS, ids=[name for name, _, _ in ROWS])
+def test_gradients_at_singular_points_are_those_of_pytorch(row, mode):
+    """Where PyTorch's is NaN, ours may be a number."""
+    name, function, numbers = row
+    found = gradients(mt, F, function, numbers, MODES[mode])
+    for ours, theirs in zip(found, RECORDED[name], strict=True):
+        ours, theirs = np.array(ours), np.array(theirs)
+        known = ~np.isnan(theirs)
+        np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-7, atol=1e-15)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_constant_row_does_not_poison_a_step(mode):
+    """Rows divided by their deviations, one of them constant, as in a hand-written normalization."""
+    x = mt.tensor([[1.0, 2.0, 4.0], [5.0, 5.0, 5.0]])
+    weight = mt.tensor([1.0, 1.0, 1.0], requires_grad=True)
+
+    def step(x, weight):
+        scaled = x * weight
+        loss = (scaled / (scaled.std(dim=1, keepdim=True) + 1e-3)).square().sum()
+        return mt.autograd.grad(loss, weight)[0]
+
+    assert MODES[mode](step)(x, weight).isfinite().all()
