@@ -261,10 +261,7 @@ def test_waves_of_large_float64_fuse() -> None:
     ],
     ids=["rows", "all", "transposed", "both"],
 )
-def test_divisors_of_which_a_sum_is_only_a_part_are_divided_by_everywhere(
-    function: Any, shape: tuple[int, int]
-) -> None:
-    """A division by a sum is a multiplication by a reciprocal; not if the divisor has another value in each column."""
+def test_divisors_that_are_made_of_sums(function: Any, shape: tuple[int, int]) -> None:
     x = mt.rand(*shape) + 1
     np.testing.assert_allclose(mt.jit(function)(x).numpy(), function(x).numpy(), rtol=1e-5)
 

@@ -12,26 +12,22 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
+from minitorch.compiler import machine
 from minitorch.compiler.machine import host
 from minitorch.compiler.mathematics import (
     ERRORS,
     FORMULAS,
     FUNCTIONS,
     INSTRUCTIONS,
-    divided,
     functions_for,
-    reciprocal_of,
+    half,
 )
-from minitorch.compiler.mathematics.division import ERROR as DIVISION_ERROR
 from minitorch.primitives.erf import erf
+from tests.graphs import same_bits
 
-BINARY = {"pow", "atan2", "maximum", "division"}
+BINARY = {"pow", "atan2", "maximum"}
 HERE = {f"{name} here": function for name, function in functions_for(host().features).items()}
-EMITTED = {
-    **FUNCTIONS,
-    **HERE,
-    "division": lambda builder, a, b: divided(builder, a, *reciprocal_of(builder, b)),
-}
+EMITTED = {**FUNCTIONS, **HERE}
 TYPES = {np.float32: ir.FloatType(), np.float64: ir.DoubleType()}
 LANES = {np.float32: 8, np.float64: 4}
 SPECIAL = (0.0, 0.5, 1.0, 2.0, 3.0, math.pi, math.pi / 2, math.inf, math.nan)
@@ -103,7 +99,7 @@ def compute(name: str, *operands: np.ndarray, lanes: int | None = None, plain: b
 
 # What is right. ---------------------------------------------------------------------------------------------
 
-NUMPY = {"division": np.divide, "pow": np.power, "atan2": np.arctan2, "abs": np.abs}
+NUMPY = {"pow": np.power, "atan2": np.arctan2, "abs": np.abs}
 
 
 def exact(name: str, *operands: np.ndarray) -> np.ndarray:
@@ -234,16 +230,37 @@ def test_what_this_machine_does_by_instructions_is_the_same_to_the_bit(name, dty
         np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(expected[numbers]))
 
 
-@pytest.mark.parametrize("dtype", TYPES)
-def test_a_quotient_by_a_reciprocal_is_within_the_stated_units(dtype):
-    """All pairs of special numbers, and numbers of all sizes: zeros, infinities, NaN and subnormals as in division."""
-    operands = sample("division", dtype, 200_000)
-    result, expected = compute("division", *operands), np.divide(*operands)
-    error = errors(result, exact("division", *operands))
-    at_the_end = np.isinf(result) != np.isinf(expected)  # the largest number and infinity are one unit apart
-    assert (np.abs(expected[at_the_end]) == np.finfo(dtype).max).all() or not at_the_end.any()
-    worst = np.where(at_the_end, 0, error).argmax()
-    assert error[worst] <= DIVISION_ERROR, (*(operand[worst] for operand in operands), result[worst], expected[worst])
-    numbers = ~np.isnan(result)
-    np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
-    np.testing.assert_array_equal(np.signbit(result[numbers]), np.signbit(expected[numbers]))
+# float16 by integer arithmetic --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lanes", [1, 4, 16])
+def test_float16_is_converted_without_instructions_as_with_them(lanes):
+    """All numbers of float16, those beside them and half-way between them in float32, and any others."""
+    short, single = ir.IntType(16), ir.FloatType()
+    module, pointer = ir.Module("half"), ir.PointerType()
+    for name, kinds, convert in (("widen", (short, single), half.widened), ("narrow", (single, short), half.narrowed)):
+        function = ir.Function(module, ir.FunctionType(ir.VoidType(), [pointer, pointer]), name)
+        builder = ir.IRBuilder(function.append_basic_block())
+        kind = ir.VectorType(kinds[0], lanes) if lanes > 1 else kinds[0]
+        found = convert(builder, builder.load(function.args[0], typ=kind, align=1))
+        builder.store(found, function.args[1], align=1)
+        builder.ret_void()
+    library = machine.load(machine.compile_ir(str(module)), "widen", "narrow")
+
+    def run(name, values, dtype):
+        function = library.function(name, ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p))
+        values, found = values[: len(values) // 16 * 16], np.empty(len(values) // 16 * 16, dtype)
+        for start in range(0, len(values), lanes):
+            function(values.ctypes.data + start * values.itemsize, found.ctypes.data + start * found.itemsize)
+        return values, found
+
+    all_of_them = np.arange(1 << 16, dtype=np.uint16)
+    numbers = all_of_them.view(np.float16).astype(np.float32)
+    _, widened = run("widen", all_of_them, np.float32)
+    assert same_bits(widened, numbers)
+    finite = numbers[np.isfinite(numbers)]
+    beside = (np.nextafter(finite, np.float32(side * np.inf)) for side in (1, -1))
+    any_others = np.random.default_rng(0).integers(0, 1 << 32, 1 << 16, dtype=np.uint32).view(np.float32)
+    values = np.concatenate([numbers, *beside, (finite[:-1] + finite[1:]) / 2, any_others])
+    values, narrowed = run("narrow", values, np.float16)
+    assert same_bits(narrowed, values.astype(np.float16))

@@ -148,7 +148,7 @@ def test_a_row_at_an_index_is_looked_up_once() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_quotient_by_a_sum_is_a_division(dtype: Any) -> None:
-    """What is special about a division stays: zeros, infinities and NaN, for sums of any size."""
+    """To the bit, for sums of any size."""
     limits = np.finfo(dtype)
     special = [0.0, -0.0, 1.0, -3.0, np.inf, -np.inf, np.nan, limits.max, limits.tiny, limits.smallest_subnormal]
     a = np.array([*special, *np.random.default_rng(0).normal(size=7)], dtype)
@@ -159,11 +159,4 @@ def test_a_quotient_by_a_sum_is_a_division(dtype: Any) -> None:
     with np.errstate(all="ignore"):
         expected = a / b.sum(1, keepdims=True) + 0 * b
     found = function(mt.from_numpy(a), mt.from_numpy(b)).numpy()
-    np.testing.assert_allclose(found, expected, rtol=4 * limits.eps, atol=limits.smallest_subnormal)
-
-
-def test_a_row_is_divided_by_its_sum_without_a_division() -> None:
-    """One reciprocal, of the sum; the numbers of the row are multiplied."""
-    (kernel,), _ = kernels(lambda x: x.softmax(-1), numbers(5, 100))
-    text = emit(kernel.loops, 64)
-    assert len(re.findall(r" fdiv (contract )?float", text)) == 1 and not re.search(r" fdiv (contract )?<", text)
+    np.testing.assert_array_equal(found, expected)

@@ -140,4 +140,4 @@ class _Operations:
             if part.primitive in TRANSCENDENTAL:
                 self.special += _times(along)
             else:
-                self.arithmetic += _times(along)
+                self.arithmetic += _times(along) * (2 if part.primitive == "multiply_add" else 1)

@@ -10,7 +10,7 @@ from llvmlite import ir
 from .emit_ahead import Ahead
 from .emit_indices import Body
 from .expressions import Apply, Load, Scratch, walk
-from .instructions import I64, before_store, combine, computed_type, constant, rounded, stored_type
+from .instructions import I64, before_store, combine, computed_type, constant, multiply_add, rounded, stored_type
 from .loops import Accumulate, Keep, Loop, Statement, Store, neutral
 from .streaming import in_whole_lines
 from .vector_memory import byte_size, integer, store_interleaved
@@ -221,17 +221,17 @@ class Columns(Ahead):
         store_interleaved(self.builder, first, values, self._lanes_in_use())
 
     def _statement(self, statement: Statement, totals: list[Any], slots: Sequence[Accumulate] = ()) -> list[Any]:
-        value = self._value(statement.value)
         dtype = statement.value.dtype
         if isinstance(statement, Accumulate):
             place = slots.index(statement) + self.current * len(slots)
-            value = self._vector(value)
             old = totals[place]
-            new = combine(self.builder, statement.reduction, dtype, old, value)
+            new = self._accumulated(statement, old)
             totals = list(totals)
             keep_old = self.mask is not None and not self.across_rows
             totals[place] = self.builder.select(self.mask, new, old) if keep_old else new
-        elif isinstance(statement, Store):
+            return totals
+        value = self._value(statement.value)
+        if isinstance(statement, Store):
             stored = before_store(self.builder, value, self.buffers[statement.buffer].dtype)
             place = self._place_in_tile(statement.buffer, statement.index, written=True)
             if place is None:
@@ -246,3 +246,11 @@ class Columns(Ahead):
             else:
                 self._write(self.scratch[statement.slot], statement.index, stored)
         return totals
+
+    def _accumulated(self, statement: Accumulate, old: Any) -> Any:
+        """One step of a reduction."""
+        dtype = statement.value.dtype
+        if statement.factors:
+            a, b = (self._vector(self._value(factor)) for factor in statement.factors)
+            return multiply_add(self.builder, dtype, a, b, old)
+        return combine(self.builder, statement.reduction, dtype, old, self._vector(self._value(statement.value)))

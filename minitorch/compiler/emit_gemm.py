@@ -24,7 +24,7 @@ from llvmlite import ir
 
 from .emit_packing import Packing, Span
 from .expressions import Expression
-from .instructions import I64, PRIMITIVES, before_store, combine, computed_type, constant
+from .instructions import I64, before_store, computed_type, constant, multiply_add
 from .loops import Buffer, Nest
 from .vector_memory import integer
 
@@ -152,8 +152,7 @@ class Product(Packing):
             for number in numbers(k):
                 number = self._vector(number)
                 for vector in across:
-                    term = PRIMITIVES["mul"](self.builder, self.dtype, number, vector)
-                    result.append(combine(self.builder, "reduce_sum", self.dtype, sums[len(result)], term))
+                    result.append(multiply_add(self.builder, self.dtype, number, vector, sums[len(result)]))
             return result
 
         return body

@@ -21,7 +21,7 @@ from .instructions import (
     stored_type,
 )
 from .layout import Layout
-from .loops import Accumulate, Buffer, Nest
+from .loops import Buffer, Nest
 from .mathematics.values import splat
 from .vector_memory import (
     POINTER,
@@ -58,11 +58,6 @@ class Indices:
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
         self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
         self.variables: dict[Expression, frozenset[Variable]] = {}
-        self.sums = {
-            statement.slot
-            for _, statement in nest.statements
-            if isinstance(statement, Accumulate) and statement.reduction == "reduce_sum"
-        }
         self.by_row: dict[Expression, bool] = {}
         self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
         self.tile_memory: dict[tuple[int, Index, bool], Any] = {}

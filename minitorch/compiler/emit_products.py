@@ -17,7 +17,7 @@ from .blocking import blocking, is_in_place
 from .emit_values import Values
 from .expressions import Expression
 from .index import Variable
-from .instructions import I64, PRIMITIVES, cast, combine, computed_type
+from .instructions import I64, cast, computed_type, multiply_add
 from .loops import Buffer, Nest
 from .mathematics.values import splat
 from .sweeps import Output, Tile, recognise
@@ -248,8 +248,7 @@ class Products(Values):
         for number in numbers:
             factor = self._vector(number)
             for vector in vectors:
-                term = PRIMITIVES["mul"](self.builder, self.dtype, factor, vector)
-                result.append(combine(self.builder, "reduce_sum", self.dtype, sums[len(result)], term))
+                result.append(multiply_add(self.builder, self.dtype, factor, vector, sums[len(result)]))
         return result
 
     # Outputs --------------------------------------------------------------------------------------------

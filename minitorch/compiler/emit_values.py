@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ..dtypes import float32, float64, int64
+from ..dtypes import int64
 from .emit_indices import Indices
 from .expressions import (
     ALWAYS,
@@ -26,7 +26,6 @@ from .expressions import (
     Scratch,
     Total,
     looked_up,
-    walk,
 )
 from .index import Index, Quotient, Variable
 from .instructions import (
@@ -39,7 +38,6 @@ from .instructions import (
     stored_type,
 )
 from .loops import Loop
-from .mathematics import divided, reciprocal_of
 from .vector_memory import (
     MOST_STEP,
     POINTER,
@@ -81,30 +79,6 @@ class Values(Indices):
             if not self._depends(atom.value) & set(loop.columns):
                 varies = self.lane is not None and self._varies(atom, self.lane)
                 (self._vector_atom if varies else self._scalar_atom)(atom)
-        if isinstance(expression, Apply) and self._is_multiplied(expression, loop) and not self._reciprocal(expression):
-            divisor = self._value(expression.arguments[1])
-            self.known[-1][self._reciprocal_key(expression)] = reciprocal_of(self.builder, divisor)
-
-    def _is_multiplied(self, expression: Apply, loop: Loop) -> bool:
-        """Whether a division becomes a multiplication: if what it divides by does not change with the columns.
-
-        It may then differ in the last place. So the divisor has to be made of a sum, which is not exact anyway.
-        """
-        return (
-            expression.primitive == "div"
-            and expression.dtype in (float32, float64)
-            and not self._depends(expression.arguments[1]) & set(loop.columns)
-            and any(isinstance(part, Total) and part.slot in self.sums for part in walk(expression.arguments[1]))
-        )
-
-    def _reciprocal_key(self, expression: Apply) -> Any:
-        divisor = expression.arguments[1]
-        return ("reciprocal", divisor), self.current if self._varies_with_rows(divisor) else 0
-
-    def _reciprocal(self, expression: Apply) -> Any:
-        """What to multiply by instead of a division, if that has been computed."""
-        key = self._reciprocal_key(expression)
-        return next((scope[key] for scope in self.known if key in scope), None)
 
     def _value(self, expression: Expression) -> Any:
         # What differs between the vectors abreast is known for each of them.
@@ -140,10 +114,6 @@ class Values(Indices):
                     self._condition(expression.inside), self._value(expression.here), self._value(expression.elsewhere)
                 )
             case Apply():
-                reciprocal = self._reciprocal(expression) if expression.primitive == "div" else None
-                if reciprocal is not None:
-                    a = self._value(expression.arguments[0])
-                    return divided(builder, *self._alike(a, *reciprocal))
                 operands = [self._value(part) for part in expression.arguments]
                 old = expression.arguments[0].dtype
                 if expression.primitive == "cast":

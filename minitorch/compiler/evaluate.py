@@ -73,6 +73,9 @@ class _Row:
             case Apply():
                 arguments = [np.asarray(self.value(part)) for part in expression.arguments]
                 params = {"dtype": expression.dtype} if expression.primitive in ("cast", "bitcast") else {}
+                if expression.primitive == "multiply_add":
+                    a, b, c = arguments
+                    return (a * b + c)[()]
                 found = np.asarray(PRIMITIVES[expression.primitive].evaluate(*arguments, **params))[()]
                 self.known[id(expression)] = found
                 return found

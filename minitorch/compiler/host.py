@@ -48,7 +48,7 @@ TARGETS: dict[str, tuple[str, str]] = {
     ),
     "avx512": ("x86-64-v4", "avx512bw avx512cd avx512dq avx512f avx512vl"),
 }
-X86_64 = ("x86_64", "amd64")
+X86_64, ARM_64 = ("x86_64", "amd64"), ("aarch64", "arm64")
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,7 @@ class Host:
         vector_bytes: bytes of one vector register.
         vector_registers: how many there are.
         fma: whether a fused multiply-add is an instruction (where it is not, `llvm.fma` is a slow call).
+        float16: whether instructions convert float16 to float32 and back.
         caches: bytes of the data caches of level 1, 2 and 3.
         cores: how many cores this process may use.
     """
@@ -74,6 +75,7 @@ class Host:
     vector_bytes: int
     vector_registers: int
     fma: bool
+    float16: bool
     caches: tuple[int, int, int]
     cores: int
 
@@ -139,7 +141,8 @@ def host() -> Host:
     else:
         cpu, features = TARGETS[target][0], _features_of(target)
         listed = ",".join(f"+{feature}" for feature in features)
-    x86 = triple.split("-")[0] in ("i386", "i686", *X86_64)
+    architecture = triple.split("-")[0]
+    x86 = architecture in ("i386", "i686", *X86_64)
     _, size, count = next(row for row in VECTORS if not row[0] or features.get(row[0]))
     return Host(
         target=target,
@@ -149,6 +152,7 @@ def host() -> Host:
         vector_bytes=size,
         vector_registers=count,
         fma=bool(features.get("fma", not x86)),
+        float16=bool(features.get("f16c", architecture in ARM_64)),
         caches=cache_sizes(Path("/sys/devices/system/cpu/cpu0/cache")),
         cores=usable_cores(Path("/sys/fs/cgroup/cpu.max")),
     )

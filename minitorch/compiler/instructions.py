@@ -2,6 +2,11 @@
 
 A value is *stored* in one form and *computed* in another: bool is a byte in memory and a bit in a register, float16 and
 bfloat16 are two bytes in memory and a float in a register. Every table row works on a scalar or on a vector of them.
+
+A value that is computed in two places has the same bits in both, whatever it is fused with, and whether it is in a lane
+of a vector, in the masked rest of a row or a scalar. So no row depends on where it is used, and no instruction carries
+a fast-math flag that leaves LLVM a choice: LLVM would choose for each copy. Arithmetic is that of IEEE 754 and of eager
+mode, operation by operation. A product is fused with a sum only where the loops say so: in `multiply_add`.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from .. import dtypes
 from ..dtypes import DType
 from ..ir import Node
 from .machine import host
-from .mathematics import FUNCTIONS, functions_for
+from .mathematics import FUNCTIONS, functions_for, half
 from .mathematics import remainder as division
 from .mathematics.values import call_intrinsic, splat
 
@@ -27,10 +32,8 @@ _WIDE = (dtypes.float16, dtypes.bfloat16)  # computed in float32
 
 def stored_type(dtype: DType) -> Any:
     """The type of an element in memory."""
-    if dtype is dtypes.float16:
-        return HALF
-    if dtype is dtypes.bfloat16:
-        return ir.IntType(16)
+    if dtype in _WIDE:
+        return HALF if dtype is dtypes.float16 and host().float16 else ir.IntType(16)
     if dtype.is_floating_point:
         return DOUBLE if dtype is dtypes.float64 else FLOAT
     return ir.IntType(8 * dtype.itemsize)
@@ -65,7 +68,7 @@ def after_load(builder: Any, value: Any, dtype: DType) -> Any:
     if dtype is dtypes.bool_:
         return builder.icmp_unsigned("!=", value, splat(value.type, 0))
     if dtype is dtypes.float16:
-        return builder.fpext(value, like(value, FLOAT))
+        return builder.fpext(value, like(value, FLOAT)) if host().float16 else half.widened(builder, value)
     if dtype is dtypes.bfloat16:  # the upper half of a float
         wide = builder.zext(value, like(value, ir.IntType(32)))
         return builder.bitcast(builder.shl(wide, splat(wide.type, 16)), like(value, FLOAT))
@@ -77,7 +80,7 @@ def before_store(builder: Any, value: Any, dtype: DType) -> Any:
     if dtype is dtypes.bool_:
         return builder.zext(value, like(value, ir.IntType(8)))
     if dtype is dtypes.float16:
-        return builder.fptrunc(value, like(value, HALF))
+        return builder.fptrunc(value, like(value, HALF)) if host().float16 else half.narrowed(builder, value)
     if dtype is dtypes.bfloat16:  # round to nearest, ties to even; NaN stays NaN
         bits = builder.bitcast(value, like(value, ir.IntType(32)))
         odd = builder.and_(builder.lshr(bits, splat(bits.type, 16)), splat(bits.type, 1))
@@ -94,7 +97,7 @@ def before_store(builder: Any, value: Any, dtype: DType) -> Any:
 def _arithmetic(floats: str, integers: str, bools: str | None = None) -> Callable[..., Any]:
     def emit(builder: Any, dtype: DType, *operands: Any) -> Any:
         if dtype.is_floating_point:
-            return getattr(builder, floats)(*operands, flags=("contract",))
+            return getattr(builder, floats)(*operands)
         return getattr(builder, bools if dtype is dtypes.bool_ and bools else integers)(*operands)
 
     return emit
@@ -175,11 +178,20 @@ def _function(name: str) -> Callable[..., Any]:
     return emit
 
 
+def multiply_add(builder: Any, dtype: DType, a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c``, a step of a sum of products: rounded once where the processor can do that, for all such sums."""
+    if dtype in (dtypes.float32, dtypes.float64) and host().fma:
+        return call_intrinsic(builder, "fma", a, b, c)
+    product = rounded(builder, PRIMITIVES["mul"](builder, dtype, a, b), dtype)
+    return rounded(builder, PRIMITIVES["add"](builder, dtype, product, c), dtype)
+
+
 PRIMITIVES: dict[str, Callable[..., Any]] = {
     "add": _arithmetic("fadd", "add", "or_"),
     "sub": _arithmetic("fsub", "sub"),
     "mul": _arithmetic("fmul", "mul", "and_"),
     "div": _arithmetic("fdiv", "sdiv"),
+    "multiply_add": multiply_add,  # of no graph: see `loops.Accumulate`
     "neg": _neg,
     "abs": _abs,
     "maximum": _maximum,
@@ -248,7 +260,11 @@ def cast(builder: Any, x: Any, old: DType, new: DType) -> Any:
             return builder.fpext(x, target)
         return x if old is new else rounded(builder, x, new)
     if old.is_floating_point:
-        return (builder.fptosi if new.is_signed else builder.fptoui)(x, target)
+        # Beyond the range of the type LLVM leaves the value open, and vectors give another one than scalars. So this
+        # converts to a type that processors convert to, and takes the last bits, as NumPy and PyTorch do.
+        through = like(x, ir.IntType(64 if new.itemsize == 8 or new is dtypes.uint32 else 32))
+        whole = builder.fptosi(x, through)
+        return whole if through == target else builder.trunc(whole, target)
     if new.is_floating_point:
         made = (builder.sitofp if old.is_signed else builder.uitofp)(x, target)
         return rounded(builder, made, new)
@@ -274,6 +290,7 @@ def combine(builder: Any, reduction: str, dtype: DType, a: Any, b: Any) -> Any:
     if reduction == "reduce_max" and dtype is dtypes.bool_:
         return builder.or_(a, b)
     if reduction == "reduce_max" and dtype.is_floating_point:
-        # Which of two zeros is larger may be left open, and the test for NaN need not wait for the accumulator.
+        # Which of two zeros is larger is left open: a maximum is computed in one place, and equal to both. In this
+        # order, the test for NaN need not wait for the accumulator.
         return call_intrinsic(builder, "maximum", b, a, flags=("nsz",))
     return PRIMITIVES[COMBINE[reduction]](builder, dtype, a, b)

@@ -16,18 +16,28 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..dtypes import DType
-from .expressions import Expression, atoms, walk
+from ..dtypes import DType, float32, float64
+from .expressions import Apply, Expression, atoms, walk
 from .index import Index, Looked, Shape, Variable
 
 
 @dataclass(frozen=True)
 class Accumulate:
-    """``slot = slot op value``, with the reduction's neutral element before the first column."""
+    """``slot = slot op value``, with the reduction's neutral element before the first column.
+
+    A sum of products is a chain of fused multiply-adds, on processors that have them: `factors` says which.
+    """
 
     slot: int
     reduction: str  # reduce_sum, reduce_max or reduce_prod
     value: Expression
+
+    @property
+    def factors(self) -> tuple[Expression, ...]:
+        """The two that are multiplied, if this is a sum of products, else none; 16-bit products are rounded first."""
+        value = self.value
+        is_product = isinstance(value, Apply) and value.primitive == "mul" and value.dtype in (float32, float64)
+        return value.parts() if self.reduction == "reduce_sum" and is_product else ()
 
 
 @dataclass(frozen=True)

@@ -167,7 +167,7 @@ def _takes_up(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
 
 
 def _is_heavy(node: Node) -> bool:
-    """Whether a node costs far more than reading a number. Many divisions by one number are one and multiplications."""
+    """Whether a node costs far more than reading a number. A division by a number of the row costs less."""
     name = node.primitive.name
     return name in HEAVY and not (name == "div" and node.inputs[1].primitive.name == "expand")
 

@@ -35,6 +35,7 @@ OPERATORS = {
     "sub": "{} - {}",
     "mul": "{} * {}",
     "div": "{} / {}",
+    "multiply_add": "{} * {} + {}",
     "neg": "-{}",
     "less": "{} < {}",
     "less_equal": "{} <= {}",

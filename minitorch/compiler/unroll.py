@@ -61,7 +61,10 @@ def _combined(statement: Accumulate, terms: Iterator[Expression]) -> Expression:
     start = neutral(statement.reduction, dtype)
     total: Expression = Number(sums, start, f"{sums.short} {start!r}")
     for term in terms:
-        total = Apply(sums, COMBINE[statement.reduction], (total, converted(term, sums)))
+        if statement.factors and isinstance(term, Apply):
+            total = Apply(sums, "multiply_add", (*term.arguments, total))
+        else:
+            total = Apply(sums, COMBINE[statement.reduction], (total, converted(term, sums)))
     return converted(total, dtype)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, bool_
+from ..dtypes import DType, bool_, float16
 from ..errors import DTypeError, ShapeError
 from ..interpreters import number
 from ..ir import Primitive, Spec
@@ -157,6 +157,8 @@ where: Primitive = declare(
 
 
 def _cast_evaluate(x: Array, *, dtype: DType) -> Array:
+    if dtype is float16 and x.dtype == np.float64:
+        x = x.astype(np.float32)  # PyTorch rounds twice
     return x.astype(dtype.numpy)
 
 

@@ -17,7 +17,7 @@ from ..compiler import cache, machine, threads
 from ..compiler.emit import emit
 from ..compiler.expressions import Load
 from ..compiler.index import Variable, variable
-from ..compiler.instructions import I64, PRIMITIVES, computed_in, computed_type, constant, rounded
+from ..compiler.instructions import I64, PRIMITIVES, computed_in, computed_type, constant, multiply_add
 from ..compiler.layout import units
 from ..compiler.loops import Buffer, Loop, LoopKernel, Nest, Store
 from ..compiler.memory import address, pool
@@ -122,8 +122,7 @@ def flops_text(dtype: DType) -> tuple[str, int]:
     builder.cbranch(builder.icmp_unsigned("<", number, rounds), body, done)
     builder = ir.IRBuilder(body)
     for place, value in enumerate(values):
-        product = rounded(builder, PRIMITIVES["mul"](builder, dtype, value, factor), dtype)
-        total = rounded(builder, PRIMITIVES["add"](builder, dtype, product, summand), dtype)
+        total = multiply_add(builder, dtype, value, factor, summand)
         value.add_incoming(constant(dtype, place + 1, kind), entry.block)
         value.add_incoming(total, body)
     number.add_incoming(builder.add(number, integer(1)), body)

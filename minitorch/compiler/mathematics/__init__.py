@@ -17,7 +17,6 @@ from typing import Any
 
 from llvmlite import ir
 
-from .division import quotient, scaled_reciprocal
 from .error_function import erf
 from .exponential import exp, expm1, log, log1p, power, tanh
 from .host import BY_FEATURE
@@ -112,14 +111,3 @@ def functions_for(features: str) -> dict[str, Emit]:
         if f"+{feature}" in features.split(","):
             found |= {name: _formula(function) for name, function in functions.items()}
     return found
-
-
-def reciprocal_of(builder: Any, divisor: Any) -> tuple[Any, Any]:
-    """What `divided` multiplies by, for a divisor that many numbers are divided by."""
-    scale, reciprocal = scaled_reciprocal(Value(builder, divisor))
-    return scale.ir, reciprocal.ir
-
-
-def divided(builder: Any, a: Any, scale: Any, reciprocal: Any) -> Any:
-    """A quotient by the divisor that scale and reciprocal were made of."""
-    return quotient(*(Value(builder, operand) for operand in (a, scale, reciprocal))).ir

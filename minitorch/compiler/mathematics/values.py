@@ -44,7 +44,7 @@ FLOAT64 = Format(64, 52, 1023, ir.DoubleType(), ir.IntType(64), "d")
 _FORMATS = {form.type: form for form in (FLOAT32, FLOAT64)} | {form.integer: form for form in (FLOAT32, FLOAT64)}
 
 
-def _like(shape: Any, element: Any) -> Any:
+def with_lanes_of(shape: Any, element: Any) -> Any:
     """The type with `element` in the places of `shape`: a vector of as many, or the scalar."""
     return ir.VectorType(element, shape.count) if isinstance(shape, ir.VectorType) else element
 
@@ -172,20 +172,20 @@ class Value:
 
     def is_odd(self) -> Value:
         """Whether an integer's lowest bit is set."""
-        truth = _like(self.ir.type, ir.IntType(1))
+        truth = with_lanes_of(self.ir.type, ir.IntType(1))
         return Value(self.builder, self.builder.trunc(self.ir, truth))
 
     def bits(self) -> Value:
         """The bits of a float as an integer."""
-        return Value(self.builder, self.builder.bitcast(self.ir, _like(self.ir.type, self.format.integer)))
+        return Value(self.builder, self.builder.bitcast(self.ir, with_lanes_of(self.ir.type, self.format.integer)))
 
     def from_bits(self) -> Value:
         """The float with these bits."""
-        return Value(self.builder, self.builder.bitcast(self.ir, _like(self.ir.type, self.format.type)))
+        return Value(self.builder, self.builder.bitcast(self.ir, with_lanes_of(self.ir.type, self.format.type)))
 
     def resize(self, instruction: str, element: Any) -> Value:
         """``fpext``, ``fptrunc`` or ``trunc`` to another element type."""
-        return Value(self.builder, getattr(self.builder, instruction)(self.ir, _like(self.ir.type, element)))
+        return Value(self.builder, getattr(self.builder, instruction)(self.ir, with_lanes_of(self.ir.type, element)))
 
 
 def intrinsic(name: str, *operands: Value) -> Value:
