@@ -2,16 +2,19 @@
 
 PYTHON ?= python3
 PORT ?=
+MINUTES ?= 10
+SEED ?=
 ARGS ?=
 RUN := .venv/bin/python
 UV := $(firstword $(wildcard .venv/bin/uv) uv)
 
-.PHONY: help setup lab test check bench lock clean
+.PHONY: help setup lab test check bench fuzz lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 	@echo
 	@echo "  PYTHON=python3.13   the Python that .venv is made with     PORT=8899   JupyterLab's port"
+	@echo "  MINUTES=10 SEED=1     how long make fuzz runs, and from where"
 	@echo "  ARGS=\"-k matmul\"    more options for pytest, JupyterLab, the benchmarks or uv"
 
 setup: # quick when nothing has changed
@@ -34,11 +37,14 @@ check: setup ## Lint, format check and types, of Python and JavaScript
 bench: setup ## Measure minitorch beside NumPy, JAX and PyTorch
 	@$(RUN) -m benchmarks $(ARGS)
 
+fuzz: setup ## Run random programs in every mode, and write down what differs
+	@$(RUN) -m fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
 lock: ## Pin requirements.txt again (needs uv; ARGS=--upgrade for newer versions)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: $(RUN) -m pip install uv" >&2; exit 1; }
 	@$(UV) pip compile --quiet --universal --fork-strategy fewest --python-version 3.11 --all-extras \
 		--no-annotate --custom-compile-command "make lock" --output-file requirements.txt $(ARGS) pyproject.toml
 
 clean: ## Remove .venv and everything else that was generated
-	@rm -rf .venv build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv build dist findings *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +

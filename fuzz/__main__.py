@@ -1,0 +1,47 @@
+"""`make fuzz`: a campaign on the command line."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from pathlib import Path
+
+from .campaign import SPACING, Campaign, Group, usable_jobs
+from .report import table, write
+
+
+def main() -> int:
+    """Run a campaign; the exit status is 1 if something was found."""
+    parser = argparse.ArgumentParser(prog="make fuzz", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0, help="how long")
+    parser.add_argument("--programs", type=int, help="stop after so many programs")
+    parser.add_argument("--seed", type=int, help="of the campaign; a random one by default")
+    parser.add_argument("--only", type=int, metavar="SEED", help="the one program of that seed")
+    parser.add_argument("--jobs", type=int, default=usable_jobs(), help="child processes at a time")
+    parser.add_argument("--folder", type=Path, default=Path("findings"), help="where findings are written")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else secrets.randbelow(SPACING)
+    if options.only is not None:
+        seed, number = divmod(options.only, SPACING)
+    print(f"SEED={seed}", flush=True)
+
+    def say(group: Group) -> None:
+        path = write(options.folder, group)
+        print(f"{path}: {group.finding.kind} in {group.finding.mode}: {group.finding.detail}", flush=True)
+
+    campaign = Campaign(seed, options.jobs, say=say)
+    if options.only is not None:
+        campaign.only(number)
+    else:
+        campaign.run(options.minutes * 60, options.programs)
+    print(table(campaign.statistics))
+    for group in sorted(campaign.groups.values(), key=lambda group: -group.count):
+        finding, called = group.finding, ", ".join(sorted(set(group.program.callees)))
+        print(f"{group.count:6} {finding.kind} in {finding.mode}: {called}: {finding.detail}")
+    print(f"{len(campaign.groups)} findings" + (f", in {options.folder}" if campaign.groups else ""))
+    return 1 if campaign.groups else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

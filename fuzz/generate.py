@@ -1,0 +1,184 @@
+"""A program from a seed: statements are chosen one by one, and each is tried eagerly before it stays.
+
+So most programs run to their end. A statement that is refused is usually tried again with other operands; sometimes it
+becomes the program's last one, and what is compared is that every mode refuses it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from itertools import accumulate
+from typing import Any
+
+import minitorch as mt
+from minitorch.interpreters import interpreting
+from minitorch.nn import functional as F
+
+from . import api, training
+from .arguments import Call, by_names
+from .failures import is_raw
+from .noise import Defined, UndefinedError
+from .program import Program, Ref, Statement
+from .recipes import RECIPES, Index
+from .scope import MOST_ELEMENTS, Scope, UnfitError
+from .values import FLOATS
+
+TRIES = 12  # for one statement
+WEIGHTS = {"mt": 3, "F": 5, "": 2}  # functions, those of neural networks, methods
+OPERATOR = 4
+STRUCTURED = 2  # times as often: what has a recipe
+RARE = 0.3  # as often: what ends a trace
+
+
+def generate(seed: int) -> Program:
+    """The program of a seed.
+
+    Example:
+        >>> generate(1).text == generate(1).text
+        True
+    """
+    scope = Scope(seed)
+    if scope.chance(0.06):
+        return training.generate(scope)
+    mt.manual_seed(0)
+    body: list[Statement] = []
+    with interpreting(Defined()):
+        for _ in range(scope.pick(1, 2, 2, 3, 3, 4, 5, 6, 8, 12) if not scope.large else scope.pick(1, 2, 3)):
+            statement, ends = next_statement(scope)
+            if statement is not None:
+                body.append(statement)
+            if ends:
+                break
+        backward = scope.gradients and scope.chance(0.5)
+        if scope.gradients and not backward and not ends:
+            body += differentiated(scope)
+    return finished(scope, body, backward)
+
+
+def next_statement(scope: Scope) -> tuple[Statement | None, bool]:
+    """A statement that runs, and whether the program ends with it."""
+    for _ in range(TRIES):
+        function = choose(scope)
+        before = len(scope.inputs)
+        try:
+            args, kwargs = operands(scope, function)
+        except UnfitError:
+            continue
+        given = scope.name() if not (function.in_place and "=" in function.callee) else ""
+        statement = Statement((given,) if given else (), function.callee, args, kwargs)
+        if isinstance(args[1] if len(args) > 1 else None, Index):
+            statement = indexed(statement)
+        try:
+            result = run(statement, scope)
+        except (UndefinedError, MemoryError):
+            pass
+        except Exception as error:
+            if is_raw(error) or scope.chance(0.04):
+                return statement, True
+        else:
+            kept = keep(scope, statement, result)
+            if kept is not None:
+                return kept, False
+        _forget(scope, before)
+    return None, False
+
+
+def _forget(scope: Scope, before: int) -> None:
+    for each in scope.inputs[before:]:
+        del scope.values[each.name]
+    del scope.inputs[before:]
+
+
+def choose(scope: Scope) -> api.Function:
+    """A function of the public API."""
+    rows, weights = _weighted()
+    return scope.random.choices(rows, cum_weights=weights)[0]
+
+
+@cache
+def _weighted() -> tuple[tuple[api.Function, ...], list[float]]:
+    weights = []
+    for row in api.functions():
+        weight: float = OPERATOR if "{" in row.callee else WEIGHTS[row.callee.split(".")[0]]
+        weight *= STRUCTURED if row.base in RECIPES else 1
+        weights.append(weight * (RARE if row.base in api.EAGER_BY_NATURE else 1))
+    return api.functions(), list(accumulate(weights))
+
+
+def operands(scope: Scope, function: api.Function) -> Call:
+    """Operands by a recipe, or by the names of the parameters."""
+    row = RECIPES.get(function.callee) or RECIPES.get(function.base)
+    return row(scope) if row else by_names(scope, function)
+
+
+def indexed(statement: Statement) -> Statement:
+    """Indices that are tensors, written between the brackets."""
+    x, index, *rest = statement.args
+    return Statement(
+        statement.gives, statement.callee.replace("[{}]", f"[{', '.join(['{}'] * len(index))}]"), (x, *index, *rest)
+    )
+
+
+def run(statement: Statement, scope: Scope) -> Any:
+    """Carry it out; the result, if it has one."""
+    space = {"mt": mt, "F": F, **scope.values}
+    if not statement.gives:
+        exec(compile(statement.text, "program.py", "exec"), space)
+        return None
+    return eval(compile(statement.text.split(" = ", 1)[1], "program.py", "eval"), space)
+
+
+def keep(scope: Scope, statement: Statement, result: Any) -> Statement | None:
+    """Enter what a statement gave into the scope; None if it is too much, or nothing."""
+    if not statement.gives:
+        return statement
+    if isinstance(result, mt.Tensor):
+        if result.numel() > MOST_ELEMENTS:
+            return None
+        scope.values[statement.gives[0]] = result
+        return statement
+    if isinstance(result, (tuple, list)) and result and all(isinstance(each, mt.Tensor) for each in result):
+        if len(result) > 4:
+            return None
+        names = tuple(f"{statement.gives[0]}_{place}" for place in range(len(result)))
+        scope.values.update(zip(names, result, strict=True))
+        return replace(statement, gives=names, unpacks=True)
+    return statement if isinstance(result, (bool, int, float, str, tuple, mt.DType)) else None
+
+
+def differentiated(scope: Scope) -> list[Statement]:
+    """A loss of some of the values, and its gradients."""
+    names = [name for name, value in scope.values.items() if value.requires_grad and not value.is_leaf]
+    if not names:
+        return []
+    chosen = scope.random.sample(names, min(len(names), scope.pick(1, 1, 2)))
+    statements = []
+    for name in chosen:
+        tensor = scope.values[name]
+        weight = scope.input(
+            tuple(tensor.shape), tensor.dtype.name if tensor.dtype.name in FLOATS else "float32", "whole"
+        )
+        weighted, total = scope.name(), scope.name()
+        statements.append(Statement((weighted,), "mt.mul", (Ref(name), weight)))
+        statements.append(Statement((total,), "mt.sum", (Ref(weighted),)))
+        scope.values[total] = mt.sum(mt.mul(tensor, scope.tensor_of(weight)))
+    totals = [statement.gives[0] for statement in statements[1::2]]
+    if len(totals) == 2:
+        loss = scope.name()
+        statements.append(Statement((loss,), "mt.add", (Ref(totals[0]), Ref(totals[1]))))
+        scope.values[loss] = mt.add(scope.values[totals[0]], scope.values[totals[1]])
+        totals = [loss]
+    statements.append(Statement((), ".backward", (Ref(totals[0]),)))
+    return statements
+
+
+def finished(scope: Scope, body: list[Statement], backward: bool) -> Program:
+    """The program: it returns what nothing else reads, and some of the values on the way."""
+    read = set().union(*[statement.takes for statement in body])
+    given = [name for statement in body for name in statement.gives]
+    results = tuple(name for name in given if name not in read or scope.chance(0.2))
+    if scope.chance(0.03) and scope.inputs:
+        results += (scope.inputs[0].name,)
+    calls = scope.pick(1, 1, 1, 2, 3)
+    return Program(tuple(scope.inputs), tuple(body), results, calls=calls, backward=backward)

@@ -1,0 +1,234 @@
+"""The rules of comparison: which differences between eager mode and another way of running are findings.
+
+With ``interpret`` the bits are the same. Compiled they are the same, too, but for what sums in another order and
+functions such as `exp` explain. PyTorch gives the same types, and numbers that rounding explains. Compared are results,
+arguments afterwards, gradients, aliases and errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import departures
+from .modes import COMPILED, TORCH
+from .noise import Noisy
+from .outcome import Outcome, run
+from .program import Program
+
+Array = np.ndarray[Any, Any]
+
+TIMES = 4  # the spread that samples of the noise have
+SAMPLES = (3, 24)  # a few at first, many before anything is said
+DATA_DEPENDENT = ("MT101", "MT102", "MT103")  # a trace cannot go on; the error says so
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A difference.
+
+    Attributes:
+        kind: what sort of thing differs: ``"value"``, ``"dtype"``, ``"error"``, ``"raw error"``, ``"crash"``, ...
+        mode: which way of running differs from eager mode.
+        detail: what, and where.
+        place: where in the engine, for errors.
+    """
+
+    kind: str
+    mode: str
+    detail: str
+    place: str = ""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What must not change while the program is made smaller."""
+        return self.kind, self.mode, self.place
+
+
+class Reference:
+    """A program run eagerly, and how far rounding moves its results."""
+
+    def __init__(self, program: Program, outcome: Outcome) -> None:
+        self.program, self.outcome = program, outcome
+        self._samples: dict[bool, list[Outcome]] = {False: [], True: []}
+
+    def samples(self, count: int, everywhere: bool) -> list[Outcome]:
+        """So many runs with rounding noise."""
+        known = self._samples[everywhere]
+        while len(known) < count:
+            known.append(run(self.program, "eager", Noisy(len(known), everywhere)))
+        return known[:count]
+
+
+def judge(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
+    """The differences between eager mode and another way."""
+    expected = reference.outcome
+    if found.skipped:
+        return []
+    if found.error is not None and found.error.raw and mode != TORCH:
+        return [Finding("raw error", mode, f"{found.error.kind}: {found.error.message}", found.error.place)]
+    if expected.error is not None or found.error is not None:
+        return errors(reference.program, mode, expected, found)
+    for rule in (types, numbers, aliases):
+        findings = rule(reference, mode, found)
+        if findings:
+            return findings
+    return []
+
+
+def errors(program: Program, mode: str, expected: Outcome, found: Outcome) -> list[Finding]:
+    """Both raise, or neither does."""
+    mine, other = expected.error, found.error
+    if mine is not None and other is not None:
+        if mode == TORCH or mine.kind == other.kind or (mine.code and other.code):
+            return []
+        return [
+            Finding(
+                "another error", mode, f"{other.kind}: {other.message}; eager {mine.kind}: {mine.message}", other.place
+            )
+        ]
+    if other is not None:
+        if other.code in DATA_DEPENDENT or (mode == TORCH and departures.permissive(program, other)):
+            return []
+        if other.code == "MT109" and any(each.view_of for each in program.inputs):
+            return []  # two arguments that share memory, one of which is written: no graph can show that
+        return [Finding("error", mode, f"{other.kind}: {other.message}", other.place)]
+    assert mine is not None
+    if mode == TORCH and departures.strict(program, mine):
+        return []
+    return [Finding("no error", mode, f"eager {mine.kind}: {mine.message}", mine.place)]
+
+
+def types(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
+    """The same results, of the same types and shapes."""
+    expected = reference.outcome
+    names = _compared(reference.program, mode, expected)
+    missing = set(names).symmetric_difference(_compared(reference.program, mode, found))
+    if missing:
+        return [Finding("missing", mode, f"only one of the two has {', '.join(sorted(missing))}")]
+    for name in names:
+        mine, other = expected.dtypes[name], found.dtypes[name]
+        if mine != other and not (mode == TORCH and departures.dtype(reference.program, name)):
+            return [Finding("dtype", mode, f"{name}: eager {mine}, {mode} {other}")]
+        if np.shape(expected.values[name]) != np.shape(found.values[name]):
+            shapes = np.shape(expected.values[name]), np.shape(found.values[name])
+            return [Finding("shape", mode, f"{name}: eager {shapes[0]}, {mode} {shapes[1]}")]
+    return []
+
+
+def _compared(program: Program, mode: str, outcome: Outcome) -> list[str]:
+    """The names of the values that count in a mode."""
+    if mode == "session":  # what a graph writes into its placeholders stays in the graph
+        return [name for name in outcome.values if name.startswith("call ")]
+    return list(outcome.values)
+
+
+def numbers(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
+    """The same bits, or numbers that rounding explains."""
+    expected = reference.outcome
+    names = _compared(reference.program, mode, expected)
+    wrong = [name for name in names if not same(expected.values[name], found.values[name], mode == TORCH)]
+    if not wrong:
+        return []
+    if mode in COMPILED or mode == TORCH:
+        for count in SAMPLES:
+            samples = reference.samples(count, mode == TORCH)
+            wrong = [name for name in wrong if not explained(expected, found, name, samples, mode)]
+            if not wrong:
+                return []
+    name = wrong[0]
+    kind = "value" if name.startswith("call") else "gradient" if name.endswith("grad") else "argument"
+    return [Finding(kind, mode, f"{name}: {where(expected.values[name], found.values[name])}")]
+
+
+def aliases(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
+    """Views where PyTorch has views; compiled results share no memory with anything."""
+    if mode == TORCH:
+        differ = {
+            pair for pair in reference.outcome.sharing ^ found.sharing if not departures.alias(reference.program, pair)
+        }
+        if differ:
+            pair = sorted(differ)[0]
+            which = "eager" if pair in reference.outcome.sharing else "only torch"
+            return [Finding("aliasing", mode, f"{pair[0]} and {pair[1]} share memory in {which}")]
+    elif mode in ("jit", "interpret") and found.sharing:
+        pair = sorted(found.sharing)[0]
+        return [Finding("aliasing", mode, f"{pair[0]} and {pair[1]} share memory", "results")]
+    return []
+
+
+def same(a: Any, b: Any, signs: bool = False) -> bool:
+    """The same bits, but for those inside a NaN; with `signs`, zeros of both signs are alike."""
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return bool(a == b or (a != a and b != b))
+    if a.dtype != b.dtype:
+        return False
+    bits = (
+        np.ascontiguousarray(a).view(np.uint8) == np.ascontiguousarray(b).view(np.uint8)
+        if a.ndim
+        else a.tobytes() == b.tobytes()
+    )
+    if np.all(bits):
+        return True
+    if a.dtype.kind in "biu":
+        return False
+    unsigned = f"u{a.dtype.itemsize}"
+    with np.errstate(all="ignore"):
+        alike = (a != a) & (b != b) | ((a == b) if signs else (_raw(a, unsigned) == _raw(b, unsigned)))
+    return bool(np.all(alike))
+
+
+def _raw(array: Array, unsigned: str) -> Array:
+    return np.ascontiguousarray(array).view(unsigned).reshape(array.shape)
+
+
+def explained(expected: Outcome, found: Outcome, name: str, samples: list[Outcome], mode: str) -> bool:
+    """Whether the noise accounts for all that differs in one value."""
+    a, b = expected.values[name], found.values[name]
+    spread: Any = np.zeros(np.shape(a))
+    usable = [sample for sample in samples if name in sample.values]
+    if len(usable) < len(samples):
+        return True  # with a little noise, the program does something else altogether
+    for sample in usable:
+        if np.shape(sample.values[name]) != np.shape(a):
+            return True
+        spread = np.maximum(spread, apart(a, sample.values[name]))
+    times = TIMES * (4 if mode == TORCH else 1)
+    allowed = times * spread
+    if isinstance(a, np.ndarray) and a.dtype.kind not in "biu" and a.size and (spread > 0).any():
+        with np.errstate(all="ignore"):
+            allowed = allowed + np.nan_to_num(2 * np.spacing(np.abs(a)).astype(np.float64))
+    return bool(np.all((apart(a, b) <= allowed) | zeros(a, b, mode == TORCH or bool((spread > 0).any()))))
+
+
+def zeros(a: Any, b: Any, allowed: bool) -> Any:
+    """Where both are zero, if their signs may differ."""
+    if not allowed:
+        return False
+    return (np.asarray(a).astype(np.float64) == 0) & (np.asarray(b).astype(np.float64) == 0)
+
+
+def apart(a: Any, b: Any) -> Array:
+    """The distance of numbers; infinite if only one is finite, or only one NaN, or a zero has another sign."""
+    if isinstance(a, str) or isinstance(b, str):
+        return np.asarray(0.0 if a == b else np.inf)
+    x, y = np.asarray(a).astype(np.float64), np.asarray(b).astype(np.float64)
+    with np.errstate(all="ignore"):
+        distance = np.abs(x - y)
+        alike = ((x == y) & (np.signbit(x) == np.signbit(y))) | (np.isnan(x) & np.isnan(y))
+    if np.asarray(a).dtype.kind in "iu" and np.asarray(b).dtype.kind in "iu":
+        alike = np.asarray(a == b)
+        distance = np.maximum(distance, 1)
+    return np.where(alike, 0.0, np.where(np.isfinite(distance) & (distance > 0), distance, np.inf))
+
+
+def where(a: Any, b: Any) -> str:
+    """The place at which two values are the furthest apart, and both numbers there."""
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray):
+        return f"eager {a}, found {b}"
+    distance = apart(a, b)
+    index = tuple(int(place) for place in np.unravel_index(int(distance.argmax()), distance.shape))
+    count = int((distance > 0).sum())
+    return f"eager {a[index]!s}, found {b[index]!s} at {list(index)}; {count} of {a.size} differ"

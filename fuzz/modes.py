@@ -1,0 +1,57 @@
+"""The ways to run one program. The source of each is part of a finding's file: a few lines of plain minitorch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import minitorch as mt
+
+Way = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def eager(program: Callable[..., Any]) -> Callable[..., Any]:
+    """As it stands."""
+    return program
+
+
+def interpret(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Traced, run node by node."""
+    return mt.jit(program, backend="interpret")
+
+
+def loops(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Traced and fused, run as loops in Python."""
+    return mt.jit(program, backend="loops")
+
+
+def jit(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled."""
+    return mt.jit(program)
+
+
+def lazy(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Recorded, and run at the end of the block."""
+
+    def call(*arguments: Any) -> Any:
+        with mt.lazy():
+            return program(*arguments)
+
+    return call
+
+
+def session(program: Callable[..., Any]) -> Callable[..., Any]:
+    """As an explicit graph."""
+
+    def call(*arguments: Any) -> Any:
+        with mt.Graph() as graph:
+            inputs = [mt.placeholder(x.shape, x.dtype, name=f"x{place}") for place, x in enumerate(arguments)]
+            results = program(*inputs)
+        return mt.Session(graph).run(results, dict(zip(inputs, arguments, strict=True)))
+
+    return call
+
+
+MODES: dict[str, Way] = {each.__name__: each for each in (eager, interpret, loops, jit, lazy, session)}
+TORCH = "torch"
+COMPILED = ("jit", "lazy", "session", "loops")  # sums may be taken in another order

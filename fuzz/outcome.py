@@ -1,0 +1,191 @@
+"""One run of a program in one way, and all that can be seen of it afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import minitorch as mt
+from minitorch.interpreters import Interpreter, interpreting
+from minitorch.nn import functional as F
+from minitorch.tree import flatten
+
+from .failures import is_raw, place_of
+from .modes import MODES, TORCH
+from .noise import UndefinedError
+from .program import Program
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error, told apart from others by `kind` and `place`."""
+
+    kind: str  # the name of its class
+    code: str  # MT201, or empty
+    place: str
+    message: str
+    raw: bool
+    bases: tuple[str, ...] = ()  # names of the classes above it
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What can be seen of a run.
+
+    Attributes:
+        values: arrays by name: results of each call, then arguments, gradients, and the state outside.
+        dtypes: the names of their types, or of Python types.
+        sharing: pairs of results and arguments that share memory, after the last call.
+        error: what was raised, if anything was.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    sharing: frozenset[tuple[str, str]] = frozenset()
+    error: Failure | None = None
+    skipped: str = ""
+
+
+def torch_is_installed() -> bool:
+    """Whether PyTorch can be asked."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def library_of(mode: str) -> tuple[Any, Any]:
+    """`minitorch` and its functional, or PyTorch's."""
+    if mode != TORCH:
+        return mt, F
+    import torch
+
+    return torch, torch.nn.functional
+
+
+def arguments_of(program: Program, library: Any) -> dict[str, Any]:
+    """The arguments, new ones."""
+    made: dict[str, Any] = {}
+    for each in program.inputs:
+        numbers: Any = None
+        if not each.view_of:
+            numbers = each.memory
+            if library is not mt:
+                numbers = numbers.astype(np.float32) if each.dtype == "bfloat16" else numbers
+        made[each.name] = eval(each.text("numbers"), {"mt": library, "numbers": numbers, **made})
+    return made
+
+
+def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> Outcome:
+    """Run a program; nothing is raised but by an interpreter that refuses something."""
+    library, functional = library_of(mode)
+    way: Callable[..., Any] = (lambda function: function) if mode == TORCH else MODES[mode]
+    values: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
+    results: list[Any] = []
+    try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+            if interpreter is not None:
+                stack.enter_context(interpreting(interpreter))
+            mt.manual_seed(0)
+            arguments = arguments_of(program, library)
+            space: dict[str, Any] = {}
+            exec(compile(PRELUDE + program.text, "program.py", "exec"), space)
+            function, state = space["make"](library, functional)
+            called = way(function)
+            for call in range(program.calls):
+                results = flatten(called(*arguments.values()))[0]
+                if program.backward:
+                    backward(library, results)
+                values |= {f"call {call}, {name}": visible(each) for name, each in _named(program, results)}
+            values |= {f"{name} afterwards": visible(each) for name, each in arguments.items()}
+            values |= {f"{name}.grad": visible(each.grad) for name, each in arguments.items() if each.grad is not None}
+            values |= {f"state {place}": visible(each) for place, each in enumerate(state())}
+    except UndefinedError:
+        return Outcome(skipped="undefined")
+    except Exception as error:
+        return Outcome(error=failure(error))
+    dtypes = {name: dtype for name, (_, dtype) in values.items()}
+    return Outcome({name: value for name, (value, _) in values.items()}, dtypes, sharing(program, results, arguments))
+
+
+PRELUDE = "from fuzz.training import fill\n"
+
+
+def _named(program: Program, results: Sequence[Any]) -> list[tuple[str, Any]]:
+    names = program.results if len(program.results) == len(results) else [str(place) for place in range(len(results))]
+    return list(zip(names, results, strict=True))
+
+
+def backward(library: Any, results: Sequence[Any]) -> None:
+    """Gradients of the results, each weighted by a few different numbers."""
+    total: Any = None
+    for each in results:
+        if getattr(each, "requires_grad", False):
+            weights = (library.arange(each.numel()).reshape(each.shape) % 5 - 2).to(each.dtype)
+            term = (each * weights).sum()
+            total = term if total is None else total + term
+    if total is not None:
+        total.backward()
+
+
+def failure(error: Exception) -> Failure:
+    """What is kept of an error."""
+    lines = str(error).strip().splitlines() or [""]
+    bases = tuple(each.__name__ for each in type(error).__mro__)
+    return Failure(
+        type(error).__name__, getattr(error, "code", ""), place_of(error), lines[0][:300], is_raw(error), bases
+    )
+
+
+def visible(value: Any) -> tuple[Any, str]:
+    """A copy of a value, an array if it is a tensor, and the name of its type."""
+    if isinstance(value, mt.Tensor):
+        return np.array(mt.Tensor.detach(value)._value), value.dtype.name
+    if type(value).__module__.split(".")[0] == "torch" and hasattr(value, "detach"):
+        import torch
+
+        name = str(value.dtype).removeprefix("torch.")
+        plain = value.detach().contiguous()
+        if plain.dtype == torch.bfloat16:
+            return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16).copy(), name
+        return plain.numpy().copy(), name
+    return (
+        (str(value).replace("torch.", "minitorch."), "str")
+        if not isinstance(value, (bool, int, float))
+        else (value, type(value).__name__)
+    )
+
+
+def memory(value: Any) -> int | None:
+    """A number that is the same for tensors with the same memory."""
+    if isinstance(value, mt.Tensor):
+        array: Any = value._value
+        if not isinstance(array, np.ndarray) or not array.size:
+            return None
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        return id(array) if array.base is None else id(array.base)
+    if hasattr(value, "untyped_storage") and value.numel():
+        return int(value.untyped_storage().data_ptr())
+    return None
+
+
+def sharing(program: Program, results: Sequence[Any], arguments: dict[str, Any]) -> frozenset[tuple[str, str]]:
+    """The pairs of results and arguments that share memory."""
+    known = [*_named(program, results), *arguments.items()]
+    places = [(name, memory(value)) for name, value in known]
+    return frozenset(
+        (first, second)
+        for place, (first, one) in enumerate(places[: len(results)])
+        for second, two in places[place + 1 :]
+        if one is not None and one == two
+    )

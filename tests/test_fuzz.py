@@ -1,0 +1,109 @@
+"""The fuzzer calls every public function, finds what is planted, outlives its children, and writes files that run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import minitorch as mt
+from fuzz import api
+from fuzz.campaign import Campaign, Group
+from fuzz.child import Child, DiedError
+from fuzz.generate import generate
+from fuzz.judge import Finding
+from fuzz.program import Program, Ref, Statement
+from fuzz.report import write
+from fuzz.shrink import shrink
+from fuzz.values import DTYPES, Input
+from fuzz.worker import Question, answer
+from minitorch.compiler import instructions
+from tests import fuzz_faults
+
+ROOT = Path(__file__).resolve().parents[1]
+NATIVE = ("native",)
+
+
+def test_every_public_function_is_called_with_every_type() -> None:
+    callees: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    for seed in range(8000):
+        program = generate(seed)
+        callees.update(program.callees)
+        types.update(each.dtype for each in program.inputs)
+    assert {row.callee for row in api.functions()} - set(callees) == set()
+    assert set(types) == set(DTYPES)
+
+
+def test_what_is_left_out_is_there() -> None:
+    public = {*mt.FUNCTIONS, *mt.nn.functional.__all__, *dir(mt.Tensor)}
+    assert {name for names in api.LEFT_OUT.values() for name in names} <= public
+    assert not api.EAGER_BY_NATURE - public
+
+
+def test_a_seed_is_a_program() -> None:
+    once, again = [[(p.text, p.inputs) for p in map(generate, range(30))] for _ in range(2)]
+    assert once == again
+    assert len({generate(seed).text for seed in range(50)}) == 50
+
+
+def campaign(target, programs, seed=0):
+    found = Campaign(seed, target=target, machines=NATIVE)
+    found.run(programs=programs)
+    assert found.statistics.programs == programs
+    return list(found.groups.values())
+
+
+def wrong(program: Program) -> bool:
+    """Whether a program has other values compiled than eagerly."""
+    return any(finding.kind == "value" for finding in answer(Question(program=program, modes=("jit",))).findings)
+
+
+def test_a_planted_miscompile_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = [program for program in map(generate, range(300)) if "{} - {}" in program.callees and not wrong(program)]
+    monkeypatch.setitem(instructions.PRIMITIVES, "sub", instructions.PRIMITIVES["mul"])
+    found = [program for program in right if wrong(program)]
+    assert found
+    small = shrink(found[0], wrong, answer(Question(program=found[0])).specs)
+    assert len(small.body) == 1
+
+
+def test_the_death_of_a_child_is_a_finding_and_the_campaign_goes_on() -> None:
+    groups = campaign(fuzz_faults.dies, 16)
+    assert {group.finding.kind for group in groups} == {"crash"}
+    assert all("SIGABRT" in group.finding.detail and len(group.program.body) == 1 for group in groups)
+
+
+def test_a_child_that_does_not_answer_is_stopped() -> None:
+    child = Child(fuzz_faults.hangs)
+    with pytest.raises(DiedError, match="no answer within"):
+        child.ask(0, 3.0)
+    assert child.starts == 1
+    child.close()
+
+
+DIFFERENT = Program(
+    (Input("x1", (2, 6), "float32", "whole", 3, "[..., ::2]", True), Input("x2", (), "bfloat16")),
+    (Statement(("v1",), "mt.mul", (Ref("x1"), Ref("x2"))), Statement(("v2",), ".sum", (Ref("v1"),), {"dim": 0})),
+    ("v2", "v1"),
+    calls=2,
+    backward=True,
+)
+
+
+@pytest.mark.parametrize("mode", ["jit", "lazy", "eager"])
+def test_a_finding_is_a_file_that_runs(tmp_path: Path, mode: str) -> None:
+    path = write(tmp_path, Group(Finding("value", mode, "nothing"), DIFFERENT, 7, "native"))
+    done = subprocess.run([sys.executable, str(path)], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
+    eager, *others = done.stdout.replace(f"{mode},", "eager,").split("eager, call 0")[1:]
+    assert all(other == eager for other in others)
+
+
+def test_a_program_is_made_as_small_as_it_can_be() -> None:
+    program = generate(next(seed for seed in range(1000) if ".t" in generate(seed).callees[2:]))
+    small = shrink(program, lambda candidate: ".t" in candidate.callees, {}, seconds=20)
+    assert len(small.body) <= 2 and len(small.inputs) <= 2
