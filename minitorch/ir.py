@@ -102,6 +102,7 @@ class Primitive:
         saves_output: whether the rules read the output's value.
         variadic: whether it takes any number of inputs.
         is_view: whether the result can share the input's memory.
+        refuses: the kinds of NumPy types (``dtype.kind``) that `infer` refuses and NumPy would convert to floats.
         doc: what it computes, in a line.
     """
 
@@ -114,6 +115,7 @@ class Primitive:
     saves_output: bool = False
     variadic: bool = False
     is_view: bool = False
+    refuses: str = ""
     doc: str = ""
 
     @property

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
+from minitorch import dtypes
 from minitorch.autograd import gradcheck
 from minitorch.ir import PRIMITIVES
 from minitorch.tree import flatten, unflatten
@@ -106,6 +107,21 @@ def test_what_counts_as_the_same_bits():
     for a, b in ((0.0, -0.0), (1.0, 1), (True, 1), ([1.0], 1.0)):
         with pytest.raises(AssertionError):
             assert_same_bits(mt.tensor(a), mt.tensor(b))
+
+
+def kinds_or_error(mode, case, dtype):
+    """The shapes and types that a call gives for floats of a type, or the error."""
+    try:
+        return [tensor.spec for tensor in tensors_in(run(mode, case.function, case.tensors(dtype)))]
+    except Exception as error:
+        return type(error), getattr(error, "code", None)
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if takes_floats(case)], ids=str)
+def test_types_are_the_same_in_every_mode_and_refused_in_all_or_none(case):
+    """Also where floats are expected and something else is given."""
+    for dtype in dtypes.ALL:
+        assert kinds_or_error(eager, case, dtype) == kinds_or_error(interpreted, case, dtype), dtype
 
 
 def test_every_public_function_has_a_case():

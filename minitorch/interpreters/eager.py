@@ -10,7 +10,7 @@ import numpy as np
 
 from ..dtypes import DType
 from ..errors import TracingError
-from ..ir import Node, Primitive, Source, user_source
+from ..ir import Node, Primitive, Source, Spec, user_source
 from ..tensor import Tensor
 from .provenance import leaked
 
@@ -35,6 +35,8 @@ class Eager:
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate now."""
+        if primitive.refuses and inputs[0]._value.dtype.kind in primitive.refuses:
+            raise explained(TypeError(primitive.name), primitive, inputs, params)
         try:
             value = self.run(primitive.evaluate, *[tensor._value for tensor in inputs], **params)
         except Exception as error:
@@ -93,9 +95,11 @@ def explained(
         if isinstance(tensor._value, Node):
             return leaked(tensor)
     try:
+        specs = [tensor.spec for tensor in inputs]
         if primitive.broadcasts:
-            broadcast_shapes(inputs, primitive.name)
-        primitive.infer(*[tensor.spec for tensor in inputs], **params)
+            shape = broadcast_shapes(inputs, primitive.name)
+            specs = [Spec(shape, spec.dtype) for spec in specs]
+        primitive.infer(*specs, **params)
     except (ValueError, TypeError) as better:
         return better
     return error

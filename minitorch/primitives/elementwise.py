@@ -64,6 +64,13 @@ def _check(name: str, accepts: tuple[str, ...], specs: tuple[Spec, ...]) -> Spec
     return first
 
 
+def _refused(accepts: tuple[str, ...]) -> str:
+    """The kinds of NumPy types that are of none of these categories."""
+    return "".join(
+        kinds for category, kinds in (("bool", "b"), ("int", "iu"), ("float", "fV")) if category not in accepts
+    )
+
+
 def _unary(name: str, evaluate: Any, accepts: tuple[str, ...], rule: Any = None, **fields: Any) -> Primitive:
     return declare(
         name,
@@ -71,6 +78,7 @@ def _unary(name: str, evaluate: Any, accepts: tuple[str, ...], rule: Any = None,
         lambda x: _check(name, accepts, (x,)),
         evaluate,
         gradient=rule and (rule,),
+        refuses=_refused(accepts),
         **fields,
     )
 
@@ -87,7 +95,7 @@ def _binary(
         spec = _check(name, accepts, (a, b))
         return Spec(spec.shape, result) if result else spec
 
-    return declare(name, "binary", infer, evaluate, gradient=rules, **fields)
+    return declare(name, "binary", infer, evaluate, gradient=rules, refuses=_refused(accepts), **fields)
 
 
 # NumPy functions that need a word more than their name. ----------------------------------------------------
@@ -141,11 +149,17 @@ def _infer_where(condition: Spec, a: Spec, b: Spec) -> Spec:
     return a
 
 
+def _where(condition: Array, a: Array, b: Array) -> Any:
+    if a.dtype != b.dtype:
+        raise TypeError("NumPy would bring them to one type")
+    return np.where(condition, a, b)
+
+
 where: Primitive = declare(
     "where",
     "ternary",
     _infer_where,
-    np.where,
+    _where,
     gradient=(
         None,
         lambda g, y, condition, a, b: where(condition, g, scalar(0, g)),
