@@ -193,7 +193,7 @@ class Tensor:
     __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles hold the value and, of a leaf, the gradient; a view becomes a tensor of its own.
+        """Copies and pickles hold the value and, of a leaf, the gradient. A shallow copy shares the memory.
 
         Raises:
             TypeError: for a traced value, which there is nothing of to copy.
@@ -201,8 +201,7 @@ class Tensor:
         if not isinstance(self._value, np.ndarray):
             raise TypeError(f"a traced {self.spec} has no value that could be copied or stored")
         leaf = self._requires_grad and self._entry is None
-        array = np.ascontiguousarray(self._value).reshape(self.shape)
-        return _rebuilt, (type(self), array, leaf, self._grad)
+        return _rebuilt, (type(self), self._value, leaf, self._grad)
 
 
 def _rebuilt(kind: type[Tensor], array: np.ndarray[Any, Any], requires_grad: bool, grad: Tensor | None) -> Tensor:

@@ -284,6 +284,12 @@ def make_unfold(draw: Draw, x: Node) -> Node | None:
     return apply(P.unfold, x, dim=dim, size=size, step=draw(st.integers(1, 2)), dilation=dilation)
 
 
+def make_diagonal(draw: Draw, x: Node) -> Node | None:
+    if x.spec.ndim < 2:
+        return None
+    return apply(P.diagonal, x, offset=draw(st.integers(-x.shape[-2] - 1, x.shape[-1] + 1)))
+
+
 MOVEMENTS: dict[Primitive, Callable[[Draw, Node], Node | None]] = {
     P.reshape: make_reshape,
     P.permute: make_permute,
@@ -293,6 +299,7 @@ MOVEMENTS: dict[Primitive, Callable[[Draw, Node], Node | None]] = {
     P.flip: make_flip,
     P.concatenate: make_concatenate,
     P.unfold: make_unfold,
+    P.diagonal: make_diagonal,
     P.barrier: lambda draw, x: apply(P.barrier, x),
 }
 

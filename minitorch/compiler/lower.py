@@ -129,6 +129,12 @@ def _expand(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
     )
 
 
+def _diagonal(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    *batch, place = at
+    offset = node.params["offset"]
+    return lowering.element(node.inputs[0], (*batch, place + max(0, -offset), place + max(0, offset)), inside)
+
+
 def _slice(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     bounds = zip(at, node.params["start"], node.params["step"], strict=True)
     return lowering.element(node.inputs[0], tuple(index * step + start for index, start, step in bounds), inside)
@@ -245,6 +251,7 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "permute": _permute,
     "expand": _expand,
     "slice": _slice,
+    "diagonal": _diagonal,
     "flip": _flip,
     "pad": _pad,
     "concatenate": _concatenate,

@@ -17,7 +17,9 @@ from .. import primitives as P
 from ..dtypes import int64
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
+from ..primitives.movement import on_diagonal
 from ..tensor import Tensor
+from .casting import clone, own
 from .operands import fitting, from_array, promote_all, wrap_dim
 from .parts import diagonal as diagonal_of
 from .parts import part
@@ -179,13 +181,14 @@ def roll(x: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     amounts, axes = ints((shifts,)), ints((dims,))
     if len(amounts) != len(axes):
         raise RuntimeError(f"roll: {len(amounts)} shifts for {len(axes)} dims")
+    moved = x
     for amount, axis in zip(amounts, axes, strict=True):
         dim = wrap_dim(axis, x.ndim)
         length = x.shape[dim]
         cut = -amount % length if length else 0
         if cut:
-            x = P.concatenate(part(x, dim, cut, length), part(x, dim, 0, cut), dim=dim)
-    return x
+            moved = P.concatenate(part(moved, dim, cut, length), part(moved, dim, 0, cut), dim=dim)
+    return clone(x) if moved is x else moved
 
 
 # Repeated -------------------------------------------------------------------------------------------------
@@ -208,7 +211,7 @@ def repeat(x: Tensor, *repeats: Any) -> Tensor:
     split = tuple(length for old in shape for length in (1, old))
     repeated = tuple(length for pair in zip(times, shape, strict=True) for length in pair)
     result = tuple(number * old for number, old in zip(times, shape, strict=True))
-    return P.reshape(P.expand(P.reshape(x, shape=split), shape=repeated), shape=result)
+    return own(P.reshape(P.expand(P.reshape(x, shape=split), shape=repeated), shape=result))
 
 
 def tile(x: Tensor, *dims: Any) -> Tensor:
@@ -244,7 +247,7 @@ def repeat_interleave(
     if not isinstance(repeats, Tensor):
         wide = unsqueeze(x, dim + 1)
         times = as_int(repeats)
-        return flatten(P.expand(wide, shape=(*x.shape[: dim + 1], times, *x.shape[dim + 1 :])), dim, dim + 1)
+        return own(flatten(P.expand(wide, shape=(*x.shape[: dim + 1], times, *x.shape[dim + 1 :])), dim, dim + 1))
     # Data from here on: how long the result is follows from the values of `repeats`.
     fix = "repeat by an int, or compute the positions outside and pass them to index_select"
     counts = concrete(repeats, "repeat_interleave with a tensor of repeats", "MT103", fix).reshape(-1)
@@ -304,21 +307,15 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
     first, second = wrap_dim(dim1, x.ndim + 1), wrap_dim(dim2, x.ndim + 1)
     if first == second:
         raise RuntimeError(f"diag_embed: the dimensions must differ, both are {first}")
-    *batch, length = x.shape
-    side = length + abs(offset)
-    # In a row, neighbours on the diagonal of a side x side matrix are side + 1 apart: pad between them.
-    before = offset if offset >= 0 else -offset * side
-    covered = (length - 1) * (side + 1) + 1 if length else 0
-    flat = P.pad(x, padding=(*((0, 0, 0),) * len(batch), (before, side * side - before - covered, side)), value=0)
-    matrices = P.reshape(flat, shape=(*batch, side, side))
-    order = list(range(len(batch)))
-    for place, axis in sorted(((first, len(batch)), (second, len(batch) + 1))):
+    side = x.shape[-1] + abs(offset)
+    order = list(range(x.ndim - 1))
+    for place, axis in sorted(((first, x.ndim - 1), (second, x.ndim))):
         order.insert(place, axis)
-    return P.permute(matrices, dims=tuple(order))
+    return P.permute(on_diagonal(x, side, side, offset), dims=tuple(order))
 
 
 def diag(x: Tensor, diagonal: int = 0) -> Tensor:
-    """The diagonal of a matrix, or the matrix with a vector on its diagonal.
+    """A copy of the diagonal of a matrix, or the matrix with a vector on its diagonal. `diagonal` is a view.
 
     Example:
         >>> import minitorch as mt
@@ -328,7 +325,7 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     """
     if x.ndim not in (1, 2):
         raise RuntimeError(f"diag takes a vector or a matrix, not {x.spec}")
-    return diag_embed(x, diagonal) if x.ndim == 1 else diagonal_of(x, diagonal)
+    return diag_embed(x, diagonal) if x.ndim == 1 else clone(diagonal_of(x, diagonal))
 
 
 def _triangle(name: str, side: str) -> Callable[..., Tensor]:

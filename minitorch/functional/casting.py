@@ -38,7 +38,7 @@ METHODS = ("clone", "contiguous", "is_contiguous", "to", "type", "type_as")
 
 
 def clone(input: Tensor) -> Tensor:
-    """A copy with its own memory; gradients flow through it.
+    """A copy with its own memory, contiguous like all that is computed; gradients flow through it.
 
     Example:
         >>> import minitorch as mt
@@ -49,6 +49,11 @@ def clone(input: Tensor) -> Tensor:
         tensor([1., 2.])
     """
     return P.cast(input, dtype=input.dtype)
+
+
+def own(result: Tensor) -> Tensor:
+    """The tensor, or a copy if it is a view: for functions that promise memory of its own."""
+    return result if result._view is None else clone(result)
 
 
 def contiguous(input: Tensor) -> Tensor:
@@ -68,7 +73,8 @@ def contiguous(input: Tensor) -> Tensor:
 def is_contiguous(input: Tensor) -> bool:
     """Whether the elements lie in memory in order, the last dimension next to each other.
 
-    Of a value that is being recorded this says how it would lie in eager mode.
+    What is computed is, in every mode; a view may not be. Of a value that is being recorded this says how it lies in
+    eager mode.
 
     Example:
         >>> import minitorch as mt

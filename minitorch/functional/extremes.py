@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from .. import dtypes
 from .. import primitives as P
 from ..tensor import Tensor
+from .casting import clone
 from .operands import operand, wrap_dim
 from .reductions import Dims, kept_shape, need_elements, reduce, reduced_dims
 from .selection import maximum, minimum
@@ -137,7 +138,7 @@ def _extreme(
         return whole(x)
     axis = wrap_dim(dim, x.ndim)
     if x.ndim == 0:
-        return ValuesAndIndices(P.reshape(x, shape=()), P.constant(value=0, shape=(), dtype=dtypes.int64))
+        return ValuesAndIndices(clone(x), P.constant(value=0, shape=(), dtype=dtypes.int64))
     need_elements(name, x, (axis,))
     indices = position(x, axis)
     values = _along(x, indices, axis)

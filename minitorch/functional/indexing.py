@@ -219,7 +219,8 @@ def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
 def getitem(x: Tensor, index: Any) -> Tensor:
     """The elements that an index selects: a view for ints, slices, None and ..., else a copy.
 
-    A boolean mask gives a shape that depends on its values, so that a graph cannot contain it (``MT103``).
+    A tensor without dimensions is an index that is data: it copies, where PyTorch takes a view. A boolean
+    mask gives a shape that depends on its values, so that a graph cannot contain it (``MT103``).
 
     Raises:
         IndexError: if a position is out of range or an item is not an index.

@@ -11,14 +11,13 @@ The methods themselves (`add_`, `copy_`, ...) are made from a table in `inplace_
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from .. import primitives as P
 from ..dtypes import bool_
 from ..errors import AutogradError, DTypeError, ShapeError, TracingError
 from ..interpreters import current, current_staging, is_grad_enabled, readers, set_grad_enabled
 from ..ir import Shape, user_source
-from ..primitives.movement import inverse_permutation
+from ..primitives.movement import folded, inverse_permutation, on_diagonal, windows_overlap
 from ..tensor import Tensor, note_write
 
 __all__: list[str] = []
@@ -113,7 +112,24 @@ def _into_slice(base: Tensor, value: Tensor, start: Shape, stop: Shape, step: Sh
     return P.where(mask, P.pad(value, padding=tuple(padding), value=0), base)
 
 
-def _not_written(base: Tensor, value: Tensor, **params: Any) -> Tensor:
+def _into_diagonal(base: Tensor, value: Tensor, offset: int) -> Tensor:
+    rows, columns = base.shape[-2:]
+    inside = on_diagonal(P.constant(value=True, shape=value.shape, dtype=bool_), rows, columns, offset)
+    return P.where(inside, on_diagonal(value, rows, columns, offset), base)
+
+
+def _into_windows(base: Tensor, value: Tensor, dim: int, size: int, step: int, dilation: int) -> Tensor:
+    if windows_overlap(base.shape[dim], size, step, dilation):
+        return _not_written(base, value)
+    inside = folded(P.constant(value=1, shape=value.shape, dtype=value.dtype), base, dim, size, step, dilation)
+    return P.where(P.cast(inside, dtype=bool_), folded(value, base, dim, size, step, dilation), base)
+
+
+def _into_expanded(base: Tensor, value: Tensor, shape: Shape) -> Tensor:
+    return P.reshape(value, shape=base.shape) if base.numel() == value.numel() else _not_written(base, value)
+
+
+def _not_written(base: Tensor, value: Tensor) -> Tensor:
     raise TracingError(
         "MT109",
         f"an in-place write to {value.spec}, in which elements of {base.spec} appear more than once",
@@ -126,9 +142,11 @@ _WRITE_BACK: dict[P.Primitive, Callable[..., Tensor]] = {
     P.reshape: lambda base, value, shape: P.reshape(value, shape=base.shape),
     P.permute: lambda base, value, dims: P.permute(value, dims=inverse_permutation(dims)),
     P.slice_: _into_slice,
+    P.diagonal: _into_diagonal,
+    P.bitcast: lambda base, value, dtype: P.bitcast(value, dtype=base.dtype),
     P.barrier: lambda base, value: P.barrier(value),
-    P.expand: _not_written,
-    P.unfold: _not_written,
+    P.expand: _into_expanded,
+    P.unfold: _into_windows,
 }
 
 

@@ -173,11 +173,4 @@ def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor
     dim1, dim2 = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
     if dim1 == dim2:
         raise RuntimeError(f"diagonal: the dimensions must differ, both are {dim1}")
-    x = movedim(x, (dim1, dim2), (-2, -1))
-    *batch, rows, columns = x.shape
-    begin = offset if offset >= 0 else -offset * columns
-    count = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    flat = P.reshape(x, shape=(*batch, rows * columns))  # elements on a diagonal are columns + 1 apart
-    if not count:
-        return part(flat, len(batch), 0, 0)
-    return part(flat, len(batch), begin, begin + (count - 1) * (columns + 1) + 1, columns + 1)
+    return P.diagonal(movedim(x, (dim1, dim2), (-2, -1)), offset=as_int(offset))

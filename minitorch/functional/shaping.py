@@ -19,6 +19,7 @@ from ..errors import ShapeError
 from ..interpreters import reshape_is_view
 from ..ir import Shape, Spec
 from ..tensor import Tensor
+from .casting import contiguous
 from .operands import wrap_dim
 
 METHODS = (
@@ -141,14 +142,14 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 def ravel(x: Tensor) -> Tensor:
-    """All dimensions joined into one.
+    """All dimensions joined into one: a view of a contiguous tensor, and a copy of any other.
 
     Example:
         >>> import minitorch as mt
         >>> mt.tensor([[1, 2], [3, 4]]).ravel()
         tensor([1, 2, 3, 4])
     """
-    return P.reshape(x, shape=(x.numel(),))
+    return P.reshape(contiguous(x), shape=(x.numel(),))
 
 
 def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:

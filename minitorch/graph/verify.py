@@ -42,6 +42,7 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "dim": _is_int,
     "dims": _are_ints,
     "dtype": lambda value: type(value) is DType,
+    "offset": _is_int,
     "padding": lambda value: type(value) is tuple and all(map(_are_ints, value)),
     "shape": _are_ints,
     "size": _is_int,

@@ -46,7 +46,9 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     else:
         memory = tensor._value
     for view in reversed(missing):
-        memory = view.layout = view.primitive.evaluate(memory, **view.params)
+        if view.primitive.kind == "movement":  # other bits lie where the bits did
+            memory = view.primitive.evaluate(memory, **view.params)
+        view.layout = memory
     return memory
 
 

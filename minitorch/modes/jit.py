@@ -100,7 +100,9 @@ def jit(
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
-        another number is another graph. ``explain()`` tells what was traced and why, ``graph(*args)`` shows it.
+        another number is another graph. ``explain()`` tells what was traced and why, ``graph(*args)`` shows it. An
+        argument or a tensor from outside that is returned is that tensor itself, as in eager mode; all other results
+        are contiguous, with memory of their own, also those that are views in eager mode.
 
     Gradients through a call are those of the function, and can be differentiated again. For second derivatives a hook
     is constant, and what a `minitorch.autograd.Function` saved has the derivatives of the operations in its `forward`.

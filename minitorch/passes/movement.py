@@ -120,6 +120,7 @@ SPLATS = Rules(
     Rule(op.slice(n), _splat, name="slice(n) -> n"),
     Rule(op.flip(n), _splat, name="flip(n) -> n"),
     Rule(op.unfold(n), _splat, name="unfold(n) -> n"),
+    Rule(op.diagonal(n), _splat, name="diagonal(n) -> n"),
     Rule(op.pad(n, value=s), _pad_splat, name="pad(n, value=n) -> n"),
 )
 

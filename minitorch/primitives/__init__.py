@@ -48,7 +48,7 @@ from .elementwise import (
     where,
 )
 from .indexing import gather, scatter, scatter_add
-from .movement import barrier, concatenate, expand, flip, pad, permute, reshape, slice_, unfold
+from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, slice_, unfold
 from .ordering import argsort
 from .reductions import argmax, cumsum, reduce_max, reduce_prod, reduce_sum
 from .sources import Literal, constant, iota, random_bits
@@ -73,6 +73,7 @@ __all__ = [
     "constant",
     "cos",
     "cumsum",
+    "diagonal",
     "div",
     "dot",
     "equal",

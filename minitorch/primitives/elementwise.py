@@ -196,7 +196,8 @@ bitcast = declare(
     "bitcast",
     "unary",
     _infer_bitcast,
-    lambda x, *, dtype: x.view(dtype.numpy).copy(),  # a value of its own, like every result that is no view
+    lambda x, *, dtype: x.view(dtype.numpy),
+    is_view=True,
     doc="the same bits read as another type of the same size",
 )
 

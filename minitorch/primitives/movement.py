@@ -87,11 +87,16 @@ def _expand_rule(g: Tensor, y: Tensor, x: Tensor, shape: Shape) -> Tensor:
     return g if g.shape == x.shape else reshape(g, shape=x.shape)
 
 
+def _evaluate_expand(x: Array, *, shape: Shape) -> Array:
+    """Broadcast; NumPy's result is read-only, which is right only if something is repeated."""
+    return x.reshape(shape) if math.prod(shape) == x.size else np.broadcast_to(x, shape)
+
+
 expand: Primitive = declare(
     "expand",
     "movement",
     _infer_expand,
-    lambda x, *, shape: np.broadcast_to(x, shape),
+    _evaluate_expand,
     gradient=(_expand_rule,),
     is_view=True,
     doc="dimensions of length 1 repeated, and new ones added in front",
@@ -239,16 +244,24 @@ def _infer_unfold(x: Spec, *, dim: int, size: int, step: int, dilation: int) -> 
     return Spec((*x.shape[:dim], count, *x.shape[dim + 1 :], size), x.dtype)
 
 
+def windows_overlap(length: int, size: int, step: int, dilation: int) -> bool:
+    """Whether an element of a dimension can be in several windows."""
+    reach = (size - 1) * dilation + 1
+    return step < reach and length >= reach + step
+
+
 def _evaluate_unfold(x: Array, *, dim: int, size: int, step: int, dilation: int) -> Array:
     reach = (size - 1) * dilation + 1
-    windows = np.lib.stride_tricks.sliding_window_view(x, reach, axis=dim)
+    windows = np.lib.stride_tricks.sliding_window_view(
+        x, reach, axis=dim, writeable=not windows_overlap(x.shape[dim], size, step, dilation)
+    )
     every = [slice(None)] * windows.ndim
     every[dim], every[-1] = slice(None, None, step), slice(None, None, dilation)
     return windows[tuple(every)]
 
 
-def _unfold_rule(g: Tensor, y: Tensor, x: Tensor, dim: int, size: int, step: int, dilation: int) -> Tensor:
-    """Windows overlap: each of the `size` places in the window gives its cotangents back, shifted to where it read."""
+def folded(g: Tensor, x: Tensor, dim: int, size: int, step: int, dilation: int) -> Tensor:
+    """Windows laid over each other and added up, each of the `size` places in the window shifted to where it read."""
     total: Tensor | None = None
     for place in range(size):
         start = (0,) * (g.ndim - 1) + (place,)
@@ -269,9 +282,43 @@ unfold = declare(
     "movement",
     _infer_unfold,
     _evaluate_unfold,
-    gradient=(_unfold_rule,),
+    gradient=(lambda g, y, x, **window: folded(g, x, **window),),
     is_view=True,
     doc="sliding windows along a dimension; the place inside the window becomes the last dimension",
+)
+
+
+def _infer_diagonal(x: Spec, *, offset: int) -> Spec:
+    if x.ndim < 2:
+        raise axis_error("diagonal", (-2, -1), x)
+    rows, columns = x.shape[-2:]
+    return Spec((*x.shape[:-2], max(0, min(rows + min(offset, 0), columns - max(offset, 0)))), x.dtype)
+
+
+def _evaluate_diagonal(x: Array, *, offset: int) -> Array:
+    result = np.diagonal(x, offset, -2, -1)
+    result.flags.writeable = x.flags.writeable  # NumPy's is read-only
+    return result
+
+
+def on_diagonal(values: Tensor, rows: int, columns: int, offset: int) -> Tensor:
+    """Matrices with the elements of the last dimension on a diagonal, and zeros elsewhere."""
+    *batch, length = values.shape
+    # In a row, neighbours on the diagonal are columns + 1 apart: pad between them.
+    before = (offset if offset >= 0 else -offset * columns) if length else 0
+    covered = (length - 1) * (columns + 1) + 1 if length else 0
+    padding = (*((0, 0, 0),) * len(batch), (before, rows * columns - before - covered, columns))
+    return reshape(pad(values, padding=padding, value=0), shape=(*batch, rows, columns))
+
+
+diagonal: Primitive = declare(
+    "diagonal",
+    "movement",
+    _infer_diagonal,
+    _evaluate_diagonal,
+    gradient=(lambda g, y, x, offset: on_diagonal(g, x.shape[-2], x.shape[-1], offset),),
+    is_view=True,
+    doc="the diagonal of the last two dimensions, so many columns to the right of the main one",
 )
 
 
