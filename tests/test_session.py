@@ -70,6 +70,20 @@ def test_wrong_feeds(code, kind, feeds):
         mt.Session(g).run(y, feeds(g, x, n, y))
 
 
+def test_a_placeholder_that_was_written_in_place_is_still_fed():
+    """Under its name or as itself; what is fed is the value before the write."""
+    with mt.Graph() as g:
+        x = mt.placeholder((2,), name="x")
+        before = x + 0
+        x.mul_(2)
+        x[0].add_(1)
+    session, array = mt.Session(g), np.float32([3, 4])
+    for key in (x, "x"):
+        found = session.run([before, x], {key: array})
+        assert [value.tolist() for value in found] == [[3, 4], [7, 8]]
+    assert array.tolist() == [3, 4]
+
+
 def test_wrong_fetches():
     g, *_ = small_graph()
     other, _, _, y, _ = small_graph()

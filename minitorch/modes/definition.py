@@ -113,8 +113,22 @@ class GraphStaging(Staging):
     def __init__(self, names: Mapping[int, str]) -> None:
         super().__init__("this `with mt.Graph()` block", names)
         self.placeholders: list[Node] = []
+        self._handles: dict[int, tuple[Tensor, Node]] = {}  # by the id of what `placeholder` returned
         self.writes: list[Write] = []
         self.module_calls: list[ModuleCall] = []
+
+    def placeholder(self, spec: Spec, name: str) -> Tensor:
+        """A new placeholder."""
+        node = self.input(spec, name)
+        tensor = Tensor(node)
+        self.placeholders.append(node)
+        self._handles[id(tensor)] = tensor, node
+        return tensor
+
+    def placeholder_of(self, key: object) -> Node | None:
+        """The placeholder that a tensor was made as, whatever was written to it since, or stands for now."""
+        node = self._handles[id(key)][1] if id(key) in self._handles else getattr(key, "_value", None)
+        return next((known for known in self.placeholders if known is node), None)
 
     def written(self, tensor: Tensor) -> Tensor:
         """A write to an update is a further write to its variable."""
@@ -262,7 +276,7 @@ def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | No
     """An input of the graph that is being defined; its value is given to `Session.run`.
 
     In the graph it is contiguous, however the array that is fed lies in memory: views are what they are of a contiguous
-    tensor, and an in-place write to it changes nothing outside.
+    tensor, and an in-place write to it changes nothing outside: what is fed is the value before all writes.
 
     Args:
         shape: every length is a known number.
@@ -306,6 +320,5 @@ def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | No
             "one of inf, nan, true, false, return, graph",
             fix="choose another name, such as 'x', 'x_1' or 'layer.weight'",
         )
-    node = staging.input(Spec(tuple(int(length) for length in lengths), as_dtype(dtype)), name or "placeholder")
-    staging.placeholders.append(node)
-    return Tensor(node)
+    spec = Spec(tuple(int(length) for length in lengths), as_dtype(dtype))
+    return staging.placeholder(spec, name or "placeholder")

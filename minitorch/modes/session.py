@@ -190,8 +190,8 @@ class Session:
         by_name = {str(node.params["name"]): node for node in self._staging.placeholders}
         fed = {}
         for key, value in feed_dict.items():
-            node = by_name.get(key) if isinstance(key, str) else getattr(key, "_value", None)
-            if not any(node is known for known in self._staging.placeholders):
+            node = by_name.get(key) if isinstance(key, str) else self._staging.placeholder_of(key)
+            if node is None:
                 names = ", ".join(f"`{name}`" for name in by_name)
                 raise FeedError(
                     "MT301",
@@ -201,7 +201,6 @@ class Session:
                     else "it has no placeholders",
                     fix="feed placeholders; give a variable another value in place, w.copy_(...)",
                 )
-            assert isinstance(node, Node)
             fed[id(node)] = as_fed(value, node)
         for node in program.placeholders:
             if id(node) not in fed:
