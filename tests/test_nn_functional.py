@@ -195,8 +195,27 @@ def test_pooling_of_a_ramp():
     assert F.avg_pool2d(x, 2, 2, 1).flatten().tolist() == [0, 0.75, 0.75, 3, 7.5, 4.5, 3, 6.75, 3.75]
     assert F.adaptive_avg_pool2d(x, 1).item() == 7.5
     assert F.max_pool2d(mt.arange(16).reshape(1, 4, 4), 2).flatten().tolist() == [5, 7, 13, 15]
-    with pytest.raises(ShapeError, match="divide"):
-        F.adaptive_avg_pool2d(x, 3)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 7, 5), (3, 4, 9), (1, 1, 1, 1), (1, 2, 6, 6)])
+@pytest.mark.parametrize("size", [1, 3, (4, 2), (None, 3), (0, 2), 8])
+def test_adaptive_pooling_has_the_windows_of_pytorch(shape, size):
+    array = np.random.default_rng(0).normal(size=shape)
+    found = F.adaptive_avg_pool2d(mt.tensor(array), size)
+    rows, columns = (size, size) if isinstance(size, int) else size
+    rows = shape[-2] if rows is None else rows
+
+    def windows(length, places):
+        return [slice(i * length // places, -(-(i + 1) * length // places)) for i in range(places)]
+
+    expected = [
+        [array[..., r, c].mean((-2, -1)) for c in windows(shape[-1], columns)] for r in windows(shape[-2], rows)
+    ]
+    assert found.shape == (*shape[:-2], rows, columns)
+    if found.numel():
+        np.testing.assert_allclose(found.numpy(), np.moveaxis(np.array(expected), (0, 1), (-2, -1)), rtol=1e-12)
+    with pytest.raises(ShapeError, match="output_size of -1"):
+        F.adaptive_avg_pool1d(mt.ones(1, 2, 3), -1)
 
 
 def test_of_equal_maxima_the_first_gets_the_gradient():

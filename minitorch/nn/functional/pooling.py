@@ -12,9 +12,11 @@ from typing import Any
 
 from ... import primitives as P
 from ...autograd import Context, Function
-from ...dtypes import int32
+from ...dtypes import int32, int64
 from ...errors import ShapeError
+from ...functional.linalg import matmul
 from ...functional.parts import part
+from ...functional.shaping import transpose
 from ...interpreters import number
 from ...primitives.elementwise import scalar
 from ...primitives.reductions import lowest
@@ -209,28 +211,61 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
     return avg_pool
 
 
+def _means(x: Tensor, places: int) -> Tensor:
+    """The means of windows over the last dimension: window i is from floor(i n / places) to ceil((i + 1) n / places).
+
+    They may differ in size and overlap, so they are a product with a matrix: row i has 1 / size in window i.
+    """
+    length = x.shape[-1]
+    window = P.reshape(P.iota(size=places, dtype=int64), shape=(places, 1))
+    place = P.iota(size=length, dtype=int64)
+    begin, end = window * length // places, -(-(window + 1) * length // places)
+    inside = P.bitwise_and(P.less_equal(begin, place), P.less(place, end))
+    weights = P.where(inside, P.div(scalar(1, x), P.cast(end - begin, dtype=x.dtype)), scalar(0, x))
+    return matmul(x, transpose(weights, 0, 1))
+
+
 def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
-    def adaptive_avg_pool(input: Tensor, output_size: Ints) -> Tensor:
-        wanted = per_dim(output_size, ndim, "output_size")
-        lengths = input.shape[-ndim:]
-        if any(length % places for length, places in zip(lengths, wanted, strict=True)):
-            raise ShapeError(
-                "MT201",
-                f"{name}: lengths {list(lengths)} do not divide into {list(wanted)} windows",
-                why="the windows touch and are of one size here",
-                fix="choose an output_size that divides the lengths (1 always does), or avg_pool with a stride",
-            )
-        size = [length // places for length, places in zip(lengths, wanted, strict=True)]
-        return _avg_pool(ndim)(input, size)
+    def adaptive_avg_pool(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
+        asked = (output_size,) * ndim if isinstance(output_size, int) else tuple(output_size)
+
+        def pool(x: Tensor) -> Tensor:
+            lengths = x.shape[2:]
+            wanted = per_dim([n if k is None else k for n, k in zip(lengths, asked, strict=True)], ndim, "output_size")
+            if min(wanted) < 0:
+                raise ShapeError("MT201", f"{name}: an output_size of {output_size}", fix="lengths are 0 or more")
+            if 0 in lengths:
+                raise ShapeError(
+                    "MT201", f"{name}: {x.spec} has no elements to pool", fix="leave it out if it is empty"
+                )
+            size = [length // max(places, 1) for length, places in zip(lengths, wanted, strict=True)]
+            if all(by * places == length for by, places, length in zip(size, wanted, lengths, strict=True)):
+                result: Tensor = _avg_pool(ndim)(x, size)
+                return result
+            for dim, places in enumerate(wanted, 2):
+                x = transpose(_means(transpose(x, dim, -1), places), dim, -1)
+            return x
+
+        return with_batch(pool, input, ndim, name)
 
     name = f"adaptive_avg_pool{ndim}d"
     adaptive_avg_pool.__name__ = adaptive_avg_pool.__qualname__ = name
-    adaptive_avg_pool.__doc__ = f"""The means of so many windows of one size; the numbers must divide the lengths.
+    adaptive_avg_pool.__doc__ = f"""The means of windows, so many that the result has the size that is asked for.
+
+    Window i of k over a length n is from floor(i n / k) up to ceil((i + 1) n / k): where k does not divide n, windows
+    overlap.
+
+    Args:
+        input: [batch, channels, ...] or [channels, ...].
+        output_size: the lengths of the last {ndim} dimensions of the result, None for one that stays.
+
+    Raises:
+        ShapeError: for a negative length, or an input whose last dimensions are empty (``MT201``).
 
     Example:
         >>> import minitorch as mt
-        >>> mt.nn.functional.{name}(mt.ones(2, {", ".join("6" * ndim)}), 1).shape
-        {(2, *(1,) * ndim)}
+        >>> mt.nn.functional.{name}(mt.ones(2, {", ".join("6" * ndim)}), 4).shape
+        {(2, *(4,) * ndim)}
     """
     return adaptive_avg_pool
 
