@@ -358,3 +358,9 @@ def test_a_jitted_network_and_its_gradients_are_the_eager_ones():
 def test_a_convolution_says_which_channels_do_not_fit(filters, groups, words):
     with pytest.raises(mt.errors.ShapeError, match=words):
         F.conv2d(mt.ones(1, 3, 5, 5), mt.ones(filters, 1, 3, 3), groups=groups)
+
+
+def test_kl_div_of_what_is_no_probability_is_nan():
+    """As in PyTorch; a probability of 0 counts nothing."""
+    found = F.kl_div(mt.full((4,), -1.0), mt.tensor([-1.0, 0.0, 1.0, float("nan")]), reduction="none")
+    np.testing.assert_array_equal(found.numpy(), [np.nan, 0, 1, np.nan])

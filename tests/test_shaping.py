@@ -209,3 +209,23 @@ def test_errors_say_what_is_wrong(name):
     function, error, text = ERRORS[name]
     with pytest.raises(error, match=text):
         function()
+
+
+def test_parts_of_a_number():
+    """As in PyTorch: it has no dimension to take parts of, and one window."""
+    one = mt.tensor(1.0)
+    for refuse in (
+        one.unbind,
+        *(lambda name=name: getattr(one, name)(2) for name in ("chunk", "split", "tensor_split")),
+    ):
+        with pytest.raises(IndexError, match="a 0-dimensional tensor has no dimension"):
+            refuse()
+    for refuse in (lambda: one.narrow(0, 0, 1), lambda: one.select(0, 0), lambda: one.roll(1, 0)):
+        with pytest.raises(IndexError, match="a 0-dimensional tensor has no dimension"):
+            refuse()
+    assert one.movedim(0, 0).shape == () and one.unfold(0, 1, 1).shape == (1,) and one.unfold(0, 0, 1).shape == (0,)
+
+
+@pytest.mark.parametrize(("step", "windows"), [(1, 4), (2, 2), (5, 1)])
+def test_windows_of_no_elements(step, windows):
+    check(lambda x: x.unfold(0, 0, step), np.ones((3, 2)), expected=np.ones((windows, 2, 0)))

@@ -22,7 +22,7 @@ from ..tensor import Tensor
 from .casting import clone, own
 from .operands import fitting, from_array, promote_all, wrap_dim
 from .parts import diagonal as diagonal_of
-from .parts import part
+from .parts import dim_with_places, part
 from .shaping import Ints, atleast_1d, atleast_2d, flatten, ints, unsqueeze
 
 METHODS = (
@@ -183,7 +183,7 @@ def roll(x: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
         raise RuntimeError(f"roll: {len(amounts)} shifts for {len(axes)} dims")
     moved = x
     for amount, axis in zip(amounts, axes, strict=True):
-        dim = wrap_dim(axis, x.ndim)
+        dim = dim_with_places("roll", x, axis)
         length = x.shape[dim]
         cut = -amount % length if length else 0
         if cut:

@@ -26,6 +26,17 @@ def part(x: Tensor, dim: int, start: int, stop: int, step: int = 1) -> Tensor:
     return P.slice_(x, start=tuple(begin), stop=tuple(end), step=tuple(steps))
 
 
+def dim_with_places(name: str, x: Tensor, dim: int) -> int:
+    """A dimension that parts are taken of, counted from 0.
+
+    Raises:
+        IndexError: if there is no such dimension, or no dimension at all.
+    """
+    if not x.ndim:
+        raise IndexError(f"{name}: a 0-dimensional tensor has no dimension to take parts of; x.reshape(1) has one")
+    return wrap_dim(dim, x.ndim)
+
+
 def position(index: int, length: int, dim: int) -> int:
     """A position along a dimension, counted from its beginning.
 
@@ -45,7 +56,7 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
         >>> mt.arange(10).narrow(0, 2, 3)
         tensor([2, 3, 4])
     """
-    dim, start, length = wrap_dim(dim, x.ndim), as_int(start), as_int(length)
+    dim, start, length = dim_with_places("narrow", x, dim), as_int(start), as_int(length)
     begin = start + x.shape[dim] if start < 0 else start
     if not 0 <= begin <= begin + length <= x.shape[dim]:
         raise IndexError(f"narrow: {length} elements from {start} do not fit dimension {dim} of {x.spec}")
@@ -60,9 +71,7 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
         >>> mt.arange(6).reshape(2, 3).select(1, -1)
         tensor([2, 5])
     """
-    dim = wrap_dim(dim, x.ndim)
-    if not x.ndim:
-        raise IndexError("select: a 0-dimensional tensor has no dimension to select from")
+    dim = dim_with_places("select", x, dim)
     at = position(as_int(index), x.shape[dim], dim)
     return P.reshape(part(x, dim, at, at + 1), shape=(*x.shape[:dim], *x.shape[dim + 1 :]))
 
@@ -76,7 +85,7 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         >>> b
         tensor([3, 4])
     """
-    dim = wrap_dim(dim, x.ndim)
+    dim = dim_with_places("unbind", x, dim)
     return tuple([select(x, dim, index) for index in range(x.shape[dim])])
 
 
@@ -96,7 +105,7 @@ def split(x: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor
         >>> mt.arange(5).split(2)
         (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    dim = wrap_dim(dim, x.ndim)
+    dim = dim_with_places("split", x, dim)
     length = x.shape[dim]
     if isinstance(split_size_or_sections, (tuple, list)):
         bounds = [0]
@@ -121,7 +130,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         >>> [part.shape for part in mt.zeros(7).chunk(3)]
         [(3,), (3,), (1,)]
     """
-    dim = wrap_dim(dim, x.ndim)
+    dim = dim_with_places("chunk", x, dim)
     if chunks < 1:
         raise RuntimeError(f"chunk: into {chunks} parts")
     length = x.shape[dim]
@@ -136,7 +145,7 @@ def tensor_split(x: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Te
         >>> [part.tolist() for part in mt.arange(5).tensor_split(3)]
         [[0, 1], [2, 3], [4]]
     """
-    dim = wrap_dim(dim, x.ndim)
+    dim = dim_with_places("tensor_split", x, dim)
     length = x.shape[dim]
     if isinstance(indices_or_sections, (tuple, list)):
         inner = [max(0, at + length) if at < 0 else at for at in ints((indices_or_sections,))]
@@ -159,7 +168,13 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
                 [1, 2, 3],
                 [2, 3, 4]])
     """
-    return P.unfold(x, dim=wrap_dim(dimension, x.ndim), size=size, step=step, dilation=1)
+    dim = wrap_dim(dimension, x.ndim)
+    if not x.ndim:  # in PyTorch it has one window, and the result no dimension for windows
+        return select(unfold(P.reshape(x, shape=(1,)), 0, size, step), 0, 0)
+    if size == 0 < step:
+        places = x.shape[dim] // step + 1
+        return P.reshape(part(x, dim, 0, 0), shape=(*x.shape[:dim], places, *x.shape[dim + 1 :], 0))
+    return P.unfold(x, dim=dim, size=size, step=step, dilation=1)
 
 
 def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

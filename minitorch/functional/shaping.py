@@ -284,7 +284,7 @@ def movedim(x: Tensor, source: Ints, destination: Ints) -> Tensor:
     order = [axis for axis in range(x.ndim) if axis not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
         order.insert(place, axis)
-    return P.permute(x, dims=tuple(order))
+    return P.permute(x, dims=tuple(order[: x.ndim]))
 
 
 moveaxis = movedim

@@ -11,6 +11,7 @@ import warnings
 from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import ShapeError
+from ...functional.compound import xlogy
 from ...functional.operands import promote_all
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
@@ -217,10 +218,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     if log_target:
         loss = P.exp(target) * (target - input)
     else:
-        # 0 * log(0) is 0 in the theory of information
-        positive = P.less(scalar(0, target), target)
-        safe = P.where(positive, target, scalar(1, target))
-        loss = P.where(positive, target * P.log(safe), scalar(0, target)) - target * input
+        loss = xlogy(target, target) - target * input  # 0 * log(0) is 0 in the theory of information
     if reduction == "batchmean":
         return reduced(loss, "mean", count=input.shape[0])
     return reduced(loss, reduction)
