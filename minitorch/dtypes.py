@@ -154,7 +154,7 @@ def _promote_pair(a: DType, b: DType) -> DType:
 _PROMOTIONS = {(a, b): _promote_pair(a, b) for a in ALL for b in ALL}
 
 
-def promote_types(a: DType, b: DType) -> DType:
+def promote_types(type1: DType, type2: DType) -> DType:
     """The smallest type that both can be converted to, as `torch.promote_types`.
 
     ``uint32`` with a signed integer gives ``int64`` (PyTorch refuses the pair).
@@ -163,7 +163,7 @@ def promote_types(a: DType, b: DType) -> DType:
         >>> promote_types(float16, bfloat16), promote_types(uint8, int8), promote_types(int64, float16)
         (minitorch.float32, minitorch.int16, minitorch.float16)
     """
-    return _PROMOTIONS[a, b]
+    return _PROMOTIONS[type1, type2]
 
 
 def combine(full: DType | None, scalar_tensor: DType | None, number: DType | None) -> DType:

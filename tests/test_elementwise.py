@@ -352,3 +352,19 @@ def test_aliases_are_the_same_functions():
         ("greater", "gt"),
     ):
         assert getattr(mt, alias) is getattr(mt, name)
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, mt.jit], ids=["eager", "jit"])
+def test_functions_that_are_flat_keep_requires_grad(wrap):
+    """Their gradient is zero, and not missing: a loss may consist of nothing else."""
+    flat = [mt.sign, mt.sgn, mt.floor, mt.ceil, mt.round, mt.trunc, mt.fix, lambda x: mt.copysign(mt.ones(3), x)]
+    x = mt.tensor([-1.5, 0.0, 2.5])
+    for function in flat:
+
+        def gradient(x, function=function):
+            x = x.detach().requires_grad_()
+            y = function(x)
+            assert y.requires_grad
+            return mt.autograd.grad(y.sum(), x)[0]
+
+        assert wrap(gradient)(x).tolist() == [0, 0, 0]

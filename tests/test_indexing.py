@@ -323,3 +323,26 @@ def test_functions_with_shapes_from_data():
     assert x.masked_select(x > 1).tolist() == [2, 3]
     assert x.masked_select(mt.tensor([True, False])).tolist() == [0, 3]
     assert mt.tensor(5).nonzero().shape == (1, 0)
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, mt.jit], ids=["eager", "jit"])
+def test_a_tensor_without_dimensions_is_written_as_a_row_of_one(wrap):
+    x, place, y = mt.tensor(3.0), mt.tensor(0), mt.tensor(5.0)
+    functions = {
+        8.0: [lambda x, i, y: x.scatter_add(0, i, y), lambda x, i, y: x.index_add(-1, i, y)],
+        5.0: [
+            lambda x, i, y: x.scatter(0, i, y),
+            lambda x, i, y: x.scatter(0, i, src=y),
+            lambda x, i, y: x.index_copy(0, i, y),
+        ],
+        7.0: [
+            lambda x, i, y: x.scatter(0, i, 7),
+            lambda x, i, y: x.index_fill(0, i, 7),
+            lambda x, i, y: x.scatter(0, i, value=7),
+        ],
+        3.0: [lambda x, i, y: x.gather(0, i), lambda x, i, y: x.index_select(0, i), lambda x, i, y: x.flip(0)],
+    }
+    for expected, row in functions.items():
+        for function in row:
+            result = wrap(function)(x, place, y)
+            assert (result.shape, result.item()) == ((), expected)

@@ -1,5 +1,7 @@
 """Products: as NumPy, for all ranks, eagerly and recorded; few primitives, and no copies where views do."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -233,3 +235,22 @@ def test_einsum_contracts_by_dot():
 def test_einsum_starts_with_the_cheapest_pair():
     nodes = nodes_of(lambda *xs: mt.einsum("ij,jk,k->i", *xs), (500, 2), (2, 500), (500,))
     assert max(node.spec.size for node in nodes) <= 1000  # never the 500 x 500 matrix
+
+
+@pytest.mark.parametrize("wrap", [lambda function: function, mt.jit], ids=["eager", "jit"])
+def test_dimensions_are_those_of_what_the_operands_are_broadcast_to(wrap):
+    """A dimension counted from the end, or from the beginning, of operands with other ranks and lengths of 1."""
+    functions = [mt.nn.functional.cosine_similarity, mt.cross]
+    for function, a, b in itertools.product(functions, [(1, 3, 4), (3, 1), (2, 3, 4)], [(2, 1, 4), (1, 3, 1), (4,)]):
+        x, y = mt.randn(a), mt.randn(b)
+        full = mt.broadcast_tensors(x, y)
+        for dim in (1, -2):
+            if full[0].ndim == 3 and full[0].shape[dim] == 3:
+                expected = function(full[0].contiguous(), full[1].contiguous(), dim=dim)
+                found = wrap(lambda x, y, f=function, d=dim: f(x, y, dim=d))(x, y)
+                assert mt.allclose(found, expected)
+
+
+def test_cross_takes_the_first_dimension_of_three():
+    x, y = mt.randn(2, 3, 3), mt.randn(2, 3, 3)
+    assert mt.equal(mt.cross(x, y), mt.cross(x, y, dim=1))

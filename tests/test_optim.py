@@ -356,3 +356,29 @@ def test_a_convolutional_network_learns_handwritten_digits():
     with mt.no_grad():
         accuracy = (net.eval()(x_test).argmax(1) == y_test).float().mean().item()
     assert accuracy > 0.9
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_optimiser_of_ones_own_reads_its_learning_rate_in_every_mode(compiled):
+    """The example of `Optimizer`; what a schedule sets is seen by a recorded step."""
+
+    class SignDescent(mt.optim.Optimizer):
+        def slots(self, group):
+            return ()
+
+        def update(self, group, parameters, gradients):
+            return [p.copy_(p - group["lr"] * g.sign()) for p, g in zip(parameters, gradients, strict=True)]
+
+    w = mt.tensor([4.0, -1.0], requires_grad=True)
+    optimizer = SignDescent([w], {"lr": 0.5, "maximize": False})
+
+    def step():
+        optimizer.zero_grad()
+        (w * w).sum().backward()
+        optimizer.step()
+
+    run = mt.jit(step) if compiled else step
+    for lr, expected in ((0.5, [3.5, -0.5]), (0.5, [3.0, 0.0]), (0.25, [2.75, 0.0])):
+        optimizer.param_groups[0]["lr"] = lr
+        run()
+        assert w.tolist() == expected and optimizer.param_groups[0]["lr"] == lr

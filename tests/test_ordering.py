@@ -1,5 +1,7 @@
 """Sorting: as NumPy with a stable sort, NaN last, ties in their order; eagerly and recorded."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -114,3 +116,12 @@ def test_errors_say_what_is_wrong():
         mt.zeros(0).median()
     with pytest.raises(IndexError, match="out of range"):
         mt.zeros(4).sort(1)
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("wrap", [lambda function: function, mt.jit], ids=["eager", "jit"])
+def test_nan_is_inserted_after_every_number(wrap, right):
+    edges, values = mt.tensor([-math.inf, 1.0, 3.0, math.inf]), mt.tensor([math.nan, -math.inf, 1.0, 2.0, math.inf])
+    expected = [4, 1, 2, 2, 4] if right else [4, 0, 1, 2, 3]  # PyTorch's
+    assert wrap(lambda e, v: mt.searchsorted(e, v, right=right))(edges, values).tolist() == expected
+    assert wrap(lambda e, v: mt.bucketize(v, e, right=right))(edges, values).tolist() == expected

@@ -134,22 +134,23 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
 # Turned ---------------------------------------------------------------------------------------------------
 
 
-def flip(x: Tensor, *dims: Any) -> Tensor:
-    """Some dimensions read backwards.
+def flip(input: Tensor, *each: Any, dims: Any = None) -> Tensor:
+    """Some dimensions, given one by one or as `dims`, read backwards.
 
     Example:
         >>> import minitorch as mt
         >>> mt.arange(3).flip(0)
         tensor([2, 1, 0])
     """
-    return P.flip(x, dims=tuple([wrap_dim(dim, x.ndim) for dim in ints(dims)]))
+    turned = [wrap_dim(dim, input.ndim) for dim in ints(each, dims)]
+    return P.flip(input, dims=tuple(turned) if input.ndim else ())
 
 
 def _flipper(name: str, dim: int, what: str) -> Callable[[Tensor], Tensor]:
-    def function(x: Tensor) -> Tensor:
-        if x.ndim <= dim:
-            raise RuntimeError(f"{name} needs at least {dim + 1} dimensions, not {x.spec}")
-        return P.flip(x, dims=(dim,))
+    def function(input: Tensor) -> Tensor:
+        if input.ndim <= dim:
+            raise RuntimeError(f"{name} needs at least {dim + 1} dimensions, not {input.spec}")
+        return P.flip(input, dims=(dim,))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The {what} in reverse order.
@@ -166,7 +167,7 @@ flipud = _flipper("flipud", 0, "rows")
 fliplr = _flipper("fliplr", 1, "columns")
 
 
-def roll(x: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
+def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     """Elements moved along dimensions; what leaves at the end comes in at the beginning.
 
     Without `dims`, the elements are moved as if they were in one row.
@@ -177,24 +178,24 @@ def roll(x: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
         tensor([3, 4, 0, 1, 2])
     """
     if dims is None:
-        return P.reshape(roll(P.reshape(x, shape=(x.numel(),)), shifts, 0), shape=x.shape)
+        return P.reshape(roll(P.reshape(input, shape=(input.numel(),)), shifts, 0), shape=input.shape)
     amounts, axes = ints((shifts,)), ints((dims,))
     if len(amounts) != len(axes):
         raise RuntimeError(f"roll: {len(amounts)} shifts for {len(axes)} dims")
-    moved = x
+    moved = input
     for amount, axis in zip(amounts, axes, strict=True):
-        dim = dim_with_places("roll", x, axis)
-        length = x.shape[dim]
+        dim = dim_with_places("roll", input, axis)
+        length = input.shape[dim]
         cut = -amount % length if length else 0
         if cut:
             moved = P.concatenate(part(moved, dim, cut, length), part(moved, dim, 0, cut), dim=dim)
-    return clone(x) if moved is x else moved
+    return clone(input) if moved is input else moved
 
 
 # Repeated -------------------------------------------------------------------------------------------------
 
 
-def repeat(x: Tensor, *repeats: Any) -> Tensor:
+def repeat(x: Tensor, *each: Any, repeats: Any = None) -> Tensor:
     """The whole tensor several times along each dimension; more numbers than dimensions add dimensions in
     front.
 
@@ -204,7 +205,7 @@ def repeat(x: Tensor, *repeats: Any) -> Tensor:
         tensor([[1, 2, 1, 2],
                 [1, 2, 1, 2]])
     """
-    times = ints(repeats)
+    times = ints(each, repeats)
     if len(times) < x.ndim or min(times, default=0) < 0:
         raise RuntimeError(f"repeat: {list(times)} must give a number from 0 up for each dimension of {x.spec}")
     shape = (1,) * (len(times) - x.ndim) + x.shape
@@ -214,7 +215,7 @@ def repeat(x: Tensor, *repeats: Any) -> Tensor:
     return own(P.reshape(P.expand(P.reshape(x, shape=split), shape=repeated), shape=result))
 
 
-def tile(x: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, *each: Any, dims: Any = None) -> Tensor:
     """As `repeat`, but missing numbers at the front are 1.
 
     Example:
@@ -223,12 +224,12 @@ def tile(x: Tensor, *dims: Any) -> Tensor:
         tensor([[1, 2, 1, 2],
                 [3, 4, 3, 4]])
     """
-    times = ints(dims)
-    return repeat(x, (1,) * (x.ndim - len(times)) + times)
+    times = ints(each, dims)
+    return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
 
 def repeat_interleave(
-    x: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
     """Each slice along a dimension several times in a row; without a dimension, each element.
 
@@ -241,13 +242,15 @@ def repeat_interleave(
         (tensor([1, 1, 2, 2]), tensor([2, 2, 2]))
     """
     if dim is None:
-        x, dim = P.reshape(x, shape=(x.numel(),)), 0
-    dim = wrap_dim(dim, x.ndim)
-    length = x.shape[dim]
+        input, dim = P.reshape(input, shape=(input.numel(),)), 0
+    dim = wrap_dim(dim, input.ndim)
+    length = input.shape[dim]
     if not isinstance(repeats, Tensor):
-        wide = unsqueeze(x, dim + 1)
+        wide = unsqueeze(input, dim + 1)
         times = as_int(repeats)
-        return own(flatten(P.expand(wide, shape=(*x.shape[: dim + 1], times, *x.shape[dim + 1 :])), dim, dim + 1))
+        return own(
+            flatten(P.expand(wide, shape=(*input.shape[: dim + 1], times, *input.shape[dim + 1 :])), dim, dim + 1)
+        )
     # Data from here on: how long the result is follows from the values of `repeats`.
     fix = "repeat by an int, or compute the positions outside and pass them to index_select"
     counts = concrete(repeats, "repeat_interleave with a tensor of repeats", "MT103", fix).reshape(-1)
@@ -258,19 +261,19 @@ def repeat_interleave(
     positions = np.repeat(np.arange(length), np.broadcast_to(counts, (length,)))
     if output_size is not None and output_size != len(positions):
         raise RuntimeError(f"repeat_interleave: the result has length {len(positions)}, output_size is {output_size}")
-    moved = P.permute(x, dims=(dim, *(axis for axis in range(x.ndim) if axis != dim)))
-    order = (*range(1, dim + 1), 0, *range(dim + 1, x.ndim))
+    moved = P.permute(input, dims=(dim, *(axis for axis in range(input.ndim) if axis != dim)))
+    order = (*range(1, dim + 1), 0, *range(dim + 1, input.ndim))
     return P.permute(P.gather(moved, from_array(positions)), dims=order)
 
 
 # Padded, on diagonals, in triangles -----------------------------------------------------------------------
 
 
-def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
     """A value put before and after the elements, as `torch.nn.functional.pad`; negative amounts cut off.
 
     Args:
-        x: the tensor.
+        input: the tensor.
         pad: before and after, in pairs: first for the last dimension, then for the one before it, and so on.
         mode: only ``"constant"``.
         value: what to put there, 0 by default.
@@ -283,19 +286,19 @@ def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float | No
     amounts = ints((pad,))
     if mode != "constant":
         raise NotImplementedError(f'pad: the mode {mode!r} is not available, only "constant" is')
-    if len(amounts) % 2 or len(amounts) > 2 * x.ndim:
-        raise RuntimeError(f"pad: {list(amounts)} does not give pairs for at most {x.ndim} dimensions")
+    if len(amounts) % 2 or len(amounts) > 2 * input.ndim:
+        raise RuntimeError(f"pad: {list(amounts)} does not give pairs for at most {input.ndim} dimensions")
     given = [*zip(amounts[::2], amounts[1::2], strict=True)]
-    pairs = [(0, 0)] * (x.ndim - len(given)) + given[::-1]
+    pairs = [(0, 0)] * (input.ndim - len(given)) + given[::-1]
     if min(amounts, default=0) < 0:
         start = tuple(max(0, -before) for before, _ in pairs)
-        stop = tuple(length - max(0, -after) for length, (_, after) in zip(x.shape, pairs, strict=True))
-        x = P.slice_(x, start=start, stop=stop, step=(1,) * x.ndim)
+        stop = tuple(length - max(0, -after) for length, (_, after) in zip(input.shape, pairs, strict=True))
+        input = P.slice_(input, start=start, stop=stop, step=(1,) * input.ndim)
     padding = tuple((max(0, before), max(0, after), 0) for before, after in pairs)
-    return P.pad(x, padding=padding, value=fitting("pad", value or 0, x.dtype))
+    return P.pad(input, padding=padding, value=fitting("pad", value or 0, input.dtype))
 
 
-def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Matrices with the elements of the last dimension on a diagonal, and zeros elsewhere.
 
     Example:
@@ -304,17 +307,17 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
         tensor([[1, 0],
                 [0, 2]])
     """
-    first, second = wrap_dim(dim1, x.ndim + 1), wrap_dim(dim2, x.ndim + 1)
+    first, second = wrap_dim(dim1, input.ndim + 1), wrap_dim(dim2, input.ndim + 1)
     if first == second:
         raise RuntimeError(f"diag_embed: the dimensions must differ, both are {first}")
-    side = x.shape[-1] + abs(offset)
-    order = list(range(x.ndim - 1))
-    for place, axis in sorted(((first, x.ndim - 1), (second, x.ndim))):
+    side = input.shape[-1] + abs(offset)
+    order = list(range(input.ndim - 1))
+    for place, axis in sorted(((first, input.ndim - 1), (second, input.ndim))):
         order.insert(place, axis)
-    return P.permute(on_diagonal(x, side, side, offset), dims=tuple(order))
+    return P.permute(on_diagonal(input, side, side, offset), dims=tuple(order))
 
 
-def diag(x: Tensor, diagonal: int = 0) -> Tensor:
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A copy of the diagonal of a matrix, or the matrix with a vector on its diagonal. `diagonal` is a view.
 
     Example:
@@ -323,21 +326,21 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
         (tensor([1, 4]), tensor([[0, 5],
                 [0, 0]]))
     """
-    if x.ndim not in (1, 2):
-        raise RuntimeError(f"diag takes a vector or a matrix, not {x.spec}")
-    return diag_embed(x, diagonal) if x.ndim == 1 else clone(diagonal_of(x, diagonal))
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag takes a vector or a matrix, not {input.spec}")
+    return diag_embed(input, diagonal) if input.ndim == 1 else clone(diagonal_of(input, diagonal))
 
 
 def _triangle(name: str, side: str) -> Callable[..., Tensor]:
-    def function(x: Tensor, diagonal: int = 0) -> Tensor:
-        if x.ndim < 2:
-            raise RuntimeError(f"{name} is for matrices and batches of them, not for {x.spec}")
-        rows, columns = x.shape[-2:]
+    def function(input: Tensor, diagonal: int = 0) -> Tensor:
+        if input.ndim < 2:
+            raise RuntimeError(f"{name} is for matrices and batches of them, not for {input.spec}")
+        rows, columns = input.shape[-2:]
         row = P.reshape(P.iota(size=rows, dtype=int64), shape=(rows, 1))
         column = P.iota(size=columns, dtype=int64)
         edge = P.add(row, P.constant(value=diagonal, shape=(), dtype=int64))
         inside = P.less_equal(column, edge) if name == "tril" else P.less_equal(edge, column)
-        return P.where(inside, x, scalar(0, x))
+        return P.where(inside, input, scalar(0, input))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""The matrix with zeros {side} a diagonal; `diagonal` counts diagonals to the right.

@@ -7,7 +7,7 @@ import math
 from .. import primitives as P
 from ..tensor import Tensor
 from .derivatives import with_derivative
-from .formulas import sigmoid, unit_sign
+from .formulas import sigmoid, sign, unit_sign
 from .operands import (
     Number,
     Operand,
@@ -106,8 +106,15 @@ def copysign(input: Operand, other: Operand) -> Tensor:
         >>> mt.copysign(mt.tensor([1.0, 2.0]), mt.tensor([-0.0, 3.0]))
         tensor([-1.,  2.])
     """
-    a, b = promote_floats(input, other)
-    return P.mul(P.absolute(a), unit_sign(b))
+    return _with_sign_of(*promote_floats(input, other))
+
+
+_with_sign_of = with_derivative(
+    "copysign",
+    lambda a, b: P.mul(P.absolute(a), unit_sign(b)),
+    lambda a, b: P.mul(sign(a), unit_sign(b)),
+    lambda a, b: like(0, b),
+)
 
 
 @widened

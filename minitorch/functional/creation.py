@@ -81,9 +81,15 @@ def full(
 def _filled(name: str, value: int, doc: str, example: str) -> tuple[Callable[..., Tensor], Callable[..., Tensor]]:
     """`zeros` and `zeros_like`, and their sisters."""
 
-    def create(*size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    def create(
+        *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
         kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
-        return leaf(P.constant(value=value, shape=as_shape(name, size), dtype=kind), requires_grad, device)
+        return leaf(
+            P.constant(value=value, shape=as_shape(name, lengths if size is None else (size,)), dtype=kind),
+            requires_grad,
+            device,
+        )
 
     def create_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
         kind = input.dtype if dtype is None else dtypes.as_dtype(dtype)
@@ -135,7 +141,7 @@ def full_like(
 
 
 def arange(
-    start: Any,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,
@@ -158,9 +164,11 @@ def arange(
     """
     if end is None:
         start, end = 0, start
+    if end is None:
+        raise TypeError("arange: where to end is missing")
     start, end, step = (
         concrete(value, "the length of arange", "MT103").item() if isinstance(value, Tensor) else value
-        for value in (start, end, step)
+        for value in (0 if start is None else start, end, step)
     )
     whole = all(isinstance(value, (int, np.integer)) for value in (start, end, step))
     if dtype is None:
@@ -263,16 +271,22 @@ def new_full(
     return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def new_zeros(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_zeros(
+    self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of zeros, in this tensor's type."""
-    return zeros(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return zeros(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def new_ones(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_ones(
+    self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of ones, in this tensor's type."""
-    return ones(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return ones(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
-def new_empty(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def new_empty(
+    self: Tensor, *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor to be written, in this tensor's type."""
-    return empty(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return empty(*lengths, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)

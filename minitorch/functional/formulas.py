@@ -137,12 +137,15 @@ def round_half_even(x: Tensor) -> Tensor:
     return P.mul(s, P.add(below, P.cast(up, dtype=x.dtype)))
 
 
-def sign(x: Tensor) -> Tensor:
+def _sign(x: Tensor) -> Tensor:
     """0 for NaN, as in PyTorch."""
     if x.dtype is dtypes.bool_:
         return x
     zero = like(0, x)
     return P.sub(P.cast(P.less(zero, x), dtype=x.dtype), P.cast(P.less(x, zero), dtype=x.dtype))
+
+
+sign = with_derivative("sign", _sign, lambda x: like(0, x))
 
 
 def ceil(x: Tensor) -> Tensor:

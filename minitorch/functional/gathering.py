@@ -7,6 +7,8 @@ these in `minitorch.functional.inplace_methods`.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -89,7 +91,7 @@ def _coordinates(name: str, x: Tensor, dim: int, index: Tensor) -> tuple[Tensor,
     return tuple(coordinates)
 
 
-def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for
     dim 0.
 
@@ -102,10 +104,10 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
         tensor([[2],
                 [3]])
     """
-    dim = wrap_dim(dim, x.ndim)
-    if not x.ndim:
-        return P.reshape(P.gather(ravel(x), ravel(index)), shape=index.shape)
-    return P.gather(x, *_coordinates("gather", x, dim, index))
+    dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return P.reshape(P.gather(ravel(input), ravel(index)), shape=index.shape)
+    return P.gather(input, *_coordinates("gather", input, dim, index))
 
 
 def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
@@ -119,12 +121,35 @@ def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number)
     return src if src.shape == index.shape else P.slice_(src, start=zeros, stop=index.shape, step=(1,) * src.ndim)
 
 
-def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Number, *, reduce: str | None = None) -> Tensor:
+def _also_without_dimensions(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """What writes along a dimension takes a tensor of no dimensions for a row of one element, as PyTorch does."""
+
+    @functools.wraps(function)
+    def write(input: Tensor, dim: int, index: Tensor, *args: Any, **options: Any) -> Tensor:
+        if input.ndim:
+            return function(input, dim, index, *args, **options)
+        line = [ravel(each) if isinstance(each, Tensor) else each for each in args]
+        options = {name: ravel(each) if isinstance(each, Tensor) else each for name, each in options.items()}
+        return P.reshape(function(ravel(input), dim, ravel(index), *line, **options), shape=())
+
+    return write
+
+
+@_also_without_dimensions
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Tensor | Number | None = None,
+    *,
+    value: Number | None = None,
+    reduce: str | None = None,
+) -> Tensor:
     """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for
     dim 0.
 
-    `src` may be one number. Of equal positions, the last one wins; with ``reduce="add"``, all are added to what is
-    there (``"multiply"``, which PyTorch has too, is not supported).
+    `src` may be one number, then also called `value`. Of equal positions, the last one wins; with ``reduce="add"``,
+    all are added to what is there (``"multiply"``, which PyTorch has too, is not supported).
 
     Raises:
         ShapeError: if the index or the source does not fit (``MT201``).
@@ -138,12 +163,16 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Number, *, reduce:
     """
     if reduce not in (None, "add"):
         raise ValueError(f"scatter: reduce is None or 'add', not {reduce!r}")
-    dim = wrap_dim(dim, x.ndim)
+    src = value if src is None else src
+    if src is None:
+        raise TypeError("scatter: what is written is missing; give src or value")
+    dim = wrap_dim(dim, input.ndim)
     write = P.scatter if reduce is None else P.scatter_add
-    return write(x, _source("scatter", x, dim, index, src), *_coordinates("scatter", x, dim, index))
+    return write(input, _source("scatter", input, dim, index, src), *_coordinates("scatter", input, dim, index))
 
 
-def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+@_also_without_dimensions
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     """A copy with the elements of `src` added where the index says; what goes to the same position adds up.
 
     Example:
@@ -151,11 +180,13 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
         >>> mt.zeros(3).scatter_add(0, mt.tensor([0, 2, 0]), mt.tensor([1.0, 2.0, 4.0]))
         tensor([5., 0., 2.])
     """
-    dim = wrap_dim(dim, x.ndim)
-    return P.scatter_add(x, _source("scatter_add", x, dim, index, src), *_coordinates("scatter_add", x, dim, index))
+    dim = wrap_dim(dim, input.ndim)
+    return P.scatter_add(
+        input, _source("scatter_add", input, dim, index, src), *_coordinates("scatter_add", input, dim, index)
+    )
 
 
-def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """As `gather`, but the other dimensions broadcast; without a dimension, from all elements in a row.
 
     Example:
@@ -165,17 +196,17 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
         tensor([[1, 2, 3]])
     """
     if dim is None:
-        return P.gather(ravel(x), ravel(indices))
-    dim = wrap_dim(dim, x.ndim)
-    if x.ndim != indices.ndim:
-        raise ShapeError("MT201", f"take_along_dim: {x.spec} and indices {indices.spec} differ in dimensions")
-    widths = (x.shape[dim], indices.shape[dim])
-    shared, _ = broadcast_tensors(part(x, dim, 0, min(1, widths[0])), part(indices, dim, 0, min(1, widths[1])))
+        return P.gather(ravel(input), ravel(indices))
+    dim = wrap_dim(dim, input.ndim)
+    if input.ndim != indices.ndim:
+        raise ShapeError("MT201", f"take_along_dim: {input.spec} and indices {indices.spec} differ in dimensions")
+    widths = (input.shape[dim], indices.shape[dim])
+    shared, _ = broadcast_tensors(part(input, dim, 0, min(1, widths[0])), part(indices, dim, 0, min(1, widths[1])))
     shapes = [(*shared.shape[:dim], width, *shared.shape[dim + 1 :]) for width in widths]
-    return gather(P.expand(x, shape=shapes[0]), dim, P.expand(indices, shape=shapes[1]))
+    return gather(P.expand(input, shape=shapes[0]), dim, P.expand(indices, shape=shapes[1]))
 
 
-def take(x: Tensor, index: Tensor) -> Tensor:
+def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at positions in the row of all elements, in the shape of the index.
 
     Example:
@@ -183,7 +214,7 @@ def take(x: Tensor, index: Tensor) -> Tensor:
         >>> mt.tensor([[1, 2], [3, 4]]).take(mt.tensor([0, 3]))
         tensor([1, 4])
     """
-    return P.gather(ravel(x), index)
+    return P.gather(ravel(input), index)
 
 
 # One index for each slice ---------------------------------------------------------------------------------
@@ -200,7 +231,7 @@ def _line(name: str, index: Tensor) -> Tensor:
     return ravel(index)
 
 
-def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices at some positions of a dimension, in that order.
 
     Example:
@@ -209,11 +240,11 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
         tensor([[3, 1],
                 [6, 4]])
     """
-    dim, index = wrap_dim(dim, x.ndim), _line("index_select", index)
-    if not x.ndim:
-        return P.reshape(P.gather(ravel(x), index), shape=())
-    order = _front(x, dim)
-    taken = P.gather(P.permute(x, dims=order) if dim else x, index)
+    dim, index = wrap_dim(dim, input.ndim), _line("index_select", index)
+    if not input.ndim:
+        return P.reshape(P.gather(ravel(input), index), shape=())
+    order = _front(input, dim)
+    taken = P.gather(P.permute(input, dims=order) if dim else input, index)
     return P.permute(taken, dims=inverse_permutation(order)) if dim else taken
 
 
@@ -232,7 +263,8 @@ def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, sou
     return P.permute(written, dims=inverse_permutation(order))
 
 
-def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
+@_also_without_dimensions
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Number = 1) -> Tensor:
     """A copy with the slices of `source`, times `alpha`, added at some positions of a dimension.
 
     Example:
@@ -244,10 +276,11 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Numb
     """
     if alpha != 1:
         source = P.mul(source, _filling(alpha, source, "index_add"))
-    return _write_slices("index_add", P.scatter_add, x, dim, index, source)
+    return _write_slices("index_add", P.scatter_add, input, dim, index, source)
 
 
-def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+@_also_without_dimensions
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """A copy with the slices of `source` written at some positions of a dimension.
 
     Example:
@@ -255,10 +288,11 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
         >>> mt.zeros(3).index_copy(0, mt.tensor([2, 0]), mt.tensor([1.0, 2.0]))
         tensor([2., 0., 1.])
     """
-    return _write_slices("index_copy", P.scatter, x, dim, index, source)
+    return _write_slices("index_copy", P.scatter, input, dim, index, source)
 
 
-def index_fill(x: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
+@_also_without_dimensions
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
     """A copy with one number written to all slices at some positions of a dimension.
 
     Example:
@@ -266,13 +300,13 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Te
         >>> mt.zeros(3).index_fill(0, mt.tensor([2, 0]), 5)
         tensor([5., 0., 5.])
     """
-    return _write_slices("index_fill", P.scatter, x, dim, index, _filling(value, x, "index_fill"))
+    return _write_slices("index_fill", P.scatter, input, dim, index, _filling(value, input, "index_fill"))
 
 
 # Masks ----------------------------------------------------------------------------------------------------
 
 
-def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """One number where a mask holds, the tensor elsewhere; mask and tensor broadcast.
 
     Example:
@@ -281,10 +315,10 @@ def masked_fill(x: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
         >>> x.masked_fill(x < 0, 0.0)
         tensor([1., 0.])
     """
-    return P.where(mask, _filling(value, x, "masked_fill"), x)
+    return P.where(mask, _filling(value, input, "masked_fill"), input)
 
 
-def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where a mask holds, in a row; mask and tensor broadcast.
 
     Raises:
@@ -296,10 +330,10 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
         >>> x.masked_select(x > 1)
         tensor([2, 3, 4])
     """
-    return getitem(*broadcast_tensors(x, mask))
+    return getitem(*broadcast_tensors(input, mask))
 
 
-def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The positions of the elements that are not zero: a row for each, or one tensor for each dimension.
 
     Raises:
@@ -311,13 +345,13 @@ def nonzero(x: Tensor, *, as_tuple: bool = False) -> Any:
         tensor([[0, 1],
                 [1, 0]])
     """
-    array = concrete(x, "nonzero", "MT103", MASK_FIX)
+    array = concrete(input, "nonzero", "MT103", MASK_FIX)
     if as_tuple:
         return tuple([from_array(at) for at in np.nonzero(np.atleast_1d(array))])
     return from_array(np.argwhere(array))
 
 
-def argwhere(x: Tensor) -> Tensor:
+def argwhere(input: Tensor) -> Tensor:
     """The positions of the elements that are not zero, a row for each.
 
     Example:
@@ -326,5 +360,5 @@ def argwhere(x: Tensor) -> Tensor:
         tensor([[0, 1],
                 [1, 0]])
     """
-    positions: Tensor = nonzero(x)
+    positions: Tensor = nonzero(input)
     return positions

@@ -48,7 +48,7 @@ def in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
     return method
 
 
-def copy_(tensor: Tensor, source: Any) -> Tensor:
+def copy_(tensor: Tensor, src: Any) -> Tensor:
     """Write the elements of another tensor (or a number) into this one, converted to its type.
 
     Example:
@@ -56,7 +56,7 @@ def copy_(tensor: Tensor, source: Any) -> Tensor:
         >>> mt.zeros(2).copy_(mt.tensor([1, 2]))
         tensor([1., 2.])
     """
-    return assign(tensor, source if isinstance(source, Tensor) else operand(source, tensor.dtype), "copy_")
+    return assign(tensor, src if isinstance(src, Tensor) else operand(src, tensor.dtype), "copy_")
 
 
 def fill_(tensor: Tensor, value: Any) -> Tensor:

@@ -20,7 +20,7 @@ from .arranging import roll
 from .contraction import check_types, contract
 from .operands import is_operand, number, operand, promote, to_dtype, widened, wrap_dim
 from .parts import diagonal
-from .shaping import ints
+from .shaping import broadcast_tensors, ints
 
 METHODS = (
     "matmul",
@@ -105,45 +105,76 @@ def _batch_of(x: Tensor) -> Tensor:
 
 # The same product, for given ranks ------------------------------------------------------------------------
 
-_RANKS: dict[str, tuple[int, int, str, str]] = {
-    "mm": (2, 2, "The product of two matrices.", "mt.ones(2, 3).mm(mt.ones(3, 4)).shape\n        (2, 4)"),
-    "bmm": (
-        3,
-        3,
-        "The products of two batches.",
-        "mt.ones(5, 2, 3).bmm(mt.ones(5, 3, 4)).shape\n        (5, 2, 4)",
-    ),
-    "mv": (2, 1, "A matrix times a vector.", "mt.ones(2, 3).mv(mt.ones(3))\n        tensor([3., 3.])"),
-    "dot": (1, 1, "The product of two vectors: a number.", "mt.ones(3).dot(mt.ones(3))\n        tensor(3.)"),
-}
+# The dimensions of both operands.
+_RANKS = {"mm": (2, 2), "bmm": (3, 3), "mv": (2, 1), "dot": (1, 1)}
 
 
-def _ranked(name: str) -> Callable[[Tensor, Tensor], Tensor]:
-    left, right, what, example = _RANKS[name]
+def _ranked(name: str, a: Tensor, b: Tensor) -> Tensor:
+    left, right = _RANKS[name]
+    same_batch = left < 3 or a.shape[:1] == b.shape[:1]
+    if a.ndim != left or b.ndim != right or not same_batch:
+        raise ShapeError(
+            "MT201",
+            f"{name}: {a.spec} and {b.spec}",
+            why=f"it takes tensors of {left} and {right} dimensions" + (" with equal batches" if left == 3 else ""),
+            fix="use matmul, which takes all ranks and broadcasts",
+        )
+    return matmul(a, b)
 
-    def function(input: Tensor, other: Tensor) -> Tensor:
-        same_batch = left < 3 or input.shape[:1] == other.shape[:1]
-        if input.ndim != left or other.ndim != right or not same_batch:
-            raise ShapeError(
-                "MT201",
-                f"{name}: {input.spec} and {other.spec}",
-                why=f"it takes tensors of {left} and {right} dimensions" + (" with equal batches" if left == 3 else ""),
-                fix="use matmul, which takes all ranks and broadcasts",
-            )
-        return matmul(input, other)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""{what} As `matmul`, for these ranks alone.
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices: `matmul` for these ranks alone.
 
     Example:
         >>> import minitorch as mt
-        >>> {example}
+        >>> mt.ones(2, 3).mm(mt.ones(3, 4)).shape
+        (2, 4)
     """
-    return function
+    return _ranked("mm", input, mat2)
 
 
-mm, bmm, mv, dot = map(_ranked, _RANKS)
-vdot = dot  # they differ for complex numbers
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The products of two batches of matrices: `matmul` for these ranks alone.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.ones(5, 2, 3).bmm(mt.ones(5, 3, 4)).shape
+        (5, 2, 4)
+    """
+    return _ranked("bmm", input, mat2)
+
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """A matrix times a vector: `matmul` for these ranks alone.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.ones(2, 3).mv(mt.ones(3))
+        tensor([3., 3.])
+    """
+    return _ranked("mv", input, vec)
+
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """The product of two vectors, a number: `matmul` for these ranks alone.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.ones(3).dot(mt.ones(3))
+        tensor(3.)
+    """
+    return _ranked("dot", input, tensor)
+
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """`dot`, from which it differs for complex numbers alone.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.ones(3).vdot(mt.ones(3))
+        tensor(3.)
+    """
+    return dot(input, other)
 
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
@@ -234,18 +265,26 @@ def trace(input: Tensor) -> Tensor:
     return P.reduce_sum(on_it if on_it.dtype.is_floating_point else to_dtype(on_it, int64), dims=(0,))
 
 
-def cross(input: Tensor, other: Tensor, dim: int = -1) -> Tensor:
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     """The vector at right angles to two vectors of three elements, in each place of the other dimensions.
+
+    They lie along `dim` of both operands, broadcast together; by default along the first dimension of length 3.
+
+    Raises:
+        ShapeError: ``MT201`` if there is no such dimension.
 
     Example:
         >>> import minitorch as mt
         >>> mt.cross(mt.tensor([1, 0, 0]), mt.tensor([0, 1, 0]))
         tensor([0, 0, 1])
     """
-    a, b = promote(input, other)
-    if a.shape[dim] != 3 or b.shape[dim] != 3:
-        raise ShapeError("MT201", f"cross: dimension {dim} of {a.spec} and {b.spec} must have the length 3")
-    ahead, behind = P.mul(roll(a, -1, dim), roll(b, -2, dim)), P.mul(roll(a, -2, dim), roll(b, -1, dim))
+    a, b = broadcast_tensors(*promote(input, other))
+    if dim is None:
+        dim = a.shape.index(3) if 3 in a.shape else -1
+    axis = wrap_dim(dim, a.ndim)
+    if a.shape[axis : axis + 1] != (3,):
+        raise ShapeError("MT201", f"cross: dimension {dim} of {input.spec} and {other.spec} must have the length 3")
+    ahead, behind = P.mul(roll(a, -1, axis), roll(b, -2, axis)), P.mul(roll(a, -2, axis), roll(b, -1, axis))
     return P.sub(ahead, behind)
 
 
@@ -256,16 +295,12 @@ def _sum_of_batch(a: Tensor, b: Tensor) -> Tensor:
     return P.reduce_sum(bmm(a, b), dims=(0,))
 
 
-_FUSED: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], str, str]] = {
-    "addmm": (mm, "the product of two matrices", "mt.zeros(2), mt.ones(2, 3), mt.ones(3, 2)"),
-    "addmv": (mv, "a matrix times a vector", "mt.zeros(2), mt.ones(2, 3), mt.ones(3)"),
-    "addr": (outer, "the outer product of two vectors", "mt.zeros(2), mt.ones(3), mt.ones(2)"),
-    "baddbmm": (bmm, "the products of two batches", "mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)"),
-    "addbmm": (
-        _sum_of_batch,
-        "the sum of the products of two batches",
-        "mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)",
-    ),
+_FUSED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "addmm": mm,
+    "addmv": mv,
+    "addr": outer,
+    "baddbmm": bmm,
+    "addbmm": _sum_of_batch,
 }
 
 
@@ -275,32 +310,80 @@ def _scaled(x: Tensor, factor: Number) -> Tensor:
 
 @widened
 def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Number, alpha: Number) -> Tensor:
-    product = _scaled(_FUSED[name][0](first, second), alpha)
+    product = _scaled(_FUSED[name](first, second), alpha)
     if broadcast_shapes((input, product)) != product.shape:
         raise ShapeError("MT201", f"{name}: {input.spec} does not broadcast to the product, {product.spec}")
     return P.add(_scaled(input, beta), product) if beta else product  # without, even a NaN does not count
 
 
-def _fused(name: str) -> Callable[..., Tensor]:
-    _, what, example = _FUSED[name]
+def _fused(name: str, input: Tensor, first: Tensor, second: Tensor, beta: Number, alpha: Number) -> Tensor:
+    check_types(name, input, first, second)
+    return _added(input, first, second, name=name, beta=beta, alpha=alpha)
 
-    def function(input: Tensor, first: Tensor, second: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
-        check_types(name, input, first, second)
-        return _added(input, first, second, name=name, beta=beta, alpha=alpha)
 
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""``beta * input`` plus ``alpha`` times {what}; `input` broadcasts, and is not read
-    if beta is 0.
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input`` plus ``alpha`` times the product of two matrices.
+
+    `input` broadcasts, and is not read if beta is 0.
 
     Example:
         >>> import minitorch as mt
-        >>> mt.{name}({example}).ndim
-        {3 if name == "baddbmm" else 1 if name == "addmv" else 2}
+        >>> mt.addmm(mt.zeros(2), mt.ones(2, 3), mt.ones(3, 2)).shape
+        (2, 2)
     """
-    return function
+    return _fused("addmm", input, mat1, mat2, beta, alpha)
 
 
-addmm, addmv, addr, baddbmm, addbmm = map(_fused, _FUSED)
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input`` plus ``alpha`` times a matrix times a vector.
+
+    `input` broadcasts, and is not read if beta is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.addmv(mt.zeros(2), mt.ones(2, 3), mt.ones(3)).shape
+        (2,)
+    """
+    return _fused("addmv", input, mat, vec, beta, alpha)
+
+
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input`` plus ``alpha`` times the outer product of two vectors.
+
+    `input` broadcasts, and is not read if beta is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.addr(mt.zeros(2), mt.ones(3), mt.ones(2)).shape
+        (3, 2)
+    """
+    return _fused("addr", input, vec1, vec2, beta, alpha)
+
+
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input`` plus ``alpha`` times the products of two batches.
+
+    `input` broadcasts, and is not read if beta is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.baddbmm(mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)).shape
+        (5, 2, 2)
+    """
+    return _fused("baddbmm", input, batch1, batch2, beta, alpha)
+
+
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
+    """``beta * input`` plus ``alpha`` times the sum of the products of two batches.
+
+    `input` broadcasts, and is not read if beta is 0.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.addbmm(mt.zeros(2), mt.ones(5, 2, 3), mt.ones(5, 3, 2)).shape
+        (2, 2)
+    """
+    return _fused("addbmm", input, batch1, batch2, beta, alpha)
 
 
 # The operator @ -------------------------------------------------------------------------------------------

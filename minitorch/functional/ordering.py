@@ -126,7 +126,8 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
     """For each value, the number of elements of a sorted sequence before it: where it would be inserted.
 
     `right` (or ``side="right"``) counts equal elements, too. The last dimension of the sequence is
-    searched; its other dimensions are those of the values, unless it has only one. All pairs are compared.
+    searched; its other dimensions are those of the values, unless it has only one. All pairs are compared. NaN comes
+    after every number.
 
     Example:
         >>> import minitorch as mt
@@ -134,9 +135,9 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
         tensor([0, 1, 3])
     """
     sequence, values = promote(sorted_sequence, input)
-    compare = P.less_equal if right or side == "right" else P.less
+    reaches = P.less if right or side == "right" else P.less_equal
     rows = unsqueeze(sequence, -2) if sequence.ndim > 1 else sequence
-    before = compare(rows, unsqueeze(values, -1))
+    before = P.bitwise_not(reaches(unsqueeze(values, -1), rows))
     return P.reduce_sum(P.cast(before, dtype=int64), dims=(before.ndim - 1,))
 
 

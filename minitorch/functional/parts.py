@@ -48,7 +48,7 @@ def position(index: int, length: int, dim: int) -> int:
     return index + length if index < 0 else index
 
 
-def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """Some elements in a row along a dimension.
 
     Example:
@@ -56,14 +56,14 @@ def narrow(x: Tensor, dim: int, start: int, length: int) -> Tensor:
         >>> mt.arange(10).narrow(0, 2, 3)
         tensor([2, 3, 4])
     """
-    dim, start, length = dim_with_places("narrow", x, dim), as_int(start), as_int(length)
-    begin = start + x.shape[dim] if start < 0 else start
-    if not 0 <= begin <= begin + length <= x.shape[dim]:
-        raise IndexError(f"narrow: {length} elements from {start} do not fit dimension {dim} of {x.spec}")
-    return part(x, dim, begin, begin + length)
+    dim, start, length = dim_with_places("narrow", input, dim), as_int(start), as_int(length)
+    begin = start + input.shape[dim] if start < 0 else start
+    if not 0 <= begin <= begin + length <= input.shape[dim]:
+        raise IndexError(f"narrow: {length} elements from {start} do not fit dimension {dim} of {input.spec}")
+    return part(input, dim, begin, begin + length)
 
 
-def select(x: Tensor, dim: int, index: int) -> Tensor:
+def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The slice at one position of a dimension, which is taken away.
 
     Example:
@@ -71,12 +71,12 @@ def select(x: Tensor, dim: int, index: int) -> Tensor:
         >>> mt.arange(6).reshape(2, 3).select(1, -1)
         tensor([2, 5])
     """
-    dim = dim_with_places("select", x, dim)
-    at = position(as_int(index), x.shape[dim], dim)
-    return P.reshape(part(x, dim, at, at + 1), shape=(*x.shape[:dim], *x.shape[dim + 1 :]))
+    dim = dim_with_places("select", input, dim)
+    at = position(as_int(index), input.shape[dim], dim)
+    return P.reshape(part(input, dim, at, at + 1), shape=(*input.shape[:dim], *input.shape[dim + 1 :]))
 
 
-def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """All slices along a dimension, which is taken away.
 
     Example:
@@ -85,8 +85,8 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         >>> b
         tensor([3, 4])
     """
-    dim = dim_with_places("unbind", x, dim)
-    return tuple([select(x, dim, index) for index in range(x.shape[dim])])
+    dim = dim_with_places("unbind", input, dim)
+    return tuple([select(input, dim, index) for index in range(input.shape[dim])])
 
 
 def _parts(x: Tensor, dim: int, bounds: list[int]) -> tuple[Tensor, ...]:
@@ -94,7 +94,7 @@ def _parts(x: Tensor, dim: int, bounds: list[int]) -> tuple[Tensor, ...]:
     return tuple([part(x, dim, a, max(a, b)) for a, b in pairwise(ends)])
 
 
-def split(x: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """Parts of one length (the last may be shorter), or of the lengths in a list, along a dimension.
 
     Raises:
@@ -105,8 +105,8 @@ def split(x: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor
         >>> mt.arange(5).split(2)
         (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    dim = dim_with_places("split", x, dim)
-    length = x.shape[dim]
+    dim = dim_with_places("split", tensor, dim)
+    length = tensor.shape[dim]
     if isinstance(split_size_or_sections, (tuple, list)):
         bounds = [0]
         for size in ints((split_size_or_sections,)):
@@ -115,14 +115,14 @@ def split(x: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor
                 raise RuntimeError(f"split: a part cannot have the length {size}")
         if bounds[-1] != length:
             raise RuntimeError(f"split: the lengths {split_size_or_sections} do not add up to {length}")
-        return _parts(x, dim, bounds)
+        return _parts(tensor, dim, bounds)
     size = as_int(split_size_or_sections)  # type: ignore[arg-type]
     if size < 0 or (size == 0 and length):
         raise RuntimeError(f"split: parts of length {size} do not make up {length}")
-    return _parts(x, dim, [*range(0, length, size), length]) if length else (part(x, dim, 0, 0),)
+    return _parts(tensor, dim, [*range(0, length, size), length]) if length else (part(tensor, dim, 0, 0),)
 
 
-def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most so many parts of one length (the last may be shorter).
 
     Example:
@@ -130,14 +130,14 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         >>> [part.shape for part in mt.zeros(7).chunk(3)]
         [(3,), (3,), (1,)]
     """
-    dim = dim_with_places("chunk", x, dim)
+    dim = dim_with_places("chunk", input, dim)
     if chunks < 1:
         raise RuntimeError(f"chunk: into {chunks} parts")
-    length = x.shape[dim]
-    return split(x, -(-length // chunks), dim) if length else tuple([part(x, dim, 0, 0) for _ in range(chunks)])
+    length = input.shape[dim]
+    return split(input, -(-length // chunks), dim) if length else tuple([part(input, dim, 0, 0) for _ in range(chunks)])
 
 
-def tensor_split(x: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """So many parts of lengths that differ by at most 1; or the parts between the positions in a list.
 
     Example:
@@ -145,16 +145,16 @@ def tensor_split(x: Tensor, indices_or_sections: Ints, dim: int = 0) -> tuple[Te
         >>> [part.tolist() for part in mt.arange(5).tensor_split(3)]
         [[0, 1], [2, 3], [4]]
     """
-    dim = dim_with_places("tensor_split", x, dim)
-    length = x.shape[dim]
+    dim = dim_with_places("tensor_split", input, dim)
+    length = input.shape[dim]
     if isinstance(indices_or_sections, (tuple, list)):
         inner = [max(0, at + length) if at < 0 else at for at in ints((indices_or_sections,))]
-        return _parts(x, dim, [0, *inner, length])
+        return _parts(input, dim, [0, *inner, length])
     count = as_int(indices_or_sections)  # type: ignore[arg-type]
     if count < 1:
         raise RuntimeError(f"tensor_split: into {count} parts")
     small, longer = divmod(length, count)
-    return _parts(x, dim, [number * small + min(number, longer) for number in range(count + 1)])
+    return _parts(input, dim, [number * small + min(number, longer) for number in range(count + 1)])
 
 
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
@@ -177,7 +177,7 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return P.unfold(x, dim=dim, size=size, step=step, dilation=1)
 
 
-def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The diagonal of two dimensions, as the last dimension; `offset` counts diagonals to the right.
 
     Example:
@@ -185,7 +185,7 @@ def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor
         >>> mt.arange(9).reshape(3, 3).diagonal(1)
         tensor([1, 5])
     """
-    dim1, dim2 = wrap_dim(dim1, x.ndim), wrap_dim(dim2, x.ndim)
+    dim1, dim2 = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
     if dim1 == dim2:
         raise RuntimeError(f"diagonal: the dimensions must differ, both are {dim1}")
-    return P.diagonal(movedim(x, (dim1, dim2), (-2, -1)), offset=as_int(offset))
+    return P.diagonal(movedim(input, (dim1, dim2), (-2, -1)), offset=as_int(offset))

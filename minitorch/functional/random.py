@@ -198,7 +198,12 @@ def _float_type(name: str, dtype: Any, default: DType = dtypes.DEFAULT_FLOAT) ->
 
 
 def rand(
-    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Generator | None = None
+    *lengths: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Uniform random numbers in [0, 1).
 
@@ -207,11 +212,17 @@ def rand(
         >>> mt.rand(2, 3).shape, mt.rand((2, 3), dtype=mt.float64).dtype
         ((2, 3), minitorch.float64)
     """
-    return leaf(uniform(as_shape("rand", size), _float_type("rand", dtype), generator), requires_grad, device)
+    shape = as_shape("rand", lengths if size is None else (size,))
+    return leaf(uniform(shape, _float_type("rand", dtype), generator), requires_grad, device)
 
 
 def randn(
-    *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, generator: Generator | None = None
+    *lengths: Any,
+    size: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal random numbers with mean 0 and variance 1.
 
@@ -220,10 +231,18 @@ def randn(
         >>> mt.randn(1000).abs().max().item() < 6
         True
     """
-    return leaf(gaussian(as_shape("randn", size), _float_type("randn", dtype), generator), requires_grad, device)
+    shape = as_shape("randn", lengths if size is None else (size,))
+    return leaf(gaussian(shape, _float_type("randn", dtype), generator), requires_grad, device)
 
 
-def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def rand_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniform random numbers in [0, 1), with the shape and type of another tensor.
 
     Example:
@@ -232,12 +251,18 @@ def rand_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_
         >>> x.shape, x.dtype
         ((2, 3), minitorch.float16)
     """
-    return rand(
-        input.shape, dtype=_float_type("rand_like", dtype, input.dtype), device=device, requires_grad=requires_grad
-    )
+    kind = _float_type("rand_like", dtype, input.dtype)
+    return rand(input.shape, dtype=kind, device=device, requires_grad=requires_grad, generator=generator)
 
 
-def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def randn_like(
+    input: Tensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Normal random numbers, with the shape and type of another tensor.
 
     Example:
@@ -246,15 +271,20 @@ def randn_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires
         >>> x.shape, x.dtype
         ((2, 3), minitorch.float64)
     """
-    return randn(
-        input.shape, dtype=_float_type("randn_like", dtype, input.dtype), device=device, requires_grad=requires_grad
-    )
+    kind = _float_type("randn_like", dtype, input.dtype)
+    return randn(input.shape, dtype=kind, device=device, requires_grad=requires_grad, generator=generator)
 
 
 def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Sequence[int] | None = None, *, generator: Generator | None = None
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Sequence[int] | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
-    """Normal random numbers with a given mean and standard deviation, numbers or tensors.
+    """Normal random numbers with a given mean and standard deviation, numbers or tensors; `dtype` is for numbers.
 
     Example:
         >>> import minitorch as mt
@@ -264,7 +294,8 @@ def normal(
     center, spread = operand(mean), operand(std)
     shape = broadcast_shapes((center, spread)) if size is None else as_shape("normal", (size,))
     kind = dtypes.promote_types(dtypes.promote_types(center.dtype, spread.dtype), dtypes.float16)
-    noise = gaussian(shape, kind if center.ndim or spread.ndim else dtypes.DEFAULT_FLOAT, generator)
+    on_cpu(device)
+    noise = gaussian(shape, kind if center.ndim or spread.ndim else _float_type("normal", dtype), generator)
     return add(mul(noise, std), mean)
 
 
@@ -289,7 +320,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
 
 def randint(
-    low: int,
+    low: int = 0,
     high: Any = None,
     size: Any = None,
     *,
@@ -341,7 +372,15 @@ def _joined(high: Tensor, low: Tensor) -> Tensor:
     return P.bitwise_xor(P.shift_left(high, like(31, high)), low)
 
 
-def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any = None, device: Any = None) -> Tensor:
+def randint_like(
+    input: Tensor,
+    low: int = 0,
+    high: int | None = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    generator: Generator | None = None,
+) -> Tensor:
     """Random integers in the shape and type of another tensor.
 
     Example:
@@ -350,7 +389,7 @@ def randint_like(input: Tensor, low: int, high: int | None = None, *, dtype: Any
         tensor([5., 5., 5.])
     """
     bounds = (0, low) if high is None else (low, high)
-    return randint(*bounds, input.shape, dtype=dtype or input.dtype, device=device)
+    return randint(*bounds, input.shape, dtype=dtype or input.dtype, device=device, generator=generator)
 
 
 def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Generator | None = None) -> Tensor:

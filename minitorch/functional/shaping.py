@@ -53,8 +53,10 @@ __all__ = [name for name in (*METHODS, *FUNCTIONS_ONLY) if name not in _METHODS_
 Ints = int | Sequence[int]
 
 
-def ints(values: tuple[Any, ...]) -> tuple[int, ...]:
-    """Ints that were given one by one, or as one tuple or list."""
+def ints(values: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
+    """Ints that were given one by one, or as one tuple or list, which may have been given by name instead."""
+    if named is not None:
+        values = (named,)
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
         values = tuple(values[0])
     return tuple([as_int(value) for value in values])
@@ -79,7 +81,7 @@ def _complete(name: str, x: Tensor, shape: Shape, size: int) -> Shape:
     return tuple([size // known if length == -1 else length for length in shape])
 
 
-def reshape(x: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, *lengths: Any, shape: Any = None) -> Tensor:
     """The elements in the same order under another shape; one length may be -1. A view where memory allows.
 
     Raises:
@@ -91,7 +93,7 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
         tensor([[0, 1, 2],
                 [3, 4, 5]])
     """
-    return P.reshape(x, shape=_complete("reshape", x, ints(shape), math.prod(x.shape)))
+    return P.reshape(input, shape=_complete("reshape", input, ints(lengths, shape), math.prod(input.shape)))
 
 
 def view(x: Tensor, *shape: Any) -> Tensor:
@@ -126,7 +128,7 @@ def reshape_as(x: Tensor, other: Tensor) -> Tensor:
     return P.reshape(x, shape=other.shape)
 
 
-def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from one to another joined into one.
 
     Example:
@@ -134,14 +136,14 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         >>> mt.zeros(2, 3, 4).flatten(1).shape
         (2, 12)
     """
-    start, end = wrap_dim(start_dim, x.ndim), wrap_dim(end_dim, x.ndim)
+    start, end = wrap_dim(start_dim, input.ndim), wrap_dim(end_dim, input.ndim)
     if start > end:
         raise RuntimeError(f"flatten: start_dim {start_dim} comes after end_dim {end_dim}")
-    joined = math.prod(x.shape[start : end + 1])
-    return P.reshape(x, shape=(*x.shape[:start], joined, *x.shape[end + 1 :]))
+    joined = math.prod(input.shape[start : end + 1])
+    return P.reshape(input, shape=(*input.shape[:start], joined, *input.shape[end + 1 :]))
 
 
-def ravel(x: Tensor) -> Tensor:
+def ravel(input: Tensor) -> Tensor:
     """All dimensions joined into one: a view of a contiguous tensor, and a copy of any other.
 
     Example:
@@ -149,10 +151,10 @@ def ravel(x: Tensor) -> Tensor:
         >>> mt.tensor([[1, 2], [3, 4]]).ravel()
         tensor([1, 2, 3, 4])
     """
-    return P.reshape(contiguous(x), shape=(x.numel(),))
+    return P.reshape(contiguous(input), shape=(input.numel(),))
 
 
-def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """One dimension taken apart into several; one of `sizes` may be -1.
 
     Example:
@@ -160,12 +162,12 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         >>> mt.zeros(2, 12).unflatten(1, (3, -1)).shape
         (2, 3, 4)
     """
-    dim = wrap_dim(dim, x.ndim)
-    parts = _complete(f"unflatten: dimension {dim}", x, ints((sizes,)), x.shape[dim])
-    return P.reshape(x, shape=(*x.shape[:dim], *parts, *x.shape[dim + 1 :]))
+    dim = wrap_dim(dim, input.ndim)
+    parts = _complete(f"unflatten: dimension {dim}", input, ints((sizes,)), input.shape[dim])
+    return P.reshape(input, shape=(*input.shape[:dim], *parts, *input.shape[dim + 1 :]))
 
 
-def squeeze(x: Tensor, dim: Ints | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: Ints | None = None) -> Tensor:
     """Without the dimensions of length 1, or without those of them that are named.
 
     Example:
@@ -173,12 +175,12 @@ def squeeze(x: Tensor, dim: Ints | None = None) -> Tensor:
         >>> mt.zeros(1, 3, 1).squeeze().shape, mt.zeros(1, 3, 1).squeeze(0).shape
         ((3,), (3, 1))
     """
-    named = range(x.ndim) if dim is None else {wrap_dim(one, x.ndim) for one in ints((dim,))}
-    kept = tuple(length for axis, length in enumerate(x.shape) if length != 1 or axis not in named)
-    return P.reshape(x, shape=kept)
+    named = range(input.ndim) if dim is None else {wrap_dim(one, input.ndim) for one in ints((dim,))}
+    kept = tuple(length for axis, length in enumerate(input.shape) if length != 1 or axis not in named)
+    return P.reshape(input, shape=kept)
 
 
-def unsqueeze(x: Tensor, dim: int) -> Tensor:
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """With a new dimension of length 1.
 
     Example:
@@ -186,8 +188,8 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
         >>> mt.zeros(3).unsqueeze(0).shape, mt.zeros(3).unsqueeze(-1).shape
         ((1, 3), (3, 1))
     """
-    dim = wrap_dim(dim, x.ndim + 1)
-    return P.reshape(x, shape=(*x.shape[:dim], 1, *x.shape[dim:]))
+    dim = wrap_dim(dim, input.ndim + 1)
+    return P.reshape(input, shape=(*input.shape[:dim], 1, *input.shape[dim:]))
 
 
 def _at_least(ndim: int, shape_of: Callable[[Shape], Shape]) -> Callable[..., Any]:
@@ -215,7 +217,7 @@ atleast_3d = _at_least(3, lambda shape: ((1,) * 3, (1, *shape, 1), (*shape, 1))[
 # Dimensions exchanged -------------------------------------------------------------------------------------
 
 
-def permute(x: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The dimensions in another order.
 
     Example:
@@ -223,10 +225,10 @@ def permute(x: Tensor, *dims: Any) -> Tensor:
         >>> mt.zeros(2, 3, 4).permute(2, 0, 1).shape
         (4, 2, 3)
     """
-    return P.permute(x, dims=tuple([wrap_dim(dim, x.ndim) for dim in ints(dims)]))
+    return P.permute(input, dims=tuple([wrap_dim(dim, input.ndim) for dim in ints(order, dims)]))
 
 
-def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Two dimensions exchanged.
 
     Example:
@@ -234,17 +236,28 @@ def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
         >>> mt.zeros(2, 3, 4).transpose(0, -1).shape
         (4, 3, 2)
     """
-    first, second = wrap_dim(dim0, x.ndim), wrap_dim(dim1, x.ndim)
-    order = list(range(x.ndim))
+    first, second = wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)
+    order = list(range(input.ndim))
     if order:
         order[first], order[second] = second, first
-    return P.permute(x, dims=tuple(order))
+    return P.permute(input, dims=tuple(order))
 
 
-swapaxes = swapdims = transpose
+swapdims = transpose
 
 
-def t(x: Tensor) -> Tensor:
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """`transpose` under NumPy's name.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.zeros(2, 3, 4).swapaxes(0, -1).shape
+        (4, 3, 2)
+    """
+    return transpose(input, axis0, axis1)
+
+
+def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; a tensor of fewer dimensions stays as it is.
 
     Example:
@@ -252,9 +265,9 @@ def t(x: Tensor) -> Tensor:
         >>> mt.zeros(2, 3).t().shape
         (3, 2)
     """
-    if x.ndim > 2:
-        raise RuntimeError(f"t() is for up to 2 dimensions, not for {x.spec}: use transpose or mT")
-    return _reversed(x)
+    if input.ndim > 2:
+        raise RuntimeError(f"t() is for up to 2 dimensions, not for {input.spec}: use transpose or mT")
+    return _reversed(input)
 
 
 def _reversed(x: Tensor) -> Tensor:
@@ -269,7 +282,7 @@ def _matrix_transpose(x: Tensor) -> Tensor:
     return transpose(x, -2, -1)
 
 
-def movedim(x: Tensor, source: Ints, destination: Ints) -> Tensor:
+def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """One or several dimensions moved to other places; the others keep their order.
 
     Example:
@@ -277,14 +290,14 @@ def movedim(x: Tensor, source: Ints, destination: Ints) -> Tensor:
         >>> mt.zeros(2, 3, 4).movedim(0, -1).shape
         (3, 4, 2)
     """
-    sources = [wrap_dim(dim, x.ndim) for dim in ints((source,))]
-    places = [wrap_dim(dim, x.ndim) for dim in ints((destination,))]
+    sources = [wrap_dim(dim, input.ndim) for dim in ints((source,))]
+    places = [wrap_dim(dim, input.ndim) for dim in ints((destination,))]
     if not len(sources) == len(places) == len(set(sources)) == len(set(places)):
         raise RuntimeError(f"movedim: {source} and {destination} must name as many dimensions, each once")
-    order = [axis for axis in range(x.ndim) if axis not in sources]
+    order = [axis for axis in range(input.ndim) if axis not in sources]
     for place, axis in sorted(zip(places, sources, strict=True)):
         order.insert(place, axis)
-    return P.permute(x, dims=tuple(order[: x.ndim]))
+    return P.permute(input, dims=tuple(order[: input.ndim]))
 
 
 moveaxis = movedim
@@ -292,7 +305,7 @@ moveaxis = movedim
 # Dimensions repeated --------------------------------------------------------------------------------------
 
 
-def expand(x: Tensor, *sizes: Any) -> Tensor:
+def expand(x: Tensor, *lengths: Any, size: Any = None) -> Tensor:
     """Dimensions of length 1 repeated without a copy, and new ones added in front; -1 keeps a length.
 
     Raises:
@@ -304,11 +317,11 @@ def expand(x: Tensor, *sizes: Any) -> Tensor:
         tensor([[1, 1, 1],
                 [2, 2, 2]])
     """
-    wanted = ints(sizes)
+    wanted = ints(lengths, size)
     new = len(wanted) - x.ndim
     if -1 in wanted and new >= 0:
         wanted = wanted[:new] + tuple(
-            old if size == -1 else size for old, size in zip(x.shape, wanted[new:], strict=True)
+            old if length == -1 else length for old, length in zip(x.shape, wanted[new:], strict=True)
         )
     if min(wanted, default=0) < 0:
         raise ShapeError("MT201", f"expand: {x.spec} cannot become {list(wanted)}", fix="use -1 for a kept length only")
@@ -320,7 +333,7 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
     return P.expand(x, shape=other.shape)
 
 
-def broadcast_to(x: Tensor, size: Sequence[int]) -> Tensor:
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """`expand` to a shape.
 
     Example:
@@ -329,7 +342,7 @@ def broadcast_to(x: Tensor, size: Sequence[int]) -> Tensor:
         tensor([[1, 2],
                 [1, 2]])
     """
-    return expand(x, size)
+    return expand(input, size)
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:

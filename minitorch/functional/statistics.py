@@ -32,7 +32,7 @@ def mean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any =
     return to_dtype(P.div(total, like(element_count(x, dims), total)), x.dtype)
 
 
-def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
+def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements that are not NaN.
 
     Example:
@@ -40,7 +40,7 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
         >>> mt.nanmean(mt.tensor([1.0, float("nan"), 3.0]))
         tensor(2.)
     """
-    x = operand(input)
+    x = operand(input) if dtype is None else to_dtype(operand(input), dtypes.as_dtype(dtype))
     require_float(x, "nanmean")
     return P.div(nansum(x, dim, keepdim), sum(P.cast(P.equal(x, x), dtype=x.dtype), dim, keepdim))
 

@@ -24,6 +24,9 @@ from ..tensor import Tensor
 class ParamGroup(MutableMapping[str, Any]):
     """A dict of ``"params"`` and hyperparameters, as PyTorch's; reading a float gives a Python float.
 
+    While a step is recorded, to be run later with another value, it gives the 0-dimensional tensor that holds it: what
+    an optimiser of one's own does with ``group["lr"]`` works in every mode.
+
     Args:
         values: the entries.
 
@@ -47,6 +50,8 @@ class ParamGroup(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         value = self._values[name]
+        if _is_recorded():
+            return value
         if isinstance(value, Tensor):
             return value.item()
         if _is_tuple_of(value, Tensor):
@@ -93,8 +98,7 @@ class ParamGroup(MutableMapping[str, Any]):
 
     def uses(self, name: str) -> bool:
         """Whether a flag is set, or a number not zero: a question whose answer shapes the update."""
-        staging = current_staging()
-        if staging is not None and not staging.defers:
+        if _is_recorded():
             self._baked.add(name)
         value = self._values[name]
         return not self._zero[name] if isinstance(value, Tensor) else bool(value)
@@ -116,6 +120,12 @@ class ParamGroup(MutableMapping[str, Any]):
             elif _is_tuple_of(value, Tensor):
                 for position, tensor in enumerate(value, 1):
                     yield f"{name.removesuffix('s')}{position}", tensor
+
+
+def _is_recorded() -> bool:
+    """Whether what is computed now is written down, and runs later."""
+    staging = current_staging()
+    return staging is not None and not staging.defers
 
 
 def _is_tuple_of(value: Any, kind: type) -> bool:

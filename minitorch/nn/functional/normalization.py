@@ -17,6 +17,7 @@ from ...functional.random import rand
 from ...functional.reductions import norm
 from ...functional.reductions import sum as sum_
 from ...functional.selection import clamp
+from ...functional.shaping import broadcast_tensors
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 
@@ -239,12 +240,14 @@ def _normalize(x: Tensor, *, dim: int, eps: float) -> Tensor:
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along a dimension, each taken to be at least `eps` long.
 
+    The dimension is one of the shape that both are broadcast to.
+
     Example:
         >>> import minitorch as mt
         >>> mt.nn.functional.cosine_similarity(mt.tensor([[1.0, 0.0]]), mt.tensor([[1.0, 1.0]]))
         tensor([0.7071])
     """
-    return _cosine(*promote(x1, x2), dim=dim, eps=eps)
+    return _cosine(*broadcast_tensors(*promote(x1, x2)), dim=dim, eps=eps)
 
 
 @widened
