@@ -21,6 +21,7 @@ from minitorch import primitives as P
 from minitorch.backends import get
 from minitorch.dtypes import DType, bool_, int64
 from minitorch.graph import Graph, apply, input_node, literal, topological_order
+from minitorch.interpreters import settled
 from minitorch.ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec
 
 Array = np.ndarray[Any, Any]
@@ -59,13 +60,18 @@ def arrays_for(graph: Graph, seed: int) -> list[Array]:
     return [random_array(node.spec, random) for node in graph.inputs]
 
 
-def evaluate_graph(graph: Graph, arrays: list[Array]) -> list[Array]:
-    """Run a graph: every node by its primitive's own evaluation, one after another."""
+def evaluate_graph(graph: Graph, arrays: list[Array], views: bool = False) -> list[Array]:
+    """Run a graph: every node by its primitive's own evaluation, one after another.
+
+    Args:
+        views: whether views are views, as in eager mode; otherwise no value depends on strides.
+    """
     values: dict[Node, Any] = dict(zip(graph.inputs, arrays, strict=True))
     with np.errstate(all="ignore"):
         for node in graph.nodes:
             operands = [values[operand] for operand in node.inputs]
-            values[node] = np.asarray(node.primitive.evaluate(*operands, **node.params))
+            value = node.primitive.evaluate(*operands, **node.params)
+            values[node] = settled(value, node.primitive) if views else np.array(value, order="C")
             assert values[node].shape == node.shape and values[node].dtype == node.dtype.numpy, node
     return [values[node] for node in graph.outputs]
 

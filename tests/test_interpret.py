@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,9 @@ import minitorch as mt
 from minitorch.graph import Graph, apply, input_node
 from minitorch.interpreters import observing
 from minitorch.ir import Spec
+from minitorch.nn import functional as F
 from minitorch.primitives import add, concatenate, exp, expand, permute, reshape
+from minitorch.tree import flatten
 from tests.graphs import arrays_for, evaluate_graph, graphs, same_bits
 
 interpret = mt.backends.get("interpret")
@@ -25,7 +29,7 @@ def test_random_graphs_give_what_the_primitives_say(graph, seed):
     executable = interpret(graph)
     for _ in range(2):
         results = executable(arrays)
-        for mine, theirs, node in zip(results, evaluate_graph(graph, copies), graph.outputs, strict=True):
+        for mine, theirs, node in zip(results, evaluate_graph(graph, copies, views=True), graph.outputs, strict=True):
             assert same_bits(mine, theirs) and mine.shape == node.shape
             assert mine.flags.c_contiguous and mine.flags.writeable
 
@@ -107,3 +111,47 @@ def test_observers_see_every_node_once():
 def test_an_unknown_backend_is_named():
     with pytest.raises(ValueError, match=r"no backend 'fast'.*'interpret'"):
         mt.jit(lambda x: x, backend="fast")
+
+
+# The bits of eager mode, for operands of all strides ----------------------------------------------------------------
+
+STRIDES = {
+    "contiguous": lambda *shape: mt.randn(*shape),
+    "reversed": lambda *shape: mt.randn(*shape[::-1]).permute(*reversed(range(len(shape)))),
+    "stepped": lambda *shape: mt.randn(*shape[:-1], 2 * shape[-1])[..., ::2],
+    "sliced": lambda *shape: mt.randn(*shape[:-1], shape[-1] + 3)[..., 1:-2],
+    "rows stepped": lambda *shape: mt.randn(2 * shape[0], *shape[1:])[::2],
+    "expanded": lambda *shape: mt.randn(1, *shape[1:]).expand(*shape),
+    "columns expanded": lambda *shape: mt.randn(*shape[:-1], 1).expand(*shape),
+}
+
+SUMS = {
+    "matmul": (lambda a, b: (a @ b, a.t().clone() @ b.t().clone().t()[:17]), (17, 33), (33, 17)),
+    "transposed": (lambda a, b: (a.t() @ b.t(), (a.t() * 1) @ b.t()), (130, 57), (29, 130)),
+    "matrix and vector": (lambda a, b: (a @ b[0], a.t().clone() @ b[0, :17], b[0] @ a.t()), (17, 33), (2, 33)),
+    "by itself": (lambda a: (a @ a.t(), a.clone() @ a.t(), a @ a.clone().t()), (33, 17)),
+    "batches": (lambda a, b: a @ b.transpose(1, 2), (3, 7, 9), (3, 5, 9)),
+    "linear": (lambda a, b: (F.linear(a, b), F.linear(a[:1], b), F.linear(a[None], b)), (5, 33), (9, 33)),
+    "einsum": (lambda a, b: mt.einsum("bij,bkj->kbi", a, b), (2, 5, 33), (2, 9, 33)),
+    "layer_norm": (lambda a: (F.layer_norm(a, (33,)), F.layer_norm(a.t(), (25,))), (25, 33)),
+    "cosine_similarity": (lambda a, b: (F.cosine_similarity(a, b), F.cosine_similarity(a, b, -1)), (5, 33), (5, 33)),
+    "softmax": (lambda a: (a.softmax(0), a.t().softmax(0), a.logsumexp(-1)), (25, 33)),
+    "sums": (lambda a: ((a.t() * 2).sum(1), a.sum(), a.t().clone().sum(0), a.neg().neg().sum(1)), (25, 33)),
+    "many rows": (lambda a: (a.t().clone().sum(1), a.mean(0), a.t().reshape(-1).reshape(30, 600).sum(1)), (600, 30)),
+    "variance": (lambda a: (a.var(0), a.t().std(), a.norm(), a.cumsum(0), a.prod(1)), (25, 33)),
+    "elementwise": (lambda a: a.t().sin() + a.t().exp().tanh() + a.t().abs().log() + F.gelu(a.t()), (25, 33)),
+    "attention": (lambda q, k: F.scaled_dot_product_attention(q.mT, k.mT, k.mT), (2, 3, 8, 7), (2, 3, 8, 7)),
+    "convolution": (lambda x, w: F.conv2d(x, w, padding=1), (2, 3, 8, 9), (4, 3, 3, 3)),
+    "gradient": (lambda a, b: mt.grad(lambda a: F.gelu(a.t() @ b).sum() + a.norm())(a), (33, 17), (33, 9)),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_graph_as_traced_gives_the_bits_of_eager_mode_for_all_strides(name):
+    function, *shapes = SUMS[name]
+    mt.manual_seed(0)
+    for strides in itertools.product(STRIDES.values(), repeat=len(shapes)):
+        given = [make(*shape) for make, shape in zip(strides, shapes, strict=True)]
+        expected, found = function(*given), mt.jit(function, backend="interpret", passes=())(*given)
+        for one, other in zip(flatten(expected)[0], flatten(found)[0], strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.numpy(), strict=True)

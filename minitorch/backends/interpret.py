@@ -1,7 +1,11 @@
 """The backend that a graph is explained with: NumPy, node by node, in program order.
 
-Each node becomes one row of a program: a function, the slots of its arguments, the slot of its result, and the slots
-that are free afterwards. Nothing is fused, and nothing is kept longer than its last use.
+Each node becomes one row of a program: a function, the slots of its arguments, the slot of its result, whether that is
+a view, and the slots that are free afterwards. Nothing is fused, and nothing is kept longer than its last use.
+
+Arguments and views have the strides that they have in eager mode, and what is computed is contiguous: NumPy's sums and
+products round differently for other strides. So a graph as it was traced gives the bits of eager mode. A pass may take
+an operation away that only copies, and with it the order in which a sum was taken.
 """
 
 from __future__ import annotations
@@ -14,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph
-from ..interpreters import Observer, Recorder, current_observer, run_silently
+from ..interpreters import Observer, Recorder, current_observer, run_silently, settled
 from ..ir import INPUT, Node
 from ..primitives import Literal
 from ..primitives import constant as CONSTANT
 
 Array = np.ndarray[Any, Any]
-Row = tuple[Any, tuple[int, ...], int, tuple[int, ...]]
+Row = tuple[Any, tuple[int, ...], int, bool, tuple[int, ...]]
 
 
 class Interpreted:
@@ -44,7 +48,7 @@ class Interpreted:
                 function = partial(function, **node.params)
             arguments = tuple(slots[id(operand)] for operand in node.inputs)
             dead = tuple(slots[key] for key in last_use.get(id(node), ()))
-            self.program.append((function, arguments, slots[id(node)], dead))
+            self.program.append((function, arguments, slots[id(node)], node.primitive.is_view, dead))
             self.nodes.append(node)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
@@ -67,8 +71,11 @@ class Interpreted:
     def _run(self, values: list[Any]) -> None:
         result = -1
         try:
-            for function, arguments, result, dead in self.program:
-                values[result] = function(*[values[slot] for slot in arguments])
+            for function, arguments, result, is_view, dead in self.program:
+                value = function(*[values[slot] for slot in arguments])
+                if type(value) is not np.ndarray or not (is_view or value.flags.c_contiguous):
+                    value = np.asarray(value, order="K" if is_view else "C")
+                values[result] = value
                 for slot in dead:
                     values[slot] = None
         except Exception as error:
@@ -78,18 +85,18 @@ class Interpreted:
             raise
 
     def _run_observed(self, values: list[Any], observer: Observer) -> None:
-        for (function, arguments, result, dead), node in zip(self.program, self.nodes, strict=True):
+        for (function, arguments, result, _, dead), node in zip(self.program, self.nodes, strict=True):
             operands = [values[slot] for slot in arguments]
-            values[result] = value = np.asarray(function(*operands))
+            values[result] = value = settled(function(*operands), node.primitive)
             observer(node.primitive, operands, value, node.source)
             for slot in dead:
                 values[slot] = None
 
     def _run_timed(self, values: list[Any], recorder: Recorder) -> None:
-        for (function, arguments, result, dead), node in zip(self.program, self.nodes, strict=True):
+        for (function, arguments, result, _, dead), node in zip(self.program, self.nodes, strict=True):
             operands = [values[slot] for slot in arguments]
             begin = perf_counter_ns()
-            values[result] = value = np.asarray(function(*operands))
+            values[result] = value = settled(function(*operands), node.primitive)
             recorder.add(begin, "node", node)
             if value.base is None:
                 recorder.made(value)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..graph import Graph, topological_order
-from ..interpreters import run_silently
+from ..interpreters import run_silently, settled
 from ..ir import Node
 from . import cache, evaluate
 from .driver import driver
@@ -112,7 +112,7 @@ def replayed(
     for node in sorted(topological_order(wanted, values), key=order.__getitem__):
         operands = [values[operand] for operand in node.inputs]
         value = run_silently(lambda node=node, operands=operands: node.primitive.evaluate(*operands, **node.params))
-        values[node] = np.asarray(value)
+        values[node] = settled(value, node.primitive)
         yield node, operands, values[node]
 
 

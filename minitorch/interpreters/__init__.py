@@ -10,7 +10,7 @@ do not disturb each other.
 
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes, expand_operands
-from .eager import Eager, Observed, Observer, check_writeable
+from .eager import Eager, Observed, Observer, check_writeable, settled
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
 from .recorder import Layout, Operation, Recorder, Timed
@@ -76,6 +76,7 @@ __all__ = [
     "reshape_is_view",
     "run_silently",
     "set_grad_enabled",
+    "settled",
     "staging_or_error",
     "twin",
     "visible_strides",

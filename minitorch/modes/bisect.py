@@ -24,7 +24,7 @@ import numpy as np
 
 from ..graph import Graph, topological_order
 from ..graph.values import is_splat
-from ..interpreters import run_silently
+from ..interpreters import run_silently, settled
 from ..ir import INPUT, Node
 from .difference import SUMMATIONS, Excess, Summation, noises, ulps
 
@@ -108,7 +108,7 @@ def evaluated(
         if node not in values:
             operands = [values[operand] for operand in node.inputs]
             evaluate = partial(_evaluate_otherwise, summation=summation) if summation else _evaluate
-            value = np.asarray(run_silently(evaluate, node, operands))
+            value = settled(run_silently(evaluate, node, operands), node.primitive)
             values[node] = value if move is None or is_splat(node) else move(value)
     return values
 

@@ -19,7 +19,7 @@ import numpy as np
 from ..graph import Graph
 from ..graph.text import node_names
 from ..graph.values import is_splat
-from ..interpreters import run_silently
+from ..interpreters import run_silently, settled
 from ..ir import Node, Source
 from ..tensor import Tensor
 from .naming import Names
@@ -119,7 +119,7 @@ def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping
 def _compute(node: Node, known: dict[Node, Array]) -> None:
     """Compute one node, as eager mode does."""
     operands = [known[operand] for operand in node.inputs]
-    known[node] = np.asarray(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)))
+    known[node] = settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
 
 
 def _is_in(code: CodeType, source: Source | None) -> bool:

@@ -23,7 +23,7 @@ class Pass:
 
     A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs
     and outputs: their number, order, shapes and types. What it computes is the same bits, NaN counting as
-    NaN.
+    NaN, if sums are taken as of contiguous operands.
 
     Attributes:
         name: how listings and pictures call it.
