@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import primitives as P
 from ..dtypes import int64
+from ..errors import ShapeError
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
 from ..primitives.movement import on_diagonal
@@ -278,6 +279,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         mode: only ``"constant"``.
         value: what to put there, 0 by default.
 
+    Raises:
+        ShapeError: if more is cut off than there is (``MT201``).
+
     Example:
         >>> import minitorch as mt
         >>> mt.pad(mt.tensor([1, 2]), (1, 2), value=7)
@@ -293,6 +297,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if min(amounts, default=0) < 0:
         start = tuple(max(0, -before) for before, _ in pairs)
         stop = tuple(length - max(0, -after) for length, (_, after) in zip(input.shape, pairs, strict=True))
+        if any(low > high for low, high in zip(start, stop, strict=True)):
+            raise ShapeError(
+                "MT201", f"pad: {list(amounts)} cuts off more than there is of {input.spec}", fix="cut off less"
+            )
         input = P.slice_(input, start=start, stop=stop, step=(1,) * input.ndim)
     padding = tuple((max(0, before), max(0, after), 0) for before, after in pairs)
     return P.pad(input, padding=padding, value=fitting("pad", value or 0, input.dtype))

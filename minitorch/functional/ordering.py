@@ -6,6 +6,7 @@ from.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +107,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         Ordered(values=tensor([2]), indices=tensor([2]))
     """
     if dim is None:
-        return median(ravel(input), 0).values
+        nothing = input.dtype.is_floating_point and not input.numel()
+        return P.constant(value=math.nan, shape=(), dtype=input.dtype) if nothing else median(ravel(input), 0).values
     dim = wrap_dim(dim, input.ndim)
     x = input if input.ndim else ravel(input)
     if not x.shape[dim]:

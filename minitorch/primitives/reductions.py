@@ -61,7 +61,7 @@ def _reduce_sum(x: Array, *, dims: tuple[int, ...]) -> Any:
 
 def _summed(x: Array, dims: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """The sum of floats over dims, with an error that grows with the logarithm of the number of rows."""
-    if x.ndim == 1 or math.prod([x.shape[dim] for dim in dims]) <= 2 * _BLOCK:
+    if x.ndim == 1 or not x.size or math.prod([x.shape[dim] for dim in dims]) <= 2 * _BLOCK:
         return np.add.reduce(x, axis=dims, dtype=dtype)
     while len(dims) > 1 and dims[-2:] == (x.ndim - 2, x.ndim - 1) and x.flags.c_contiguous:
         x, dims = np.reshape(x, (*x.shape[:-2], -1)), dims[:-1]

@@ -136,7 +136,8 @@ def group_norm(
     batch, channels = input.shape[:2]
     if channels % num_groups:
         raise ShapeError("MT201", f"group_norm: {channels} channels do not divide into {num_groups} groups")
-    grouped = P.reshape(input, shape=(batch, num_groups, input.numel() // (batch * num_groups)))
+    size = math.prod((channels, *input.shape[2:])) // num_groups
+    grouped = P.reshape(input, shape=(batch, num_groups, size))
     normal = P.reshape(_layer_norm(grouped, dims=(2,), eps=eps), shape=input.shape)
     return _scaled(normal, *_channel_parameters(input.ndim, weight, bias))
 
@@ -184,8 +185,9 @@ def batch_norm(
         mean = _mean(x, dims)
         centered = x - mean
         var = _mean(centered * centered, dims)
-        _update(running_mean, mean, momentum)
-        _update(running_var, var, momentum, count / (count - 1))
+        if count:  # an empty batch says nothing of the mean
+            _update(running_mean, mean, momentum)
+            _update(running_var, var, momentum, count / (count - 1))
     elif running_mean is None or running_var is None:
         raise ValueError("batch_norm without running_mean and running_var needs training=True")
     else:
@@ -196,8 +198,8 @@ def batch_norm(
 
 
 def _values_per_channel(input: Tensor) -> int:
-    count = input.numel() // max(1, input.shape[1]) if input.ndim > 1 else 1
-    if count <= 1:
+    count = math.prod((input.shape[0], *input.shape[2:])) if input.ndim > 1 else 1
+    if count == 1:
         raise ValueError(
             f"batch_norm: {input.spec} has not more than one value per channel (dimension 1), and so no variance to "
             "divide by; use a larger batch, or evaluation mode (module.eval())"
