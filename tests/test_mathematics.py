@@ -24,6 +24,7 @@ from minitorch.compiler.mathematics import (
 )
 from minitorch.primitives.erf import erf
 from tests.graphs import same_bits
+from tests.units import bits, errors
 
 BINARY = {"pow", "atan2", "maximum"}
 HERE = {f"{name} here": function for name, function in functions_for(host().features).items()}
@@ -111,26 +112,10 @@ def exact(name: str, *operands: np.ndarray) -> np.ndarray:
     return function(*(operand.astype(wide) for operand in operands))
 
 
-def errors(result: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    """The distance in units in the last place; 0 for equal infinities and NaNs, inf for a wrong one."""
-    dtype = result.dtype.type
-    rounded = expected.astype(dtype)
-    unit = np.spacing(np.minimum(np.abs(rounded), np.finfo(dtype).max))
-    distance = np.abs(result.astype(expected.dtype) - expected) / unit
-    distance = np.where(np.isfinite(rounded) & np.isfinite(result), distance, np.inf)
-    same = (result == rounded) | (np.isnan(result) & np.isnan(rounded))
-    return np.where(same & ~np.isfinite(rounded), 0, distance)
-
-
 def slack(name: str, dtype: type) -> float:
     """What the reference itself may be wrong, where it has no more digits than the result."""
     short = dtype is np.float64 and (name == "erf" or np.finfo(np.longdouble).nmant == np.finfo(np.float64).nmant)
     return 1.0 if short else 0.0
-
-
-def bits(dtype: type, count: int, generator: np.random.Generator) -> np.ndarray:
-    """Random patterns of bits: all exponents alike, both signs, a few infinities and NaNs."""
-    return generator.integers(0, 256, count * np.dtype(dtype).itemsize, dtype=np.uint8).view(dtype)
 
 
 def special(dtype: type) -> np.ndarray:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from .. import primitives as P
 from ..tensor import Tensor
+from . import complementary
 from . import formulas as F
 from .casting import finfo
 from .operands import as_float, like, operand, require_number, widened
@@ -145,9 +146,7 @@ atanh = _float(
     "atanh", F.atanh, "the number whose hyperbolic tangent is x, NaN beyond 1", "[0.0, 0.5]", "[0.0000, 0.5493]"
 )
 erf = _float("erf", P.erf, "the error function", "[0.0, 1.0]", "[0.0000, 0.8427]")
-erfc = _float(
-    "erfc", lambda x: P.sub(like(1, x), P.erf(x)), "1 - erf(x), to absolute precision", "[0.0, 1.0]", "[1.0000, 0.1573]"
-)
+erfc = _float("erfc", complementary.erfc, "1 - erf(x), exact also for large x", "[0.0, 1.0]", "[1.0000, 0.1573]")
 sigmoid = _float("sigmoid", F.sigmoid, "1 / (1 + exp(-x))", "[0.0, 2.0]", "[0.5000, 0.8808]")
 deg2rad = _float("deg2rad", F.scaled(math.pi / 180), "degrees as radians", "[180.0, 90.0]", "[3.1416, 1.5708]")
 rad2deg = _float("rad2deg", F.scaled(180 / math.pi), "radians as degrees", "[0.0, 1.0]", "[ 0.0000, 57.2958]")
@@ -189,6 +188,9 @@ def round(input: Tensor, *, decimals: int = 0) -> Tensor:
     return back(F.round_half_even(to_units(x, scale)), scale)
 
 
+_logit = widened(F.logit)
+
+
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
     """The inverse of `sigmoid`, log(x / (1 - x)); with `eps`, of x kept inside [eps, 1 - eps].
 
@@ -201,7 +203,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
     if eps is not None:
         low, high = like(eps, x), like(1 - eps, x)
         x = P.where(P.less(x, low), low, P.where(P.less(high, x), high, x))
-    return widened(lambda p: P.sub(P.log(p), P.log1p(P.neg(p))))(x)
+    return _logit(x)
 
 
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:

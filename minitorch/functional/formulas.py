@@ -58,14 +58,34 @@ asin = with_derivative("asin", lambda x: P.atan2(x, _leg(x)), lambda x: P.div(li
 acos = with_derivative("acos", lambda x: P.atan2(_leg(x), x), lambda x: P.div(like(-1, x), _leg(x)))
 
 
-def sinh(x: Tensor) -> Tensor:
-    """(exp(x) - exp(-x)) / 2; expm1 leaves nothing to cancel near 0."""
-    return P.mul(like(0.5, x), P.sub(P.expm1(x), P.expm1(P.neg(x))))
+def _halved(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Where exp(x) is soon too large for a number, and x, halved there: cosh(x) is a number a little longer.
+
+    At 80, exp(-x) is below the last digit of exp(x) in every type.
+    """
+    large = P.less(like(80, x), x)
+    return large, P.where(large, P.mul(like(0.5, x), x), x)
 
 
-def cosh(x: Tensor) -> Tensor:
-    """(exp(x) + exp(-x)) / 2."""
-    return P.mul(like(0.5, x), P.add(P.exp(x), P.exp(P.neg(x))))
+def _sinh(x: Tensor) -> Tensor:
+    """With e = exp(t) - 1 of t = |x|, which loses nothing near 0: (e + e / (e + 1)) / 2."""
+    s, half = unit_sign(x), like(0.5, x)
+    large, t = _halved(P.mul(s, x))
+    e = P.expm1(t)
+    near = P.mul(half, P.add(e, P.div(e, P.add(e, like(1, x)))))
+    return P.mul(s, P.where(large, P.mul(P.mul(half, e), e), near))
+
+
+def _cosh(x: Tensor) -> Tensor:
+    """With e = exp(|x|): (e + 1 / e) / 2."""
+    half = like(0.5, x)
+    large, t = _halved(P.absolute(x))
+    e = P.exp(t)
+    return P.where(large, P.mul(P.mul(half, e), e), P.mul(half, P.add(e, P.div(like(1, x), e))))
+
+
+sinh = with_derivative("sinh", _sinh, _cosh)
+cosh = with_derivative("cosh", _cosh, _sinh)
 
 
 # Where 1 is less than the last digit of the square of a number, in every type.
@@ -117,6 +137,21 @@ acosh = with_derivative("acosh", _acosh, _acosh_derivative)
 def atanh(x: Tensor) -> Tensor:
     """Half of log((1 + x) / (1 - x)), without forming the quotient."""
     return P.mul(like(0.5, x), P.sub(P.log1p(x), P.log1p(P.neg(x))))
+
+
+def _logit(x: Tensor) -> Tensor:
+    """log(x / (1 - x)); from 1/4 on log1p((2 * x - 1) / (1 - x)), whose numerator is exact: the root at 1/2 is kept."""
+    one, small = like(1, x), P.less(x, like(0.25, x))
+    ratio = P.div(P.where(small, x, P.sub(P.add(x, x), one)), P.sub(one, x))
+    return P.where(small, P.log(P.where(small, ratio, one)), P.log1p(P.where(small, one, ratio)))
+
+
+def _logit_derivative(x: Tensor) -> Tensor:
+    one = like(1, x)
+    return P.div(one, P.mul(x, P.sub(one, x)))
+
+
+logit = with_derivative("logit", _logit, _logit_derivative)
 
 
 def sigmoid(x: Tensor) -> Tensor:
