@@ -13,16 +13,47 @@ from .program import Program
 if TYPE_CHECKING:
     from .outcome import Failure
 
+# Within a function PyTorch rounds 16-bit floats after other steps: units in the last place of the largest element.
+HALF_STEPS = 8
+
 # PyTorch has no kernel for some types, in its words; minitorch has, for every function.
 TYPES = re.compile(r"not implemented|support|type|Long|Int|Half|Float|Byte|Bool|integral|boolean", re.IGNORECASE)
 VALUES = re.compile(r"overflow|out of range|out of bounds")  # no matter of types, whatever else is said
+
+
+# PyTorch looks at values before it computes, or has no gradient; minitorch computes what comes of it.
+CHECKS = re.compile(r"between 0 and 1|not differentiable|view size is not compatible|more than 1 value per channel")
+
+# Their result depends on the order of ties, which PyTorch leaves open.
+TIES = frozenset(["topk", "median", "argsort", "sort"])
 
 
 def permissive(program: Program, error: Failure) -> bool:
     """Whether minitorch may do what PyTorch refuses."""
     if error.kind in ("NotImplementedError", "AttributeError", "TypeError") or "ZeroDivisionError" in error.message:
         return True  # a TypeError is from PyTorch's parser of arguments, which takes numbers in fewer places
+    if CHECKS.search(error.message):
+        return ".view" not in program.callees
     return bool(TYPES.search(error.message)) and not VALUES.search(error.message)
+
+
+def undefined(program: Program) -> bool:
+    """Whether PyTorch leaves open what happens: a product is written over one of its own operands."""
+    products = [statement for statement in program.body if statement.callee in (".addmm_", ".baddbmm_")]
+    overlaps = any(each.view_of for each in program.inputs)
+    return any(overlaps or statement.args[0] in statement.args[1:] for statement in products)
+
+
+def unspecified(program: Program) -> bool:
+    """Whether numbers need not be PyTorch's."""
+    called = {callee.split(".")[-1] for callee in program.callees} | set(" ".join(program.setup).split("."))
+    # PyTorch's gradient of hardsigmoid takes a sixth as a float32 number, in every type.
+    return bool(called & TIES) or any("ardsigmoid" in each or "ardswish" in each for each in called)
+
+
+def compares_in_place(program: Program) -> bool:
+    """Whether the result of a comparison is written over a tensor: PyTorch gives its operands a gradient of zero."""
+    return any(f".{name}_" in program.callees for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 
 
 def strict(program: Program, error: Failure) -> bool:

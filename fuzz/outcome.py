@@ -102,7 +102,7 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> 
             function, state = space["make"](library, functional)
             called = way(function)
             for call in range(program.calls):
-                results = flatten(called(*arguments.values()))[0]
+                results = flatten(_plain(called(*arguments.values())))[0]
                 if program.backward:
                     backward(library, results)
                 values |= {f"call {call}, {name}": visible(each) for name, each in _named(program, results)}
@@ -118,6 +118,14 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> 
 
 
 PRELUDE = "from fuzz.training import fill\n"
+
+
+def _plain(results: Any) -> Any:
+    """Shapes as one value each: PyTorch's are no plain tuples."""
+    if not isinstance(results, (tuple, list)):
+        return results
+    shapes = [isinstance(each, tuple) and all(type(n) is int for n in each) for each in results]
+    return [str(tuple(each)) if shape else each for each, shape in zip(results, shapes, strict=True)]
 
 
 def _named(program: Program, results: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -157,9 +165,9 @@ def visible(value: Any) -> tuple[Any, str]:
         plain = value.detach().contiguous()
         if plain.dtype == torch.bfloat16:
             return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16).copy(), name
-        return plain.numpy().copy(), name
+        return plain.numpy(force=True).copy(), name
     return (
-        (str(value).replace("torch.", "minitorch."), "str")
+        (str(value).replace("minitorch.", "torch."), "str")
         if not isinstance(value, (bool, int, float))
         else (value, type(value).__name__)
     )

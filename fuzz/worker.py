@@ -95,17 +95,21 @@ def answer(question: Question) -> Answer:
 def ways(seed: int, program: Program) -> tuple[str, ...]:
     """The ways that a seed decides on: one that compiles, and others that cost little."""
     dice = random.Random(f"ways {seed}")
-    chosen = [dice.choice(["jit"] * 7 + ["lazy", "lazy", "session", "loops"])]
-    chosen += [mode for mode, share in (("interpret", 0.4), ("torch", 0.6)) if dice.random() < share]
+    compiled = ["jit"] * 6 + ["lazy", "lazy", "session", "loops"] + ["interpret"] * 2
+    chosen = [dice.choice(compiled)]
+    chosen += [
+        mode for mode, share in (("interpret", 0.3), ("torch", 0.6)) if mode not in chosen and dice.random() < share
+    ]
     return allowed(tuple(chosen), program)
 
 
 def allowed(modes: tuple[str, ...], program: Program) -> tuple[str, ...]:
     """Those of some ways in which a program can be run and compared."""
+    from .departures import undefined
     from .outcome import torch_is_installed
 
     fits = {
-        "torch": torch_is_installed() and not draws(program) and known_to_torch(program),
+        "torch": torch_is_installed() and not draws(program) and not undefined(program) and known_to_torch(program),
         "session": not program.setup
         and not program.backward
         and not any(each.view or each.view_of or each.requires_grad for each in program.inputs),
