@@ -49,6 +49,26 @@ def test_results_share_memory_where_they_do_in_pytorch():
     assert different == DEPARTURES.keys()
 
 
+def test_a_result_is_contiguous_or_a_view_that_is_known_as_one():
+    for expression, words in recorded():
+        if any(each in expression for each in ("numpy", "dlpack", "copy")):
+            continue  # memory that belongs to somebody else
+        for name in words:
+            x = argument(name)
+            try:
+                results = of(expression)(x)
+            except (RuntimeError, ValueError):
+                assert name == "number"
+                continue
+            for result in results:
+                if result is x or not result.numel():
+                    continue
+                root = None if result._view is None else result._view.root
+                assert (root is not None) or result.is_contiguous(), (expression, name)
+                assert root is None or np.shares_memory(result._value, root._value), (expression, name)
+                assert root is x._root or not np.shares_memory(result._value, x._value), (expression, name)
+
+
 def traced(run: Callable[..., Any]) -> Callable[[str, Any, int], str]:
     """In another mode: what a write to one of the results of an expression does."""
 

@@ -229,6 +229,43 @@ def test_machine_code_writes_where_eager_does(pattern):
         assert outcome(jitted("llvm"), function, PATTERNS[pattern]) == expected, name
 
 
+def random_program(draw: random.Random, x: mt.Tensor) -> Function:
+    """Views of an argument, views of these, copies and writes to any of them, in any order: those that are possible."""
+    steps: list[tuple[Function, bool, int]] = []
+    pool = [x]
+    for _ in range(12):
+        is_write, at = draw.random() < 0.4, draw.randrange(len(pool))
+        step = draw.choice([*(WRITES if is_write else VIEWS).values()])
+        try:
+            made = step(pool[at])
+        except (MinitorchError, RuntimeError, IndexError):
+            continue
+        steps.append((step, is_write, at))
+        if not is_write and made.is_floating_point() and made.numel() < 100:
+            pool.append(made)
+
+    def program(x: mt.Tensor) -> list[mt.Tensor]:
+        pool = [x]
+        for step, is_write, at in steps:
+            made = step(pool[at])
+            if not is_write and made.is_floating_point() and made.numel() < 100:
+                pool.append(made)
+        return [each * 1 for each in pool]
+
+    return program
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_programs_of_views_and_writes_are_the_same_in_every_mode(seed):
+    draw = random.Random(seed)
+    for _ in range(25):
+        make = PATTERNS[draw.choice(sorted(PATTERNS))]
+        program = random_program(draw, make()[1])
+        expected = outcome(eagerly, program, make)
+        for way in ("jit", "closed over", "lazy"):
+            assert outcome(WAYS[way], program, make) == expected
+
+
 # Retraces ---------------------------------------------------------------------------------------------------------
 
 
@@ -331,6 +368,29 @@ def test_results_of_a_jitted_function_lie_in_order(backend):
         except RuntimeError:  # this view does not fit (3, 4)
             continue
         assert result.is_contiguous()
+
+
+def made_inside(x):
+    array = np.arange(12.0, dtype=np.float32).reshape(4, 3).T
+    t = mt.tensor(array)
+    t.flatten().mul_(2)
+    return t + x, x
+
+
+@pytest.mark.parametrize("way", [eagerly, *WAYS.values()])
+def test_what_is_made_of_an_array_is_contiguous_in_every_mode(way):
+    total, _ = way(made_inside, mt.zeros(3, 4))
+    assert total[0].tolist() == [0, 6, 12, 18]
+
+
+def test_a_placeholder_is_contiguous_whatever_is_fed():
+    with mt.Graph() as graph:
+        x = mt.placeholder((2, 3))
+        assert x.is_contiguous() and not x.t().is_contiguous()
+        flat, turned = x.flatten(), x.t().flatten()
+    fed = mt.arange(6.0).reshape(3, 2).t()
+    results = mt.Session(graph).run([flat, turned], {x: fed})
+    assert [result.tolist() for result in results] == [[0, 2, 4, 1, 3, 5], [0, 1, 2, 3, 4, 5]]
 
 
 # Memory that cannot be written ------------------------------------------------------------------------------------

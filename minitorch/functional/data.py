@@ -63,7 +63,7 @@ _DEFAULTS = {"b": dtypes.bool_, "i": dtypes.DEFAULT_INT, "f": dtypes.DEFAULT_FLO
 def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     """A fresh NumPy array of data, in the type that PyTorch would give it."""
     try:
-        array = np.array(data)
+        array = np.array(data, order="C")
     except ValueError:
         raise ValueError(
             "the lists are ragged: all lists of one level must have one length, and hold things of one shape"

@@ -347,8 +347,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """
     array = concrete(input, "nonzero", "MT103", MASK_FIX)
     if as_tuple:
-        return tuple([from_array(at) for at in np.nonzero(np.atleast_1d(array))])
-    return from_array(np.argwhere(array))
+        return tuple([from_array(np.ascontiguousarray(at)) for at in np.nonzero(np.atleast_1d(array))])
+    return from_array(np.ascontiguousarray(np.argwhere(array)))
 
 
 def argwhere(input: Tensor) -> Tensor:
