@@ -1,5 +1,7 @@
 """Reshaping, parts and rearranging: as NumPy, eagerly and recorded; views share memory."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -209,6 +211,21 @@ def test_errors_say_what_is_wrong(name):
     function, error, text = ERRORS[name]
     with pytest.raises(error, match=text):
         function()
+
+
+def test_expand_repeats_and_never_reshapes():
+    """Eager computes before it checks, so what a graph refuses must fail to compute: [2, 3] does not become [3, 2]."""
+    shapes = [shape for dims in range(4) for shape in itertools.product((0, 1, 2, 3), repeat=dims)]
+    for before, after in itertools.product(shapes, repeat=2):
+        try:
+            expected = np.broadcast_to(np.ones(before), after).shape
+        except ValueError:
+            with pytest.raises(ShapeError, match="MT201"):
+                mt.ones(before).expand(after)
+        else:
+            assert mt.ones(before).expand(after).shape == expected
+    with pytest.raises(ShapeError, match="MT201"):
+        mt.zeros(3, 2).copy_(mt.ones(2, 3))
 
 
 def test_parts_of_a_number():

@@ -89,7 +89,11 @@ def _expand_rule(g: Tensor, y: Tensor, x: Tensor, shape: Shape) -> Tensor:
 
 def _evaluate_expand(x: Array, *, shape: Shape) -> Array:
     """Broadcast; NumPy's result is read-only, which is right only if something is repeated."""
-    return x.reshape(shape) if math.prod(shape) == x.size else np.broadcast_to(x, shape)
+    new = len(shape) - x.ndim
+    if shape[max(new, 0) :] == x.shape and math.prod(shape) == x.size:
+        return x.reshape(shape)
+    found = np.broadcast_to(x, shape)
+    return found if found.size != x.size else x.reshape(shape)
 
 
 expand: Primitive = declare(
