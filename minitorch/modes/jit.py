@@ -1,10 +1,11 @@
 """`jit`: run a function once to write it down, then run what was written.
 
 A call is described by its *signature* (`signature`): the structure of its arguments, the shapes and types of the
-tensors among them, the values of everything else. The first call of each signature traces the function; later ones run
-the compiled graph (`calling`). Tensors that the function reaches from outside (parameters, optimiser state, the random
-state) are inputs of the graph, read at every call; what it writes in place becomes outputs, written back after every
-call. So a whole training step is one graph. What became of it can be looked at (`looking`).
+tensors among them, the values of everything else; where it decides what is a view, how they lie in memory, too. The
+first call of each signature traces the function; later ones run the compiled graph (`calling`). Tensors that the
+function reaches from outside (parameters, optimiser state, the random state) are inputs of the graph, read at every
+call; what it writes in place becomes outputs, written back after every call. So a whole training step is one graph.
+What became of it can be looked at (`looking`).
 """
 
 from __future__ import annotations
