@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import BY_NUMPY
 from ..errors import DTypeError, ShapeError
 from ..ir import Primitive, Spec
 from ..tensor import Tensor
@@ -36,6 +37,31 @@ def _infer_gather(x: Spec, *indices: Spec) -> Spec:
     return _indexed("gather", x, indices)
 
 
+def _check_bounds(name: str, x: Array, indices: tuple[Array, ...]) -> None:
+    """Say which index is not there: called where NumPy has refused one.
+
+    Raises:
+        IndexError: naming the index, the dimension and its length.
+    """
+    for dim, (index, length) in enumerate(zip(indices, x.shape, strict=False)):
+        wrong = index[(index < -length) | (index >= length)]
+        if wrong.size:
+            spec = Spec(x.shape, BY_NUMPY[x.dtype])
+            places = f"from {-length} to {length - 1}" if length else "nowhere"
+            raise IndexError(
+                f"{name}: index {wrong.flat[0]} is out of bounds for dim {dim} of {spec}: indices go {places}"
+            )
+
+
+def _evaluate_gather(x: Array, *indices: Array) -> Array:
+    try:
+        found: Array = x[indices]
+    except IndexError:
+        _check_bounds("gather", x, indices)
+        raise
+    return found
+
+
 def _zeros_like(x: Tensor) -> Tensor:
     return expand(scalar(0, x), shape=x.shape)
 
@@ -48,7 +74,7 @@ gather: Primitive = declare(
     "gather",
     "indexing",
     _infer_gather,
-    lambda x, *indices: x[indices],
+    _evaluate_gather,
     gradient=(_gather_rule, None),
     saves=tuple(range(1, 64)),
     variadic=True,
@@ -65,13 +91,21 @@ def _infer_scatter(name: str, x: Spec, updates: Spec, indices: tuple[Spec, ...])
 
 def _evaluate_scatter(x: Array, updates: Array, *indices: Array) -> Array:
     result = x.copy()
-    result[indices] = updates
+    try:
+        result[indices] = updates
+    except IndexError:
+        _check_bounds("scatter", x, indices)
+        raise
     return result
 
 
 def _evaluate_scatter_add(x: Array, updates: Array, *indices: Array) -> Array:
     result = x.copy()
-    np.add.at(result, indices, updates)
+    try:
+        np.add.at(result, indices, updates)
+    except IndexError:
+        _check_bounds("scatter_add", x, indices)
+        raise
     return result
 
 
