@@ -364,3 +364,34 @@ def test_kl_div_of_what_is_no_probability_is_nan():
     """As in PyTorch; a probability of 0 counts nothing."""
     found = F.kl_div(mt.full((4,), -1.0), mt.tensor([-1.0, 0.0, 1.0, float("nan")]), reduction="none")
     np.testing.assert_array_equal(found.numpy(), [np.nan, 0, 1, np.nan])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, one: F.batch_norm(x, one, mt.ones(3)),
+        lambda x, one: F.batch_norm(x, mt.zeros(3), one, training=True),
+        lambda x, one: F.batch_norm(x, mt.zeros(3), mt.ones(3), weight=one),
+        lambda x, one: F.group_norm(x, 3, bias=one),
+        lambda x, one: F.layer_norm(x, (3,), one),
+        lambda x, one: F.rms_norm(x, (3,), one),
+    ],
+)
+def test_norms_broadcast_no_weights_or_statistics(call):
+    for one in (mt.ones(1), mt.ones(3, 1)):
+        with pytest.raises(ShapeError, match=r"is f32.*, and not of shape"):
+            call(mt.ones(2, 3), one)
+
+
+def test_what_has_no_variance_or_no_range_is_refused():
+    with pytest.raises(ValueError, match="no variance"):
+        F.group_norm(mt.ones(1, 2), 2)
+    with pytest.raises(ValueError, match="above"):
+        F.hardtanh(mt.ones(2), 2.0, 0.5)
+
+
+def test_a_loss_and_an_attention_without_elements():
+    labels = mt.ones(0, 7, dtype=mt.int64)
+    for loss in (F.nll_loss, mt.jit(F.nll_loss)):
+        assert loss(mt.ones(0, 1, 7), labels).isnan()
+    assert F.scaled_dot_product_attention(mt.ones(1, 0), mt.ones(2, 0), mt.ones(2, 1)).item() == 1

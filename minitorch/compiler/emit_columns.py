@@ -57,6 +57,8 @@ class Columns(Ahead):
         return [self._start(statement) for _ in self._abreast() for statement in sums_of(loop)]
 
     def _hoist_all(self, loop: Loop) -> None:
+        if not all(column.extent for column in loop.columns):  # it never runs, and what it would read may not be there
+            return
         for _ in self._abreast():
             for statement in loop.statements:
                 self._hoist(statement.value, loop)

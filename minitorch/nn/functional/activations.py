@@ -55,12 +55,17 @@ def relu(input: Tensor) -> Tensor:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
     """x, limited to a range; the gradient is 0 outside of it and at its ends.
 
+    Raises:
+        ValueError: if the range is empty.
+
     Example:
         >>> import minitorch as mt
         >>> mt.nn.functional.hardtanh(mt.tensor([-3.0, 0.5, 3.0]))
         tensor([-1.0000,  0.5000,  1.0000])
     """
     require_number(input, "hardtanh")
+    if min_val > max_val:
+        raise ValueError(f"hardtanh: min_val={min_val} is above max_val={max_val}")
     low, high = (scalar(fitting("hardtanh", bound, input.dtype), input) for bound in (min_val, max_val))
     limited = P.where(P.less_equal(input, low), low, input)
     return P.where(P.less_equal(high, input), high, limited)

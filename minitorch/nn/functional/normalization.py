@@ -41,7 +41,25 @@ def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return x if bias is None else x + bias
 
 
-def _last_dims(input: Tensor, normalized_shape: int | Sequence[int], name: str) -> tuple[int, ...]:
+def _check_shapes(name: str, input: Tensor, shape: Sequence[int], **parameters: Tensor | None) -> None:
+    """Refuse weights and statistics that would be broadcast.
+
+    Raises:
+        ShapeError: ``MT201``.
+    """
+    for what, each in parameters.items():
+        if each is not None and each.shape != tuple(shape):
+            raise ShapeError(
+                "MT201",
+                f"{name}: {what} is {each.spec}, and not of shape {list(shape)}",
+                why=f"it has one number for each place of {input.spec} that is normalized by itself",
+                fix="make it for this many features",
+            )
+
+
+def _last_dims(
+    input: Tensor, normalized_shape: int | Sequence[int], name: str, **parameters: Tensor | None
+) -> tuple[int, ...]:
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     if not shape or input.shape[-len(shape) :] != shape:
         raise ShapeError(
@@ -50,6 +68,7 @@ def _last_dims(input: Tensor, normalized_shape: int | Sequence[int], name: str) 
             why="the last dimensions are normalized together, and the weight has their shape",
             fix="normalize over input.shape[-1:], or move the dimension that you mean to the end",
         )
+    _check_shapes(name, input, shape, **parameters)
     return tuple(range(input.ndim - len(shape), input.ndim))
 
 
@@ -79,7 +98,7 @@ def layer_norm(
         >>> mt.nn.functional.layer_norm(mt.tensor([[1.0, 2.0, 3.0]]), (3,))
         tensor([[-1.2247,  0.0000,  1.2247]])
     """
-    dims = _last_dims(input, normalized_shape, "layer_norm")
+    dims = _last_dims(input, normalized_shape, "layer_norm", weight=weight, bias=bias)
     return _scaled(_layer_norm(input, dims=dims, eps=eps), weight, bias)
 
 
@@ -104,7 +123,7 @@ def rms_norm(
         >>> mt.nn.functional.rms_norm(mt.tensor([3.0, 4.0]), (2,))
         tensor([0.8485, 1.1314])
     """
-    dims = _last_dims(input, normalized_shape, "rms_norm")
+    dims = _last_dims(input, normalized_shape, "rms_norm", weight=weight)
     if eps is None:
         eps = _EPSILON[input.dtype.name]
     return _scaled(_rms_norm(input, dims=dims, eps=eps), weight, None)
@@ -128,6 +147,10 @@ def group_norm(
 ) -> Tensor:
     """`layer_norm` over groups of channels, with one weight and bias per channel (Wu and He, arXiv:1803.08494).
 
+    Raises:
+        ShapeError: if the groups do not divide the channels, or weight or bias is not [channels] (``MT201``).
+        ValueError: if there is one value per group in all.
+
     Example:
         >>> import minitorch as mt
         >>> mt.nn.functional.group_norm(mt.tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
@@ -136,6 +159,9 @@ def group_norm(
     batch, channels = input.shape[:2]
     if channels % num_groups:
         raise ShapeError("MT201", f"group_norm: {channels} channels do not divide into {num_groups} groups")
+    _check_shapes("group_norm", input, (channels,), weight=weight, bias=bias)
+    if math.prod((batch, *input.shape[2:])) * (channels // num_groups) == 1:
+        raise ValueError(f"group_norm: {input.spec} has not more than one value per group, and so no variance")
     size = math.prod((channels, *input.shape[2:])) // num_groups
     grouped = P.reshape(input, shape=(batch, num_groups, size))
     normal = P.reshape(_layer_norm(grouped, dims=(2,), eps=eps), shape=input.shape)
@@ -178,6 +204,8 @@ def batch_norm(
         >>> mean, var
         (tensor([0.2000]), tensor([1.1000]))
     """
+    given = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
+    _check_shapes("batch_norm", input, input.shape[1:2], **given)
     x = widen(input)
     if training:
         count = _values_per_channel(input)
