@@ -401,3 +401,10 @@ def test_what_is_done_while_an_operand_is_packed_counts_once(function, arithmeti
     assert cost.kernels == 1
     assert (cost.flops, cost.transcendentals) == (arithmetic, transcendentals)
     assert (cost.unfused.flops, cost.unfused.transcendentals) == (arithmetic, transcendentals)
+
+
+def test_einsum_of_one_operand_sums_integers_in_int64_and_products_keep_the_type():
+    x = mt.full((3, 2), 200, dtype=mt.uint8)
+    total = mt.einsum("i...->...", x)
+    assert total.dtype is mt.int64 and total.tolist() == [600, 600]
+    assert mt.einsum("ij->ji", x).dtype is mt.einsum("ij,ik->jk", x, x).dtype is mt.uint8

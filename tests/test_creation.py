@@ -156,3 +156,10 @@ def test_conversions():
         assert converted.type() == repr(converted.dtype)
     with pytest.raises(TypeError):
         x.to("float31")
+
+
+@pytest.mark.parametrize("data", [[10000.0, 1], [float("nan")], [float("inf")], 300, [255.9], [-300]])
+def test_python_numbers_that_do_not_fit_an_integer_type_are_refused(data):
+    for make in (mt.tensor, mt.as_tensor):
+        with pytest.raises(ValueError, match="do not fit"):
+            make(data, dtype=mt.uint8)

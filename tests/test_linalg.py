@@ -254,3 +254,10 @@ def test_dimensions_are_those_of_what_the_operands_are_broadcast_to(wrap):
 def test_cross_takes_the_first_dimension_of_three():
     x, y = mt.randn(2, 3, 3), mt.randn(2, 3, 3)
     assert mt.equal(mt.cross(x, y), mt.cross(x, y, dim=1))
+
+
+def test_with_beta_0_the_first_operand_has_a_gradient_of_zero_and_its_nan_does_not_count():
+    x, a = mt.full((2, 2), float("nan")).requires_grad_(), mt.ones(2, 2)
+    result = mt.addmm(x, a, a, beta=0)
+    result.sum().backward()
+    assert result.tolist() == [[2, 2], [2, 2]] and x.grad.tolist() == [[0, 0], [0, 0]]

@@ -17,6 +17,7 @@ from .. import primitives as P
 from ..errors import DTypeError, ShapeError
 from ..tensor import Tensor
 from .parts import diagonal
+from .reductions import accumulated
 
 __all__ = ["einsum"]
 
@@ -214,5 +215,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         others = [each for at, each in enumerate(pending) if at not in (first, second)]
         keep = {*output, *(label for _, labels in others for label in labels)}
         pending = [contract(*pending[first], *pending[second], keep), *others]
-    result, labels = _summed(*pending[0], output)
+    result, labels = pending[0]
+    if len(given) == 1 and set(labels) - set(output):  # no product, which would keep the type: a sum like others
+        result = accumulated(result, None)
+    result, labels = _summed(result, labels, output)
     return _arranged(result, labels, output, joined=False)

@@ -76,9 +76,9 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         dtype = dtypes.as_dtype(array.dtype.newbyteorder("="))
         if type(_first_number(data)) in dtypes.PYTHON_TYPES or isinstance(_first_number(data), Sequence):
             dtype = _DEFAULTS[array.dtype.kind]
-    elif dtype.category == "int" and array.dtype.kind == "i" and isinstance(data, (int, Sequence)) and array.size:
-        bounds, low, high = np.iinfo(dtype.numpy), int(array.min()), int(array.max())
-        if high > bounds.max or low < (bounds.min or -bounds.max):  # as PyTorch, which takes -1 for uint8
+    elif dtype.category == "int" and array.dtype.kind in "if" and not isinstance(data, np.ndarray) and array.size:
+        bounds, low, high = np.iinfo(dtype.numpy), array.min().item(), array.max().item()
+        if not (low >= (bounds.min or -bounds.max) and high <= bounds.max):  # as PyTorch, which takes -1 for uint8
             raise ValueError(f"the numbers from {low} to {high} do not fit {dtype.name}")
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy, copy=False)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import primitives as P
-from ..dtypes import int64
+from ..dtypes import bool_, int64
 from ..errors import ShapeError
 from ..interpreters import broadcast_shapes
 from ..tensor import Tensor
@@ -313,7 +313,9 @@ def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Num
     product = _scaled(_FUSED[name](first, second), alpha)
     if broadcast_shapes((input, product)) != product.shape:
         raise ShapeError("MT201", f"{name}: {input.spec} does not broadcast to the product, {product.spec}")
-    return P.add(_scaled(input, beta), product) if beta else product  # without, even a NaN does not count
+    if beta == 0:  # then even a NaN does not count; the gradient is 0, not none
+        input, beta = P.where(number(False, bool_), input, number(0, input.dtype)), 1
+    return P.add(_scaled(input, beta), product)
 
 
 def _fused(name: str, input: Tensor, first: Tensor, second: Tensor, beta: Number, alpha: Number) -> Tensor:
