@@ -18,7 +18,7 @@ from ..interpreters import broadcast_shapes
 from ..tensor import Tensor
 from .arranging import roll
 from .contraction import check_types, contract
-from .operands import is_operand, number, operand, promote, to_dtype, widened, wrap_dim
+from .operands import is_operand, number, operand, promote, promote_all, to_dtype, widened, wrap_dim
 from .parts import diagonal
 from .shaping import broadcast_tensors, ints
 
@@ -359,7 +359,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
         >>> mt.addr(mt.zeros(2), mt.ones(3), mt.ones(2)).shape
         (3, 2)
     """
-    return _fused("addr", input, vec1, vec2, beta, alpha)
+    x, a, b = promote_all(input, vec1, vec2)
+    return _fused("addr", x, a, b, beta, alpha)
 
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:

@@ -50,7 +50,7 @@ def number(value: Number, dtype: DType) -> Tensor:
 def fitting(name: str, value: Number, dtype: DType) -> Number:
     """A number that is written, chosen, or a bound, as a type stores it; a fraction is cut off for an integer type.
 
-    An unsigned type takes -1 for its largest number, and so on, as in PyTorch and C.
+    An unsigned type takes the integer -1 for its largest number, and so on, as in PyTorch and C.
 
     Raises:
         DTypeError: ``MT202`` if it is beyond the range of the type; an infinity, of a float type, is not.
@@ -62,7 +62,8 @@ def fitting(name: str, value: Number, dtype: DType) -> Number:
         low, fits = -high, abs(value) <= high or not math.isfinite(value)
     else:
         low, high = np.iinfo(dtype.numpy).min, np.iinfo(dtype.numpy).max
-        fits = (low or -high) <= value < high + 1  # not of NaN
+        least = -high if low == 0 and isinstance(value, int) else low
+        fits = least <= value < high + 1  # not of NaN
     if not fits:
         raise DTypeError(
             "MT202",

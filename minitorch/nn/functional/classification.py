@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ... import primitives as P
 from ...errors import ShapeError
-from ...functional.operands import to_dtype
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_softmax
@@ -134,10 +133,9 @@ def cross_entropy(
     log_p = log_softmax(input, dim)
     if not target.dtype.is_floating_point:
         return _of_classes(log_p, target, weight, ignore_index, reduction, label_smoothing, "cross_entropy")
-    input, target = same_shape(log_p, target, "cross_entropy with probabilities")
-    target = to_dtype(target, log_p.dtype)
+    log_p, target = same_shape(log_p, target, "cross_entropy with probabilities")
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / input.shape[dim]
+        target = target * (1 - label_smoothing) + label_smoothing / log_p.shape[dim]
     loss = _classes_last(log_p * target, dim)
     loss = P.neg(P.reduce_sum(loss if weight is None else loss * weight, dims=(loss.ndim - 1,)))
     return reduced(loss, reduction, count=loss.numel())

@@ -37,8 +37,9 @@ def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
 
 
 def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    x = x if weight is None else x * weight
-    return x if bias is None else x + bias
+    """In the type of x, also where parameters are kept in a longer one."""
+    scaled = x if weight is None else x * weight
+    return to_dtype(scaled if bias is None else scaled + bias, x.dtype)
 
 
 def _check_shapes(name: str, input: Tensor, shape: Sequence[int], **parameters: Tensor | None) -> None:

@@ -1,0 +1,61 @@
+"""The types of results are PyTorch's, recorded, for every public function and every pair of types of its arguments."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import minitorch as mt
+from tests.cases import CASES
+from tests.typed import answer, numbered, rows_of
+
+RECORDED = json.loads((Path(__file__).parent / "recorded" / "types.json").read_text())
+NUMBERED = dict(numbered(CASES))
+
+# Functions that take types here which PyTorch refuses on a CPU; see "Where it differs" in the README.
+WIDER = {
+    *("ceil", "fix", "floor", "round", "trunc", "median", "argmax", "argmin", "topk", "trace"),  # of bools
+    *(
+        "matmul",
+        "mm",
+        "bmm",
+        "mv",
+        "dot",
+        "vdot",
+        "inner",
+        "addmm",
+        "addmv",
+        "baddbmm",
+        "addbmm",
+        "tensordot",
+        "einsum",
+    ),
+    *("F.linear", "F.conv1d", "F.conv2d", "F.conv3d", "F.max_pool1d", "F.max_pool2d", "F.relu", "einsum"),
+    *("searchsorted", "bucketize", "randint_like"),
+    *("hypot", "logaddexp", "lerp", "F.gelu", "F.hardsigmoid", "F.hardswish", "F.silu", "F.smooth_l1_loss", "F.kl_div"),
+    *("F.binary_cross_entropy", "F.binary_cross_entropy_with_logits", "F.one_hot"),  # of integers
+    *("isclose", "meshgrid", "cross", "F.batch_norm", "F.layer_norm", "F.group_norm", "F.huber_loss", "F.l1_loss"),
+    "F.scaled_dot_product_attention",  # of two types
+}
+# Functions whose result has another type: that of both arguments, where PyTorch takes that of one.
+OTHERWISE = {"F.huber_loss", "F.binary_cross_entropy_with_logits", "F.avg_pool1d", "F.avg_pool2d"}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+def test_types_of_results_are_pytorchs(name):
+    case = NUMBERED[name]
+    for first, rest, theirs in rows_of(RECORDED[name]):
+        mt.manual_seed(0)
+        ours = answer(mt, case, first, rest)
+        if ours != theirs:
+            assert case.name in (WIDER if theirs == "-" else OTHERWISE), (first, rest, ours, theirs)
+
+
+def test_no_exception_is_listed_in_vain():
+    found = {True: set(), False: set()}
+    for name, case in NUMBERED.items():
+        if case.name in WIDER | OTHERWISE:
+            for first, rest, theirs in rows_of(RECORDED[name]):
+                if answer(mt, case, first, rest) != theirs:
+                    found[theirs == "-"].add(case.name)
+    assert found == {True: WIDER, False: OTHERWISE}
