@@ -450,3 +450,30 @@ def test_functions_that_are_dropped_leave_no_memory_behind() -> None:
     gc.collect()
     pool.trim()
     assert resident_bytes() - before < 40 << 20
+
+
+# Values without elements, of a matrix.
+EMPTY: dict[str, Callable[[mt.Tensor], mt.Tensor]] = {
+    "rows": lambda a: a[1:1],
+    "columns": lambda a: a[:, 2:2],
+    "a sum": lambda a: a[1:1].sum(1),
+    "a maximum": lambda a: a[1:1].amax(1),
+    "two parts": lambda a: mt.cat([a[1:1].exp(), a[2:2]]),
+    "a product": lambda a: a[1:1] @ a.T,
+    "softmax": lambda a: a[1:1].softmax(-1),
+    "attention": lambda a: (a[1:1] @ a.T).softmax(-1) @ a,
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+@pytest.mark.parametrize("columns", [1, 3, 20])
+def test_a_value_without_elements_has_a_place_too(name: str, columns: int) -> None:
+    """Beside others of what shares its kernel, in loops that are written out and in those that are not."""
+
+    def function(v: mt.Tensor, w: mt.Tensor) -> tuple[mt.Tensor, ...]:
+        a = mt.cat([v, v, v], 1)
+        return a, F.log_softmax(a, -2) @ w, EMPTY[name](a), a[1:1], EMPTY[name](a).sum() * a.sum(1)
+
+    operands = mt.randn(4, columns), mt.randn(3 * columns, 5)
+    for found, expected in zip(mt.jit(function)(*operands), function(*operands), strict=True):
+        assert_close(found.numpy(), expected.numpy(), name)

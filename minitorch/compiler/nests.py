@@ -282,9 +282,12 @@ def build_kernel(
     if recognise(nest) is None:
         nest = written_out(nest)
     nodes = list(builder.buffers)
+    # Of what is stored, and not of the statements: a value without elements may have none left.
+    written = {builder.buffers[member.node] for member in group.members if member.node in stored}
     cut = split(nest, len(nodes), host().vector_bytes) if cut_long and not group.tiles else None
     nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))
-    nodes += cut.partials if cut else ()
-    written = {at.buffer for nest in nests for _, at in nest.statements if isinstance(at, Store)}
+    if cut is not None:
+        written.update(range(len(nodes), len(nodes) + len(cut.partials)))
+        nodes += cut.partials
     described = tuple(Buffer(node.shape, node.dtype, number in written) for number, node in enumerate(nodes))
     return LoopKernel(name, described, nests, (0,) * len(nests), phases), nodes
