@@ -12,7 +12,7 @@ from typing import Any
 
 from ... import primitives as P
 from ...autograd import Context, Function
-from ...dtypes import int32, int64
+from ...dtypes import int8, int16, int32, int64
 from ...errors import ShapeError
 from ...functional.linalg import matmul
 from ...functional.parts import part
@@ -90,30 +90,45 @@ def windows(x: Tensor, size: Sequence[int], step: Sequence[int], dilation: Seque
 
 
 class FirstLargest(Function):
-    """The largest over the last dimensions; of equal ones, the first alone gets the gradient."""
+    """The largest over the last dimensions, NaN if one is NaN; of equal ones the first alone gets the gradient.
+
+    Which one it is is found in the forward pass and kept as a small integer: the backward pass compares no floats, and
+    does not read the windows again.
+    """
 
     @staticmethod
-    def forward(ctx: Context, x: Tensor, count: int) -> Tensor:
-        """The maximum over `count` dimensions."""
+    def forward(ctx: Context, x: Tensor, count: int, candidates: Callable[[], Tensor]) -> Tensor:
+        """The maximum over `count` dimensions. One of the candidates, NaN in the padding, gets the gradient."""
         y = P.reduce_max(x, dims=tuple(range(x.ndim - count, x.ndim)))
-        ctx.save_for_backward(x, y)
+        if ctx.needs_input_grad[0]:
+            ctx.shape = x.shape  # type: ignore[attr-defined]
+            ctx.save_for_backward(_first_largest(x, y, candidates()))
         return y
 
     @staticmethod
-    def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor, None]:
-        """The cotangent, at the first place where the maximum was found."""
-        x, y = ctx.saved_tensors
+    def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor, None, None]:
+        """The cotangent, at the place where the maximum was found."""
+        (place,) = ctx.saved_tensors
         (g,) = cotangents
-        count = math.prod(x.shape[y.ndim :])
-        flat = (*y.shape, count)
-        hits = P.equal(P.reshape(x, shape=flat), P.reshape(y, shape=(*y.shape, 1)))
-        # Every place of a window has a number, the first the highest: of the hits, that with the highest is the first.
-        numbers = P.sub(number(count, int32), P.iota(size=count, dtype=int32))
-        found = P.where(hits, numbers, number(0, int32))
-        highest = P.reduce_max(found, dims=(y.ndim,))
-        chosen = P.bitwise_and(hits, P.equal(found, P.reshape(highest, shape=(*y.shape, 1))))
-        gradient = P.where(chosen, P.reshape(g, shape=(*y.shape, 1)), scalar(0, g))
-        return P.reshape(gradient, shape=x.shape), None
+        size = math.prod(ctx.shape[place.ndim :])  # type: ignore[attr-defined]
+        column = (*place.shape, 1)
+        chosen = P.equal(P.iota(size=size, dtype=place.dtype), P.reshape(place, shape=column))
+        gradient = P.where(chosen, P.reshape(g, shape=column), scalar(0, g))
+        return P.reshape(gradient, shape=ctx.shape), None, None  # type: ignore[attr-defined]
+
+
+def _first_largest(x: Tensor, y: Tensor, candidates: Tensor) -> Tensor:
+    """Which of the last elements is the maximum `y`: the first candidate; if `x` has NaN the last, as in PyTorch."""
+    size = math.prod(x.shape[y.ndim :])
+    x, candidates = (P.reshape(each, shape=(*y.shape, size)) for each in (x, candidates))
+    # Every place k has two numbers: k for NaN, of which the last place has the highest, and below those ~k = -1 - k, of
+    # which the first place has the highest. So the highest number that is found tells the place.
+    dtype = next(each for each in (int8, int16, int32, int64) if size <= 1 << (8 * each.itemsize - 1))
+    places, zero = P.iota(size=size, dtype=dtype), number(0, dtype)
+    hit = P.equal(candidates, P.reshape(y, shape=(*y.shape, 1)))
+    found = P.where(hit, P.bitwise_not(places), number(lowest(dtype), dtype))
+    highest = P.reduce_max(P.where(P.equal(x, x), found, places), dims=(y.ndim,))
+    return P.where(P.less(highest, zero), P.bitwise_not(highest), highest)
 
 
 def _sliding(
@@ -135,8 +150,10 @@ def _max_pool(ndim: int) -> Callable[..., Tensor]:
         size, step, amounts, apart = _sliding(input, kernel_size, stride, padding, dilation, ndim, name)
 
         def pool(x: Tensor) -> Tensor:
-            x = padded(x, amounts, lowest(x.dtype))
-            result: Tensor = FirstLargest.apply(windows(x, size, step, apart), ndim)
+            def seen(outside: float) -> Tensor:
+                return windows(padded(x, amounts, outside), size, step, apart)
+
+            result: Tensor = FirstLargest.apply(seen(lowest(x.dtype)), ndim, lambda: seen(math.nan))
             return result
 
         return with_batch(pool, input, ndim, name)
