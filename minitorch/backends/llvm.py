@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from time import perf_counter_ns
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy as np
 from ..compiler.alone import by_machine, run_watched
 from ..compiler.driver import driver, handles
 from ..compiler.fusions import ALL_ON
-from ..compiler.memory import pool, spoilt
+from ..compiler.memory import pool
 from ..compiler.placement import place
 from ..compiler.roots import is_stored_already, output_base
 from ..compiler.schedule import schedule
@@ -137,17 +137,18 @@ class Compiled:
             return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
 
-    def spoil(self) -> None:
-        """Fill new memory with NaN before every call from now on: what is not written shows, and not what was there."""
-        self._new = [(spoilt, shape, dtype) for _, shape, dtype in self._new]
-        self._layout.new = spoilt
+    def allocate(self, new: Callable[..., Array]) -> None:
+        """Take new memory, for outputs and intermediate values, from a function of shape and type from now on."""
+        self._new = [(new, shape, dtype) for _, shape, dtype in self._new]
+        self._layout.new = new
+        self._cautious = None
 
     def _careful(self, arrays: Sequence[Array]) -> list[Array]:
         """Run without writing into inputs."""
         if self._cautious is None:
             self._cautious = Compiled(self.graph, without=self._without)
-            if self._layout.new is spoilt:
-                self._cautious.spoil()
+            if self._layout.new != pool.array:
+                self._cautious.allocate(self._layout.new)
         return self._cautious(arrays)
 
     def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:

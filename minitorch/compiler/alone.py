@@ -18,7 +18,7 @@ from ..ir import Node
 from . import cache, evaluate
 from .driver import driver
 from .kernel import Kernel
-from .memory import address, spoilt
+from .memory import Guards, address
 from .roots import is_stored_already, output_base
 from .schedule import Schedule
 from .steps import out_of_range
@@ -28,9 +28,19 @@ Known = dict[Node, Array]  # the values of nodes
 Runner = Callable[[Kernel, Known], None]  # adds what the kernel writes
 
 
+class OutOfBoundsError(Exception):
+    """A kernel that writes outside of its arrays."""
+
+
 def by_machine(kernel: Kernel, known: Known) -> None:
-    """Run a kernel's machine code on the caller's thread."""
-    if not _prepare(kernel, known):
+    """Run a kernel's machine code on the caller's thread.
+
+    Raises:
+        IndexError: if it is asked for an index that is not there.
+        OutOfBoundsError: if it writes outside of its arrays.
+    """
+    guards = Guards()
+    if not _prepare(kernel, known, guards):
         return
     assert kernel.loops is not None
     if not kernel.units:
@@ -41,19 +51,21 @@ def by_machine(kernel: Kernel, known: Known) -> None:
     record = (ctypes.c_int64 * len(words))(*words)
     if driver().kernels(ctypes.addressof(record), 1, (ctypes.c_int64 * 1)()):
         raise out_of_range(kernel)
+    if guards.broken():
+        raise OutOfBoundsError(f"{kernel.name} writes outside of its arrays")
 
 
 def by_python(kernel: Kernel, known: Known) -> None:
     """Run a kernel's loops in Python, element by element."""
-    if _prepare(kernel, known):
+    if _prepare(kernel, known, Guards()):
         assert kernel.loops is not None
         evaluate.run(kernel.loops, [known[node].reshape(-1) for node in kernel.buffers])
 
 
-def _prepare(kernel: Kernel, known: Known) -> bool:
+def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:
     """Make memory for what a kernel writes; run it, if it is a library call."""
     if kernel.loops is not None:
-        known |= {node: spoilt(node.shape, node.dtype.numpy) for node in kernel.made}
+        known |= {node: guards.array(node.shape, node.dtype.numpy) for node in kernel.made}
         return True
     (node,) = kernel.nodes
     operands = [_viewed(operand, known) for operand in node.inputs]

@@ -278,18 +278,45 @@ class Pool:
 pool = Pool()
 
 
-def spoilt(shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
-    """An array of NaN, or of -1, for whoever wants to see which elements are not written.
+GUARD = 4096  # bytes before and after a guarded array: more is noticed, and every array costs it twice
 
-    Other new memory may have the right numbers in it, if the same was computed before.
+
+class Guards:
+    """Makes arrays of NaN, or of -1, that lie between guard zones of the same.
+
+    So elements that are not written show, and so does what is read from beyond an end; what is written there is found
+    by `broken`. Other new memory may have the right numbers in it, if the same was computed before.
 
     Example:
-        >>> spoilt((2,), np.float32), spoilt((), np.int8)
+        >>> guards = Guards()
+        >>> guards.array((2,), np.float32), guards.array((), np.int8)
         (array([nan, nan], dtype=float32), array(-1, dtype=int8))
+        >>> guards.broken()
+        False
     """
-    array = np.empty(shape, dtype)
-    ctypes.memset(_portable_address(array), 0xFF, array.nbytes)
-    return array
+
+    def __init__(self) -> None:
+        self._zones: list[tuple[Array, Array]] = []
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
+        """A new array, whose memory is aligned as that of the pool."""
+        size = prod(shape) * np.dtype(dtype).itemsize
+        memory = np.full(size + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
+        begin = GUARD + -_portable_address(memory) % ALIGNMENT
+        self._zones.append((memory[:begin], memory[begin + size :]))
+        return memory[begin : begin + size].view(dtype).reshape(shape)
+
+    def copy(self, array: Array) -> Array:
+        """A copy of an array; one that does not lie in order has no guard zones."""
+        if not array.flags.c_contiguous:
+            return np.array(array, order="K")
+        result = self.array(array.shape, array.dtype)
+        result[...] = array
+        return result
+
+    def broken(self) -> bool:
+        """Whether something was written outside of the arrays."""
+        return any(not (zone == 0xFF).all() for zones in self._zones for zone in zones)
 
 
 # --- addresses --------------------------------------------------------------------------------------------------------

@@ -10,10 +10,13 @@ it makes the right thing of them:
    generation* wrong code of right ones;
 4. running: if all kernels are right by themselves, and one after another they give other bits than the compiled
    program, that has put values in the wrong place, or run kernels in the wrong order.
+
+Machine code runs in child processes: a crash is a fault like a wrong number.
 """
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,9 +27,10 @@ import numpy as np
 
 from ..graph import Graph, topological_order
 from ..graph.values import is_splat
-from ..interpreters import run_silently, settled
+from ..interpreters import Recorder, observing, run_silently, settled
 from ..ir import INPUT, Node
 from .difference import SUMMATIONS, Excess, Summation, noises, ulps
+from .isolation import ChildDiedError, isolated
 
 if TYPE_CHECKING:
     from ..compiler.alone import Runner
@@ -38,6 +42,8 @@ Array = np.ndarray[Any, Any]
 Values = dict[Node, Array]
 
 MOST_ROUNDS = 100_000  # of loops that are run in Python
+
+MOST_SECONDS = 60.0  # for one kernel; one that takes longer is taken to go on for ever
 
 PASS, SCHEDULE, CODE, RUNNING = "pass", "schedule", "code generation", "running"
 EITHER = "schedule or code generation"
@@ -53,12 +59,14 @@ class Culprit:
         name: of the pass, or the kernel.
         node: the first node whose value is wrong, if it is one.
         source: the loops of the kernel, as Python; or the graph after the pass.
+        how: what happens, if it is no wrong number: a crash, a write outside of the arrays.
     """
 
     stage: str
     name: str
     node: Node | None
     source: str
+    how: str = ""
 
     def __str__(self) -> str:
         what = {
@@ -66,25 +74,27 @@ class Culprit:
             SCHEDULE: f"the scheduler, in the loops of kernel {self.name}",
             EITHER: f"the scheduler or code generation (too long to be run in Python), in kernel {self.name}",
             CODE: f"code generation, in kernel {self.name}",
-            RUNNING: "running the kernels: each is right by itself",
+            RUNNING: f"running the kernels{self.name and f', in {self.name}'}: each is right by itself",
         }[self.stage]
+        what += f" ({self.how})" if self.how else ""
         if self.node is None:
             return what
         return f"{what}, first in {self.node.primitive.name}: {self.node.spec}, recorded at {self.node.source}"
 
 
-def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array]) -> Culprit | None:
+def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str = "") -> Culprit | None:
     """What goes wrong first in a compiled program; None if nothing does, and rounding errors have added up.
 
     Args:
         arrays: the inputs.
-        found: what the program made of them.
+        found: what the program made of them, if it came to its end.
+        fault: what happened besides.
     """
     culprit = _first_wrong_pass(program, arrays)
     schedule: Schedule | None = getattr(program.compiled, "schedule", None)
     if culprit is None and schedule is not None:
         culprit = _first_wrong_kernel(program.pipeline.graph, schedule, arrays, program.backend)
-        culprit = culprit or _running(schedule, arrays, found, program.backend)
+        culprit = culprit or _running(program, schedule, arrays, found, fault)
     return culprit
 
 
@@ -187,17 +197,31 @@ def _first_wrong_kernel(graph: Graph, schedule: Schedule, arrays: Sequence[Array
     nodes, known = schedule.graph.nodes, given(schedule.graph, arrays)
     values = evaluated(nodes, known)
     there = set(known)
-    run: Runner = by_python if backend == "loops" else by_machine
+    run: Runner = by_python if backend == "loops" else _apart(by_machine)
     for kernel in schedule.kernels:
         early = next((node for node in kernel.reads if node not in there), None)
         if early is not None:  # it is read before it is written
             return Culprit(SCHEDULE, kernel.name, early, str(schedule))
         there.update(kernel.writes)
-        if not _is_right(kernel, nodes, values, run):
+        fault = _fault(kernel, nodes, values, run)
+        if fault is not None:
             found = _first_wrong_node(kernel, nodes, values, run)
             stage = SCHEDULE if run is by_python else _stage(kernel, found, nodes, values)
-            return Culprit(stage, kernel.name, found[0] if found else None, kernel.source)
+            return Culprit(stage, kernel.name, found[0] if found else None, kernel.source, fault)
     return None
+
+
+def _apart(run: Runner) -> Runner:
+    """The same in a child process, which may crash."""
+
+    def isolate(kernel: Kernel, known: Values) -> None:
+        def inside() -> list[Array]:
+            run(kernel, known)
+            return [known[node] for node in kernel.writes]
+
+        known |= zip(kernel.writes, isolated(inside, MOST_SECONDS), strict=True)
+
+    return isolate
 
 
 def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence[Node], values: Values) -> str:
@@ -217,7 +241,7 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
     if sum(map(_rounds, kernels)) > MOST_ROUNDS:
         return EITHER
     if found is None:
-        is_right = _is_right(kernel, nodes, values, by_python)
+        is_right = _fault(kernel, nodes, values, by_python) is None
     else:
         is_right = _is_right_alone(*found, values, by_python)
     return CODE if is_right else SCHEDULE
@@ -234,14 +258,19 @@ def _rounds(kernel: Kernel) -> int:
     return kernel.loops.rounds * max(1, sum(sums))
 
 
-def _is_right(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> bool:
-    """Whether a kernel makes the right thing of right values."""
+def _fault(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> str | None:
+    """What a kernel does wrong with right values: empty for wrong numbers, None if it does nothing wrong."""
+    from ..compiler.alone import OutOfBoundsError
+
     made = {node: np.asarray(values[node], order="C") for node in kernel.reads}
-    run(kernel, made)
+    try:
+        run(kernel, made)
+    except (ChildDiedError, IndexError, OutOfBoundsError) as error:
+        return str(error)
     own = set(topological_order(kernel.writes, kernel.reads))
     inside = [node for node in nodes if node in own]
     inputs = {node: values[node] for node in _operands(inside) if node not in own}
-    return not wrong(inside, inputs, kernel.writes, [made[node] for node in kernel.writes])
+    return "" if wrong(inside, inputs, kernel.writes, [made[node] for node in kernel.writes]) else None
 
 
 def _operands(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -271,12 +300,15 @@ def _first_wrong_node(
 
 def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -> bool:
     """Whether a node is computed rightly by a program that begins with the known values."""
-    from ..compiler.alone import run_alone
+    from ..compiler.alone import OutOfBoundsError, run_alone
     from ..compiler.schedule import schedule
 
     graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
-    found = run_alone(schedule(graph), arrays, run)
+    try:
+        found = run_alone(schedule(graph), arrays, run)
+    except (ChildDiedError, IndexError, OutOfBoundsError):
+        return False
     return not wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
 
 
@@ -292,12 +324,36 @@ def cut(nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, list[Nod
     return Graph(inputs, [moved[node] for node in outputs], [moved[node] for node in nodes]), around
 
 
-def _running(schedule: Schedule, arrays: Sequence[Array], found: Sequence[Array], backend: str) -> Culprit | None:
+def _running(
+    program: Program, schedule: Schedule, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
+) -> Culprit | None:
     """Whether the kernels give other bits one by one than as the compiled program."""
     from ..compiler.alone import by_machine, by_python, run_alone
 
-    alone = run_alone(schedule, arrays, by_python if backend == "loops" else by_machine)
+    if found is None:
+        return Culprit(RUNNING, _last_kernel(program, schedule, arrays), None, str(schedule), fault)
+    alone = run_alone(schedule, arrays, by_python if program.backend == "loops" else _apart(by_machine))
     for node, one, other in zip(schedule.graph.outputs, alone, found, strict=True):
         if ulps(one, other).any():
-            return Culprit(RUNNING, "", node, str(schedule))
-    return None
+            return Culprit(RUNNING, "", node, str(schedule), fault)
+    return Culprit(RUNNING, "", None, str(schedule), fault) if fault else None
+
+
+def _last_kernel(program: Program, schedule: Schedule, arrays: Sequence[Array]) -> str:
+    """The kernel in which a program ends that does not come to its end, when it is run kernel by kernel."""
+    done = mmap.mmap(-1, 8)  # shared with the child
+
+    class Trail(Recorder):
+        def add(self, begin: int, kind: str, what: Any) -> None:
+            done[:] = (int.from_bytes(done[:], "little") + 1).to_bytes(8, "little")
+
+    def run() -> None:
+        with observing(Trail()):
+            program.compiled([np.array(array) for array in arrays])
+
+    try:
+        isolated(run, MOST_SECONDS)
+    except ChildDiedError:
+        kernels = [kernel.name for kernel in schedule.kernels if kernel.loops is None or kernel.units]
+        return kernels[min(int.from_bytes(done[:], "little"), len(kernels) - 1)]
+    return ""

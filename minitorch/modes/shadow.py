@@ -1,12 +1,15 @@
 """Shadow mode: the traced graph is run node by node beside the compiled program, and every output compared.
 
 The compiled program gets copies of the inputs, so whatever it overwrites, the caller's tensors are as they were until
-the comparison is over. If it fails, the call changes nothing.
+the comparison is over. It runs in a child process, on arrays between guard zones, so a crash is a verdict like a wrong
+number. If it fails, the call changes nothing.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,15 +24,20 @@ from ..dtypes import BY_NUMPY
 from ..errors import MismatchError
 from ..export import safetensors
 from ..graph import Graph
+from ..interpreters import current_observer
 from ..ir import Node, Spec
 from .bisect import Culprit, bisect, wrong
 from .difference import Difference, difference, is_close
+from .isolation import ChildDiedError, isolated
 
 if TYPE_CHECKING:
     from .recording import Program
     from .rehearsal import Rehearsed
 
 Array = np.ndarray[Any, Any]
+
+# Seconds that a compiled program may take, and how often the time that its nodes take one by one: it is to be faster.
+PATIENCE, PATIENCE_TIMES = 60.0, 100
 
 GRAPH, INPUTS, REPORT = "graph.txt", "inputs.safetensors", "report.txt"
 
@@ -44,6 +52,7 @@ class Report:
         culprit: what goes wrong first, if an output is beyond the tolerance and something does.
         folder: the reproducer, if one was written.
         refused: why the function itself was not run beside its graph, if it was not.
+        fault: what the compiled program did besides giving numbers: it crashed, or wrote outside of its arrays.
     """
 
     name: str
@@ -51,15 +60,17 @@ class Report:
     culprit: Culprit | None = None
     folder: Path | None = None
     refused: str = ""
+    fault: str = ""
 
     @property
     def ok(self) -> bool:
-        """Whether all outputs are within the tolerance."""
-        return all(each.within for each in self.outputs)
+        """Whether the program ran, and all outputs are within the tolerance."""
+        return not self.fault and all(each.within for each in self.outputs)
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {'as in eager mode' if self.ok else 'not as in eager mode'}"]
         lines += [f"  {each}" for each in self.outputs]
+        lines += [f"  fault: {self.fault}"] * bool(self.fault)
         if self.culprit is not None:
             lines.append(f"  wrong: {self.culprit}")
         elif not self.ok:
@@ -81,8 +92,6 @@ class Shadowed:
         self.report: Report | None = None
         self._folder = folder
         self._shadow = interpret.compile(program.graph)
-        if hasattr(program.compiled, "spoil"):
-            program.compiled.spoil()
 
     def __call__(
         self, arrays: Sequence[Array], overwrite: bool = True, rehearsed: Rehearsed | None = None, refused: str = ""
@@ -97,26 +106,51 @@ class Shadowed:
             MismatchError: if the graph does not do what the function does (``MT504``); if an output is beyond the
                 tolerance, and a part of the compiler is to blame (``MT502``).
         """
-        given = [np.array(array, order="K") for array in arrays]  # the compiled program may overwrite its inputs
+        begin = time.monotonic()
         expected = self._shadow(arrays)
+        patience = PATIENCE + PATIENCE_TIMES * (time.monotonic() - begin)
         if rehearsed is not None and rehearsed.error is None:
             self._compare_with_function(rehearsed, arrays, expected)
-        found = self.program.compiled(given, overwrite)
+        found, fault = self._compiled(arrays, overwrite, patience)
         graph = self.program.graph
         beyond: list[int] = []
-        if not all(map(is_close, expected, found)):
+        if found is not None and not all(map(is_close, expected, found)):
             beyond = wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
         outputs = tuple(
             difference(self._name(place), node.spec, expected[place], found[place], place not in beyond)
             for place, node in enumerate(graph.outputs)
+            if found is not None
         )
-        culprit = bisect(self.program, arrays, found) if beyond else None
-        self.report = Report(graph.name, outputs, culprit, refused=refused)
+        culprit = bisect(self.program, arrays, found, fault) if beyond or fault else None
+        self.report = Report(graph.name, outputs, culprit, None, refused, fault)
         if culprit is not None:
             self._raise(arrays, self.report)
+        assert found is not None
         if rehearsed is not None and rehearsed.error is not None:
             raise _parted(graph, f"it raises {type(rehearsed.error).__name__}") from rehearsed.error
         return found
+
+    def _compiled(self, arrays: Sequence[Array], overwrite: bool, patience: float) -> tuple[list[Array] | None, str]:
+        """What the compiled program makes of copies of the inputs, if anything, and its fault, if it has one."""
+        compiled = self.program.compiled
+
+        def run() -> tuple[list[Array], bool]:
+            if not hasattr(compiled, "allocate"):
+                return compiled([np.array(array, order="K") for array in arrays], overwrite), False
+            from ..compiler.memory import Guards  # it is loaded already
+
+            guards = Guards()
+            compiled.allocate(guards.array)
+            found = compiled([guards.copy(array) for array in arrays], overwrite)
+            return found, guards.broken()
+
+        try:
+            # Who watches wants to hear of it in this process.
+            is_apart = hasattr(compiled, "allocate") and current_observer() is None
+            found, broken = isolated(run, patience) if is_apart else run()
+        except ChildDiedError as error:
+            return None, str(error)
+        return found, "something is written outside of its arrays" if broken else ""
 
     def _compare_with_function(self, rehearsed: Rehearsed, arrays: Sequence[Array], expected: Sequence[Array]) -> None:
         graph = self.program.graph
@@ -145,11 +179,12 @@ class Shadowed:
 
         folder = Path(self._folder or tempfile.mkdtemp(prefix="minitorch-mismatch-"))
         write(folder, self.program, arrays, report)
-        self.report = Report(report.name, report.outputs, report.culprit, folder)
-        worst = max((each for each in report.outputs if not each.within), key=lambda each: each.ulp)
+        self.report = dataclasses.replace(report, folder=folder)
+        wrong = [each for each in report.outputs if not each.within]
+        how = report.fault or max(wrong, key=lambda each: each.ulp)
         raise MismatchError(
             "MT502",
-            f"{report.name} compiled by {self.program.backend!r} is not what it is in eager mode: {worst}",
+            f"{report.name} compiled by {self.program.backend!r} is not what it is in eager mode: {how}",
             where=f"the first that goes wrong is {report.culprit}",
             why="the traced graph, run node by node on the same inputs, gives other numbers: a bug of the compiler",
             fix=f"report it, with this, which runs it again: python -m minitorch reproduce {folder}",
