@@ -22,8 +22,9 @@ from minitorch.compiler import schedule as scheduling
 from minitorch.compiler.kernel import Kernel
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
-from minitorch.modes.difference import Excess, Noise, is_close, ulps
+from minitorch.modes.difference import are_equal, ulps
 from minitorch.modes.recording import Program
+from minitorch.modes.rounding import Excess, judge, move
 from minitorch.modes.shadow import Report
 from minitorch.passes import constant_folding
 from tests import graphs as random_graphs
@@ -286,25 +287,58 @@ def test_ulps_count_the_numbers_between(dtype: mt.DType) -> None:
     assert ulps(smallest, -smallest).tolist() == [3]  # by way of 0 and -0
     special = np.array([np.nan, np.inf, -np.inf, 0], dtype.numpy)
     assert ulps(special, special).tolist() == [0] * 4
-    assert not is_close(special, np.roll(special, 1))
+    assert not are_equal(special, np.roll(special, 1))
 
 
 def test_integers_have_to_be_equal() -> None:
     extremes = np.iinfo(np.int64)
     a, b = np.array([extremes.min, 5, 7]), np.array([extremes.max, 5, 6])
     assert ulps(a, b).tolist() == [2**64 - 1, 0, 1]
-    assert not is_close(a[2:], b[2:]) and is_close(a[1:2], b[1:2])
+    assert not are_equal(a[2:], b[2:]) and are_equal(a[1:2], b[1:2])
     assert ulps(np.array([True, False]), np.array([False, False])).tolist() == [1, 0]
 
 
 def test_noise_moves_by_at_most_one_place() -> None:
     x = np.float32([1, -1e-40, 0, np.inf, np.nan, 3e38])
-    moved = Noise(0)(x)
+    moved = move(x, np.random.default_rng(0))
     assert (ulps(x, moved) <= 1).all() and ulps(x, moved)[2:5].tolist() == [0, 0, 0]
-    assert Noise(1)(np.arange(3)).tolist() == [0, 1, 2]
+    assert move(np.arange(3), np.random.default_rng(0)).tolist() == [0, 1, 2]
     excess = Excess(np.float32([1e-3, 1.0]), np.float32([1.1e-3, 1.0]))
     assert excess
     excess.add(np.float32([1e-3, 7.0]))
     assert excess
     excess.add(np.float32([1.05e-3, 1.0]))
-    assert not excess and not Excess(np.float32([1]), np.float32([1 + 2**-20]))
+    assert not excess and not Excess(np.float32([0.0, np.nan]), np.float32([-0.0, np.nan]))
+
+
+# Decisions ------------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_that_rounding_turns_is_named() -> None:
+    """Sums in two orders, beside one of them: which is the larger is no mistake, and is said."""
+    x = mt.randn(200, 1000)
+    sums = x.sum(1)
+    below = mt.jit(lambda x, sums: mt.where(x.sum(1) < sums, 1, 100), check=True)
+    below(x, sums)
+    (report,) = below.checked()
+    assert report.ok and report.outputs[0].ulp == 99
+    (decision,) = report.decisions
+    assert decision.node.primitive.name == "less" and decision.ulp == 0 and 0 < decision.count <= 200
+    assert "less: bool[200], recorded at test_shadow.py" in str(report) and "fell out differently" in str(report)
+
+
+def test_a_comparison_of_equal_values_is_not_turned() -> None:
+    """If a value and what it is compared with are one value, noise moves both, computed in two places or not."""
+    graph = mt.Graph.parse("""graph(x: f32[50], y: f32[50]):
+      %0 = exp(x)
+      %1 = barrier(x)
+      %2 = exp(%1)
+      %3 = equal(%0, %2)
+      %4 = exp(y)
+      %5 = less(%0, %4)
+      return %3, %5""")
+    x = np.linspace(-2, 2, 50, dtype=np.float32)
+    known = dict(zip(graph.inputs, (x, np.nextafter(x, 9)), strict=True))
+    equal, less = (judge(graph.nodes, known, [node], [np.zeros(50, bool)]) for node in graph.outputs)
+    assert equal.beyond == (0,) and not equal.decisions
+    assert less.beyond == () and [decision.node.primitive.name for decision in less.decisions] == ["less"]

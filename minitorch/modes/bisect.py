@@ -17,20 +17,19 @@ Machine code runs in child processes: a crash is a fault like a wrong number.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..graph import Graph, topological_order
 from ..graph.values import is_splat
-from ..interpreters import Recorder, observing, run_silently, settled
+from ..interpreters import Recorder, observing
 from ..ir import INPUT, Node
-from .difference import SUMMATIONS, Excess, Summation, noises, ulps
+from .difference import ulps
 from .isolation import ChildDiedError, isolated
+from .rounding import evaluated, judge
 
 if TYPE_CHECKING:
     from ..compiler.alone import Runner
@@ -98,62 +97,11 @@ def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | N
     return culprit
 
 
-# Values, node by node -----------------------------------------------------------------------------------------
-
-
-def evaluated(
-    nodes: Iterable[Node],
-    known: Mapping[Node, Array],
-    move: Callable[[Array], Array] | None = None,
-    summation: Summation | None = None,
-) -> Values:
-    """The values of some nodes in program order, from those that are known.
-
-    Args:
-        move: is applied to every value, the known ones included.
-        summation: how sums of floats are done, if not as in eager mode.
-    """
-    values = {node: array if move is None else move(array) for node, array in known.items()}
-    for node in nodes:
-        if node not in values:
-            operands = [values[operand] for operand in node.inputs]
-            evaluate = partial(_evaluate_otherwise, summation=summation) if summation else _evaluate
-            value = settled(run_silently(evaluate, node, operands), node.primitive)
-            values[node] = value if move is None or is_splat(node) else move(value)
-    return values
-
-
-def _evaluate(node: Node, operands: list[Array]) -> Any:
-    return node.primitive.evaluate(*operands, **node.params)
-
-
-def _evaluate_otherwise(node: Node, operands: list[Array], summation: Summation) -> Any:
-    """The value of a node; sums of floats are done in another way."""
-    (array, *_) = operands or [np.empty(0)]
-    if node.primitive.name != "reduce_sum" or not node.dtype.is_floating_point or not array.size:
-        return _evaluate(node, operands)
-    return summation(array, node.params["dims"]).astype(node.dtype.numpy)
-
-
 def wrong(
     nodes: Sequence[Node], known: Mapping[Node, Array], wanted: Sequence[Node], found: Sequence[Array]
-) -> list[int]:
-    """Which of some results are not what eager mode makes of the known values, nor what rounding can make of them.
-
-    Args:
-        nodes: what leads from the known values to those that are wanted, in program order.
-    """
-    right = evaluated(nodes, known)
-    excess = {place: Excess(right[node], found[place]) for place, node in enumerate(wanted)}
-    for noise, summation in zip(noises(), cycle(SUMMATIONS), strict=False):
-        excess = {place: each for place, each in excess.items() if each}
-        if not excess:
-            break
-        needed = set(topological_order([wanted[place] for place in excess], known))
-        sample = evaluated([node for node in nodes if node in needed], known, noise, summation)
-        for place, each in excess.items():
-            each.add(sample[wanted[place]])
-    return [place for place, each in excess.items() if each]
+) -> Sequence[int]:
+    """Which of some results are beyond what rounding makes of the known values (see `judge`)."""
+    return judge(nodes, known, wanted, found).beyond
 
 
 # Passes -------------------------------------------------------------------------------------------------------
@@ -321,7 +269,7 @@ def cut(nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, list[Nod
     for node in nodes:
         operands = tuple([moved[operand] for operand in node.inputs])
         moved[node] = Node(node.primitive, operands, node.params, node.spec, node.source)
-    return Graph(inputs, [moved[node] for node in outputs], [moved[node] for node in nodes]), around
+    return Graph(inputs, [moved[node] for node in outputs], [moved[node] for node in nodes], verify=False), around
 
 
 def _running(

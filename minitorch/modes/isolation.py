@@ -91,6 +91,8 @@ def _serve(run: Callable[[], Any], target: int) -> NoReturn:
             result = True, error
         try:
             content = pickle.dumps(result, pickle.HIGHEST_PROTOCOL)
+            if result[0]:
+                pickle.loads(content)
         except Exception as error:
             content = pickle.dumps((True, RuntimeError(f"{type(result[1]).__name__}: {result[1]} ({error})")))
         with os.fdopen(target, "wb") as pipe:

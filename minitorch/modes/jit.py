@@ -93,11 +93,11 @@ def jit(
         check: shadow mode, for those who mistrust the compiler: every call also runs the function itself, whose effects
             on tensors are undone, and the traced graph node by node, on the same random numbers, and compares. If the
             function does something else than its graph, that is ``MT504``. ``checked()`` gives the largest difference
-            of each output, in units in the last place. One beyond the tolerance of its type, and beyond what rounding
-            does to this program, is ``MT502``: the call changes nothing, the error names the pass, or the kernel and
-            the node, that is to blame, and a folder is written with which it can be run again (a temporary one, or the
-            one that is given here). If every part is right by itself, rounding errors have added up: that is no error,
-            ``checked()`` says so.
+            of each output, in units in the last place. One beyond what rounding does to this program is ``MT502``, and
+            so is a crash, for the program runs in a child process (not on Windows and macOS): the call changes nothing,
+            the error names the pass, or the kernel and the node, that is to blame, and a folder is written with which
+            it can be run again (a temporary one, or the one that is given here). If every part is right by itself,
+            rounding errors have added up: that is no error, ``checked()`` says so.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:

@@ -26,9 +26,10 @@ from ..export import safetensors
 from ..graph import Graph
 from ..interpreters import current_observer
 from ..ir import Node, Spec
-from .bisect import Culprit, bisect, wrong
-from .difference import Difference, difference, is_close
+from .bisect import Culprit, bisect
+from .difference import Difference, are_equal, difference
 from .isolation import ChildDiedError, isolated
+from .rounding import Decision, Judgement, judge
 
 if TYPE_CHECKING:
     from .recording import Program
@@ -49,10 +50,11 @@ class Report:
     Attributes:
         name: of the graph.
         outputs: how far each output is off: results first, then what is written in place.
-        culprit: what goes wrong first, if an output is beyond the tolerance and something does.
+        culprit: what goes wrong first, if an output differs by more than rounding and something does.
         folder: the reproducer, if one was written.
         refused: why the function itself was not run beside its graph, if it was not.
         fault: what the compiled program did besides giving numbers: it crashed, or wrote outside of its arrays.
+        decisions: comparisons and the like that rounding can turn, and that account for differences by being turned.
     """
 
     name: str
@@ -61,16 +63,18 @@ class Report:
     folder: Path | None = None
     refused: str = ""
     fault: str = ""
+    decisions: tuple[Decision, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether the program ran, and all outputs are within the tolerance."""
+        """Whether the program ran, and no output differs by more than rounding."""
         return not self.fault and all(each.within for each in self.outputs)
 
     def __str__(self) -> str:
         lines = [f"{self.name}: {'as in eager mode' if self.ok else 'not as in eager mode'}"]
         lines += [f"  {each}" for each in self.outputs]
         lines += [f"  fault: {self.fault}"] * bool(self.fault)
+        lines += [f"  {each}" for each in self.decisions]
         if self.culprit is not None:
             lines.append(f"  wrong: {self.culprit}")
         elif not self.ok:
@@ -103,8 +107,8 @@ class Shadowed:
             refused: why it was not run.
 
         Raises:
-            MismatchError: if the graph does not do what the function does (``MT504``); if an output is beyond the
-                tolerance, and a part of the compiler is to blame (``MT502``).
+            MismatchError: if the graph does not do what the function does (``MT504``); if an output differs by
+                more than rounding, and a part of the compiler is to blame (``MT502``).
         """
         begin = time.monotonic()
         expected = self._shadow(arrays)
@@ -113,16 +117,16 @@ class Shadowed:
             self._compare_with_function(rehearsed, arrays, expected)
         found, fault = self._compiled(arrays, overwrite, patience)
         graph = self.program.graph
-        beyond: list[int] = []
-        if found is not None and not all(map(is_close, expected, found)):
-            beyond = wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
+        judgement = Judgement()
+        if found is not None and not all(map(are_equal, expected, found)):
+            judgement = judge(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
         outputs = tuple(
-            difference(self._name(place), node.spec, expected[place], found[place], place not in beyond)
+            difference(self._name(place), node.spec, expected[place], found[place], place not in judgement.beyond)
             for place, node in enumerate(graph.outputs)
             if found is not None
         )
-        culprit = bisect(self.program, arrays, found, fault) if beyond or fault else None
-        self.report = Report(graph.name, outputs, culprit, None, refused, fault)
+        culprit = bisect(self.program, arrays, found, fault) if judgement.beyond or fault else None
+        self.report = Report(graph.name, outputs, culprit, None, refused, fault, judgement.decisions)
         if culprit is not None:
             self._raise(arrays, self.report)
         assert found is not None
@@ -150,6 +154,10 @@ class Shadowed:
             found, broken = isolated(run, patience) if is_apart else run()
         except ChildDiedError as error:
             return None, str(error)
+        except Exception as error:  # node by node there is none
+            if not is_apart:
+                raise
+            return None, f"it raises {type(error).__name__}: {error}"
         return found, "something is written outside of its arrays" if broken else ""
 
     def _compare_with_function(self, rehearsed: Rehearsed, arrays: Sequence[Array], expected: Sequence[Array]) -> None:
@@ -160,9 +168,9 @@ class Shadowed:
             if (array.shape, array.dtype) != (expected[place].shape, expected[place].dtype):
                 now, traced = Spec(array.shape, BY_NUMPY[array.dtype]), graph.outputs[place].spec
                 raise _parted(graph, f"{self._name(place)} is {now}, and {traced} in the trace", graph.outputs[place])
-        places = [place for place, array in rehearsed.outputs.items() if not is_close(expected[place], array)]
+        places = [place for place, array in rehearsed.outputs.items() if not are_equal(expected[place], array)]
         wanted, found = [graph.outputs[place] for place in places], [rehearsed.outputs[place] for place in places]
-        for number in wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), wanted, found):
+        for number in judge(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), wanted, found).beyond:
             node = wanted[number]
             far = difference(self._name(places[number]), node.spec, expected[places[number]], found[number], False)
             where = f"{far.name} {far.spec} at {list(far.index or ())}"

@@ -1,0 +1,363 @@
+"""Perturbation analysis: how far rounding alone can move the results of a graph (stochastic arithmetic, Vignes 1993).
+
+Compiled code adds up in another order than eager mode, and has other polynomials for exp and the like, so its last
+digits differ. How much that makes in the end depends on the program: after a cancellation nothing may be left of the
+first digits. So the graph is run again with *noise* where the two may differ, and nowhere else, and results may differ
+by a multiple of what that makes. Arithmetic, movements and comparisons are the same to the bit in every mode; 16-bit
+floats are rounded from a noisy float32 number, so most of them do not move at all.
+
+A *decision* (a comparison, floor, argmax, a conversion to integers) makes a jump of a difference that is next to
+nothing. In the samples it falls out as in eager mode, so a jump is no noise. Only if results are still too far apart,
+those decisions are let go that noise can turn, and they are named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, float32
+from ..graph import topological_order
+from ..interpreters import run_silently, settled
+from ..ir import Node
+from .difference import ulps
+
+Array = np.ndarray[Any, Any]
+Values = dict[Node, Array]
+
+TIMES_NOISE = 16  # results may differ by so many times the noise; what is raised, hides smaller mistakes
+SAMPLES = 24  # at most; most differences are accounted for by the first
+
+# Where compiled code may differ from eager mode in the last place: sums have no order, functions are approximated.
+SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "cumsum", "scatter_add"})
+FUNCTIONS = frozenset({"exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2"})
+NOISY = SUMS | FUNCTIONS
+
+# What rounds, the same in every mode; 16-bit floats that have moved at all have moved by a last place.
+ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
+
+# Jumps among floats; all that makes something else of floats is a decision too.
+JUMPS = frozenset({"floor", "trunc", "floor_divide", "remainder"})
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision that rounding can turn, and that accounts for a difference.
+
+    Attributes:
+        node: what decides.
+        count: in how many elements.
+        ulp: of a comparison, how far apart the values are there, at most; None of others.
+    """
+
+    node: Node
+    count: int
+    ulp: int | None
+
+    def __str__(self) -> str:
+        node, apart = self.node, "rounding" if self.ulp is None else f"{self.ulp} ulp"
+        return (
+            f"{node.primitive.name}: {node.spec}, recorded at {node.source}, fell out differently: "
+            f"in {self.count} of {node.spec.size} elements the values are within {apart}"
+        )
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is to be thought of some results.
+
+    Attributes:
+        beyond: by position, those that rounding cannot account for.
+        decisions: what accounts for others that differ by more than noise.
+    """
+
+    beyond: tuple[int, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+
+# Values, node by node ------------------------------------------------------------------------------------------------
+
+
+def evaluated(nodes: Sequence[Node], known: Mapping[Node, Array]) -> Values:
+    """The values of some nodes in program order, from those that are known."""
+    values = dict(known)
+    for node in nodes:
+        if node not in values:
+            values[node] = _evaluate(node, [values[operand] for operand in node.inputs])
+    return values
+
+
+def _evaluate(node: Node, operands: Sequence[Array]) -> Array:
+    return settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
+
+
+def is_decision(node: Node) -> bool:
+    """Whether a small difference of an operand may become a large one of the value, or none."""
+    from_floats = any(operand.dtype.is_floating_point for operand in node.inputs)
+    return from_floats and (not node.dtype.is_floating_point or node.primitive.name in JUMPS)
+
+
+class _Sampler:
+    """Runs a graph with noise.
+
+    Attributes:
+        right: the values without noise.
+        turned: by decision, the elements in which noise can turn it.
+    """
+
+    def __init__(self, nodes: Sequence[Node], known: Mapping[Node, Array]) -> None:
+        self.nodes, self.known = nodes, known
+        self.right = evaluated(nodes, known)
+        self.turned: dict[Node, Array] = {}
+        self._class = _numbered(nodes, known)
+        self._weights = _weights(nodes)
+
+    def sample(self, number: int, wanted: Sequence[Node], decides: bool) -> Values:
+        """What some nodes are made of, with the noise of a sample.
+
+        Args:
+            decides: whether decisions that noise can turn are turned.
+        """
+        values: Values = dict(self.known)
+        needed = set(topological_order(wanted, self.known))
+        for node in self.nodes:
+            if node not in needed or node in values:
+                continue
+            operands = [values[operand] for operand in node.inputs]
+            moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
+            if node.primitive.name in NOISY and node.dtype.is_floating_point:
+                summation = SUMMATIONS[number % len(SUMMATIONS)]
+                values[node] = _noisy(node, operands, self._random(number, node), summation)
+            elif not moved:
+                values[node] = self.right[node]
+            elif is_decision(node):
+                values[node] = self._decided(node, operands, (1, -1)[number // 2 % 2] if decides else 0)
+            else:
+                if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # what is rounded, as far as it may go
+                    operands = [_further(self.right[node.inputs[0]], operands[0], 1)]
+                values[node] = value = _evaluate(node, operands)
+                if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
+                    values[node] = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
+            if node in self._weights:
+                values[node] = move(values[node], self._random(number, node))
+        return values
+
+    def _random(self, number: int, node: Node) -> np.random.Generator:
+        """A value that is computed in two places is one value, and has one noise."""
+        return np.random.default_rng((number, self._class[node]))
+
+    def _moved(self, node: Node, values: Values) -> Any:
+        """In which elements noise has moved an operand: there the last place of the result is another one as well."""
+        moved: Any = False
+        for operand in node.inputs:
+            moved = moved | (values[operand] != self.right[operand])
+        return moved
+
+    def _decided(self, node: Node, operands: Sequence[Array], towards: int) -> Array:
+        """What a decision comes to: as without noise, or turned where noise can, to one of the two sides."""
+        own = [self.right[operand] for operand in node.inputs]
+        result, before = self.right[node], _outcome(node, own)
+        for sign in (1, -1):
+            further = [_further(a, b, sign) for a, b in zip(own, operands, strict=True)]
+            turned = ulps(before, _outcome(node, further)) != 0
+            if turned.any():
+                self.turned[node] = turned | self.turned.get(node, False)
+            if sign == towards:
+                result = np.where(turned, _evaluate(node, further), result)
+        if node.primitive.name == "remainder":  # within one quotient it has no jump
+            stays = ulps(before, _outcome(node, operands)) == 0
+            result = np.where(stays, _evaluate(node, operands), result)
+        return result
+
+    def decisions(self, outputs: Sequence[Node]) -> Iterator[Decision]:
+        """The decisions that noise can turn, of those that some outputs depend on."""
+        for node in topological_order(outputs, self.known):
+            if node in self.turned:
+                turned, ulp = self.turned[node], None
+                if node.primitive.name in ("less", "less_equal", "equal"):
+                    a, b = (np.broadcast_to(self.right[operand], turned.shape)[turned] for operand in node.inputs)
+                    ulp = int(ulps(a, b).max())
+                yield Decision(node, int(turned.sum()), ulp)
+
+
+def _weights(nodes: Sequence[Node]) -> set[Node]:
+    """The weights of attention in 16-bit floats: a sweep keeps them in float32, and divides by their sum afterwards.
+
+    They are what a contraction is computed from, element by element, if there is an exp among it.
+    """
+    found: set[Node] = set()
+    for node in nodes:
+        if node.primitive.name == "dot" and node.dtype.itemsize == 2:
+            for operand in node.inputs:
+                way, pending = {operand}, [operand]
+                while pending:
+                    each = pending.pop()
+                    if each.primitive.kind in (*_BY_ELEMENT, "movement"):
+                        new = [other for other in each.inputs if other not in way]
+                        way.update(new)
+                        pending += new
+                if any(each.primitive.name == "exp" for each in way):
+                    found |= {each for each in way if each.primitive.kind in _BY_ELEMENT and each.dtype.itemsize == 2}
+    return found
+
+
+_BY_ELEMENT = ("unary", "binary", "ternary")
+
+
+def _numbered(nodes: Sequence[Node], known: Mapping[Node, Array]) -> dict[Node, int]:
+    """Value numbering: a number for each node, the same for those that compute the same from the same."""
+    numbers: dict[Hashable, int] = {}
+    found: dict[Node, int] = {}
+    for node in (*known, *nodes):
+        if node in found:
+            continue
+        if node.primitive.name == "barrier" and node not in known:
+            found[node] = found[node.inputs[0]]
+            continue
+        key: Hashable = node
+        if node not in known:
+            params = tuple((name, repr(value)) for name, value in sorted(node.params.items()))
+            key = (node.primitive.name, params, node.spec, tuple(found[operand] for operand in node.inputs))
+        found[node] = numbers.setdefault(key, len(numbers))
+    return found
+
+
+def _outcome(node: Node, operands: Sequence[Array]) -> Array:
+    """What a decision comes to: of a remainder the quotient."""
+    if node.primitive.name == "remainder":
+        return np.asarray(run_silently(np.floor_divide, *operands))
+    return _evaluate(node, operands)
+
+
+def _further(right: Array, moved: Array, sign: int) -> Array:
+    """A value that noise has moved, moved as far as results may be, or to the other side."""
+    if moved is right or right.dtype.kind in "biu":
+        return right
+    times = sign * (1 if right.dtype.itemsize == 2 else TIMES_NOISE)
+    with np.errstate(all="ignore"):
+        distance = moved.astype(np.float64) - right.astype(np.float64)
+        further = (right.astype(np.float64) + times * distance).astype(right.dtype)
+    return np.where(np.isnan(moved), moved, np.where(np.isfinite(distance) & (distance != 0), further, right))
+
+
+# Noise ---------------------------------------------------------------------------------------------------------------
+
+
+def move(array: Array, random: np.random.Generator, by: int = 1) -> Array:
+    """Every float moved by up to so many units in the last place; zeros, infinities and NaN stay.
+
+    Example:
+        >>> move(np.float32([0, np.inf, -1]), np.random.default_rng(0)).tolist()
+        [0.0, inf, -1.0]
+    """
+    if array.dtype.kind in "biu":
+        return array
+    step = by * np.spacing(np.abs(array)).astype(np.float64)
+    with np.errstate(all="ignore"):
+        moved = (array.astype(np.float64) + step * random.uniform(-1, 1, array.shape)).astype(array.dtype)
+    return np.where(np.isfinite(moved) & (array != 0), moved, array)
+
+
+def _noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, summation: Summation) -> Array:
+    """The value of a node, with noise on what is added up, and on the result.
+
+    16-bit floats are computed in float32 and rounded once: the noise is that of float32, as far as results may go.
+    """
+    by, params, dtype = 1, node.params, node.dtype.numpy
+    if any(operand.dtype.itemsize == 2 and operand.dtype.is_floating_point for operand in (node, *node.inputs)):
+        by = TIMES_NOISE if node.dtype.itemsize == 2 else 1
+        dtype = np.dtype(np.float32) if node.dtype.itemsize == 2 else dtype
+        operands = [each if each.dtype.kind in "biu" else each.astype(np.float32) for each in operands]
+        params = {name: float32 if isinstance(value, DType) else value for name, value in params.items()}
+    if node.primitive.name in SUMS:
+        operands = [move(operand, random, by) for operand in operands]
+    if node.primitive.name == "reduce_sum" and operands[0].size:
+        value = summation(operands[0], node.params["dims"])
+    else:
+        value = np.asarray(run_silently(lambda: node.primitive.evaluate(*operands, **params)))
+    with np.errstate(all="ignore"):
+        value, sign = value.astype(dtype), np.where(random.random(value.shape) < 0.5, -1, 1).astype(dtype)
+        value = np.where(np.isnan(value), np.copysign(value, sign), value)  # the sign of NaN means nothing
+        if by == 1:
+            return move(value, random)
+        # To the ends: by it only few of the numbers are rounded to another one.
+        return np.asarray((value * (1 + sign * by * np.float32(2.0**-23))).astype(node.dtype.numpy))
+
+
+def _sum_widely(array: Array, axis: tuple[int, ...]) -> Array:
+    """A sum in double precision: what is lost by adding up is gone."""
+    return np.asarray(np.add.reduce(array, axis=axis, dtype=np.float64))
+
+
+def _sum_in_a_row(array: Array, axis: tuple[int, ...]) -> Array:
+    """A sum one by one: where terms are alike, all of the additions may round to the same side."""
+    dtype = np.result_type(array.dtype, np.float32)  # as everywhere, the sums of 16-bit floats are in float32
+    terms = np.moveaxis(array, axis, range(len(axis))).reshape(-1, *np.delete(array.shape, axis)).astype(dtype)
+    return np.asarray(np.add.accumulate(terms, axis=0)[-1])
+
+
+Summation = Callable[[Array, tuple[int, ...]], Array]
+
+# Eager mode has one order of adding up, kernels have others. Noise on the terms does not show how much that makes.
+SUMMATIONS: tuple[Summation, ...] = (_sum_widely, _sum_in_a_row)
+
+
+# Results -------------------------------------------------------------------------------------------------------------
+
+
+class Excess:
+    """The elements of a result that differ; samples of the noise may account for them."""
+
+    def __init__(self, expected: Array, found: Array) -> None:
+        self._wrong = ulps(expected, found) > 0
+        self._expected = expected[self._wrong].astype(np.float64)
+        self._apart = _apart(self._expected, found[self._wrong].astype(np.float64))
+        self._spread = np.zeros_like(self._apart)
+
+    def __bool__(self) -> bool:
+        """Whether there are any that the samples so far do not account for."""
+        return bool((self._apart > TIMES_NOISE * self._spread).any())
+
+    def add(self, sample: Array) -> None:
+        """Take a sample of the same result into account."""
+        moved = sample[self._wrong].astype(np.float64)
+        self._spread = np.maximum(self._spread, _apart(self._expected, moved))
+
+
+def _apart(a: Array, b: Array) -> Array:
+    """The absolute difference; infinite where one of two is not finite and the other another one."""
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(all="ignore"):
+        distance = np.abs(a - b)
+    return np.where(same, 0.0, np.where(np.isfinite(distance), distance, np.inf))
+
+
+def judge(
+    nodes: Sequence[Node], known: Mapping[Node, Array], wanted: Sequence[Node], found: Sequence[Array]
+) -> Judgement:
+    """Whether some results are what eager mode makes of the known values, or what rounding can make of them.
+
+    Args:
+        nodes: what leads from the known values to those that are wanted, in program order.
+    """
+    sampler = _Sampler(nodes, known)
+    excess = {place: Excess(sampler.right[node], found[place]) for place, node in enumerate(wanted)}
+
+    def remaining(decides: bool) -> list[int]:
+        places = [place for place, each in excess.items() if each]
+        for number in range(SAMPLES):
+            if not places:
+                break
+            sample = sampler.sample(number, [wanted[place] for place in places], decides)
+            for place in places:
+                excess[place].add(sample[wanted[place]])
+            places = [place for place in places if excess[place]]
+        return places
+
+    jumped = remaining(decides=False)
+    beyond = remaining(decides=True) if sampler.turned else jumped
+    turned = [wanted[place] for place in jumped if place not in beyond]
+    return Judgement(tuple(beyond), tuple(sampler.decisions(turned)))

@@ -1,0 +1,79 @@
+"""A child process runs what may crash: whatever becomes of it, the parent goes on, and knows what happened."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from minitorch.modes import isolation
+from minitorch.modes.isolation import ChildDiedError, isolated
+
+pytestmark = pytest.mark.skipif(not isolation.AVAILABLE, reason="no child processes by fork here")
+
+
+def test_what_it_returns_comes_back_and_what_it_changes_does_not() -> None:
+    array = np.zeros(3_000_000)
+
+    def run() -> np.ndarray:
+        array[:] = np.arange(3_000_000)
+        return array
+
+    assert (isolated(run, 60) == np.arange(3_000_000)).all()
+    assert not array.any()
+
+
+def crash() -> None:
+    ctypes.memset(8, 0, 8)
+
+
+@pytest.mark.parametrize(
+    ("run", "how"),
+    [
+        (crash, "SIGSEGV"),
+        (os.abort, "SIGABRT"),
+        (lambda: os._exit(3), "status 3"),
+        (lambda: os._exit(0), "status 0"),
+        (lambda: time.sleep(100), "did not end within 1 s"),
+        (lambda: signal.pause(), "did not end within 1 s"),
+    ],
+)
+def test_its_end_has_a_name(run: Callable[[], Any], how: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ChildDiedError, match=how):
+        isolated(run, 1)
+    assert not psutil.Process().children()
+    assert capfd.readouterr().err == ""
+
+
+def test_what_it_raises_is_raised() -> None:
+    def local() -> None:
+        class HereError(Exception):
+            pass
+
+        raise HereError("unknown elsewhere")
+
+    with pytest.raises(ZeroDivisionError):
+        isolated(lambda: 1 // 0, 60)
+    with pytest.raises(RuntimeError, match="HereError: unknown elsewhere"):
+        isolated(local, 60)
+
+
+def test_an_interrupt_ends_it() -> None:
+    threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(KeyboardInterrupt):
+        isolated(lambda: time.sleep(100), 60)
+    assert not psutil.Process().children()
+
+
+def test_where_there_is_no_fork_it_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(isolation, "AVAILABLE", False)
+    found: list[int] = []
+    assert isolated(lambda: found.append(1), 60) is None and found == [1]

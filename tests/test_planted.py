@@ -1,0 +1,342 @@
+"""Miscompilations of every kind, planted one by one: shadow mode finds each, and blames the part that is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from llvmlite import ir
+
+import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch.backends import llvm
+from minitorch.compiler import (
+    emit_columns,
+    emit_gemm,
+    emit_indices,
+    emit_products,
+    emit_values,
+    instructions,
+    placement,
+    steps,
+)
+from minitorch.compiler.mathematics import exponential
+from minitorch.compiler.mathematics.values import splat
+from minitorch.errors import MismatchError
+from minitorch.modes import shadow
+
+Patch = pytest.MonkeyPatch
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture(autouse=True)
+def reproducers_are_removed(monkeypatch: Patch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A mistake, a program that it makes wrong, and what is to blame.
+
+    Attributes:
+        plant: makes the compiler wrong.
+        program, arguments: what is compiled then.
+        stages: where the mistake is, each of which may be said.
+        primitives: which of the nodes may be named; empty for any, or none.
+        how: what the report says of a fault that is no wrong number.
+    """
+
+    plant: Callable[[Patch], None]
+    program: Callable[..., Any]
+    arguments: Callable[[], tuple[mt.Tensor, ...]]
+    stages: tuple[str, ...] = ("code generation", "schedule or code generation")
+    primitives: tuple[str, ...] = ()
+    how: str = ""
+
+
+def primitive(name: str, emit: Callable[..., Any]) -> Callable[[Patch], None]:
+    """Another emission of a primitive; it is given the right one as well."""
+    right = instructions.PRIMITIVES[name]
+    return lambda patch: patch.setitem(
+        instructions.PRIMITIVES, name, lambda builder, dtype, *operands: emit(right, builder, dtype, *operands)
+    )
+
+
+def swapped(right: Any, builder: Any, dtype: Any, a: Any, b: Any) -> Any:
+    return right(builder, dtype, b, a)
+
+
+def instead(name: str) -> Callable[..., Any]:
+    return lambda right, builder, dtype, *operands: instructions.PRIMITIVES[name](builder, dtype, *operands)
+
+
+def by_reciprocal(right: Any, builder: Any, dtype: Any, a: Any, b: Any) -> Any:
+    return builder.fmul(a, right(builder, dtype, splat(b.type, 1.0), b))
+
+
+def no_rounding(patch: Patch) -> None:
+    for module in (emit_values, emit_columns, instructions):
+        patch.setattr(module, "rounded", lambda builder, x, dtype: x)
+
+
+def contraction(patch: Patch) -> None:
+    """A product and a sum are one instruction, wherever LLVM sees them together."""
+    for name, method in (("mul", "fmul"), ("add", "fadd")):
+        right = instructions.PRIMITIVES[name]
+
+        def emit(builder: Any, dtype: Any, a: Any, b: Any, right: Any = right, method: str = method) -> Any:
+            if not dtype.is_floating_point:
+                return right(builder, dtype, a, b)
+            return getattr(builder, method)(a, b, flags=("contract",))
+
+        patch.setitem(instructions.PRIMITIVES, name, emit)
+
+
+def next_element(patch: Patch) -> None:
+    read = emit_values.Values._read
+    patch.setattr(
+        emit_values.Values, "_read", lambda self, pointer, index, *rest: read(self, pointer, index + 1, *rest)
+    )
+
+
+def without_conditions(patch: Patch) -> None:
+    """What lies outside of what is padded is read as if it were there."""
+    patch.setattr(emit_indices.Indices, "_holds", lambda self, inside: ir.Constant(ir.IntType(1), 1))
+
+
+def without_masks(patch: Patch) -> None:
+    """The rest of a row is written as a whole vector."""
+    store = emit_values.store
+    patch.setattr(emit_values, "store", lambda builder, place, value, mask=None: store(builder, place, value))
+
+
+def stale_accumulators(patch: Patch) -> None:
+    start = emit_columns.Columns._start
+
+    def stale(self: Any, statement: Any) -> Any:
+        found = start(self, statement)
+        return splat(found.type, 1.0)
+
+    patch.setattr(emit_columns.Columns, "_start", stale)
+
+
+def one_term_only(patch: Patch) -> None:
+    """Products replace the sum instead of being added to it."""
+    for module in (emit_columns, emit_products, emit_gemm):
+        patch.setattr(
+            module, "multiply_add", lambda builder, dtype, a, b, c: instructions.PRIMITIVES["mul"](builder, dtype, a, b)
+        )
+
+
+def wrong_coefficient(patch: Patch) -> None:
+    first, *others = exponential._EXPONENTIAL[32]
+    patch.setitem(exponential._EXPONENTIAL, 32, (first * (1 + 1e-3), *others))
+
+
+def missing_unit(patch: Patch) -> None:
+    units = steps.Kernel.units.fget
+    patch.setattr(steps.Kernel, "units", property(lambda self: max(1, units(self) - 1)))
+
+
+def in_another_order(patch: Patch) -> None:
+    """The last kernel is run first; each by itself is right."""
+    right = llvm.Program
+
+    def reversed_(schedule: Any, *rest: Any) -> Any:
+        return right(dataclasses.replace(schedule, kernels=schedule.kernels[::-1]), *rest)
+
+    patch.setattr(llvm, "Program", reversed_)
+
+
+def wild_addresses(patch: Patch) -> None:
+    where = steps.Layout.where
+
+    def wild(self: Any, node: Any) -> tuple[int, int]:
+        place, offset = where(self, node)
+        return place, offset + (1 << 45 if place == self.arena else 0)
+
+    patch.setattr(steps.Layout, "where", wild)
+
+
+def beyond_the_arena(patch: Patch) -> None:
+    """The last value in the arena ends outside."""
+    right = llvm.place
+
+    def short(*args: Any) -> Any:
+        found = right(*args)
+        return dataclasses.replace(found, arena_bytes=found.arena_bytes - 256)
+
+    patch.setattr(llvm, "place", short)
+
+
+def on_one_place(patch: Patch) -> None:
+    plan = placement.plan
+    patch.setattr(
+        placement, "plan", lambda buffers: dataclasses.replace(plan(buffers), offsets=tuple(0 for _ in buffers))
+    )
+
+
+def overwritten_too_early(patch: Patch) -> None:
+    patch.setattr(placement, "_may_overwrite", lambda lives, new, old: True)
+
+
+def no_write(patch: Patch) -> None:
+    """The new value of what is written in place is the old one."""
+    call = llvm.Compiled.__call__
+
+    def forgetful(self: Any, arrays: Any, overwrite: bool = True) -> list[Array]:
+        found = call(self, [np.array(array) for array in arrays], overwrite)
+        found[-1] = np.array(arrays[0])
+        return found
+
+    patch.setattr(llvm.Compiled, "__call__", forgetful)
+
+
+def endless(patch: Patch) -> None:
+    call = llvm.Compiled.__call__
+
+    def slow(self: Any, arrays: Any, overwrite: bool = True) -> list[Array]:
+        time.sleep(0 if self.graph.name == "x" else 100)
+        return call(self, arrays, overwrite)
+
+    patch.setattr(llvm.Compiled, "__call__", slow)
+    patch.setattr(shadow, "PATIENCE", 0.5)
+    patch.setattr("minitorch.modes.bisect.MOST_SECONDS", 2.0)
+
+
+def draws(patch: Patch) -> None:
+    primitive("shift_left", instead("shift_right"))(patch)
+
+
+def floats(*shape: int) -> Callable[[], tuple[mt.Tensor, ...]]:
+    return lambda: (mt.randn(*shape), mt.randn(*shape))
+
+
+def halves(*shape: int) -> Callable[[], tuple[mt.Tensor, ...]]:
+    return lambda: (mt.randn(*shape).half(), mt.randn(*shape).half())
+
+
+def brains(*shape: int) -> Callable[[], tuple[mt.Tensor, ...]]:
+    return lambda: (mt.randn(*shape).bfloat16(), mt.randn(*shape).bfloat16())
+
+
+def another_copy(patch: Patch) -> None:
+    """A product that is computed in several loops has another last place in all but the first."""
+    blocks: list[Any] = []
+
+    def emit(right: Any, builder: Any, dtype: Any, a: Any, b: Any) -> Any:
+        found = right(builder, dtype, a, b)
+        if builder.block not in blocks:
+            blocks.append(builder.block)
+        return found if builder.block is blocks[0] else builder.fmul(found, splat(found.type, 1 + 2.0**-23))
+
+    primitive("mul", emit)(patch)
+
+
+def through_a_maximum(x: mt.Tensor, y: mt.Tensor) -> mt.Tensor | None:
+    a = mt.tensor(1.1, requires_grad=True)
+    (x * a.exp()).amax(1).sum().backward()
+    return a.grad
+
+
+def counted(x: mt.Tensor, y: mt.Tensor) -> mt.Tensor:
+    return mt.where(x < y.round(), 1, 0).sum()
+
+
+PLANTS = {
+    "swapped operands": Plant(
+        primitive("sub", swapped), lambda x, y: (x * 2 - y).exp(), floats(3, 7), primitives=("sub",)
+    ),
+    "another comparison": Plant(
+        primitive("less", instead("less_equal")),
+        counted,
+        lambda: (mt.arange(9.0), mt.arange(9.0)),
+        primitives=("less",),
+    ),
+    "division that truncates": Plant(
+        primitive("floor_divide", lambda right, builder, dtype, a, b: builder.sdiv(a, b)),
+        lambda x, y: x // y,
+        lambda: (mt.arange(-8, 9), mt.full((17,), 3)),
+        primitives=("floor_divide",),
+    ),
+    "division by a reciprocal": Plant(
+        primitive("div", by_reciprocal),
+        lambda x, y: x / y,
+        floats(40, 7),
+        primitives=("div",),
+    ),
+    "maximum that loses NaN": Plant(
+        primitive("maximum", lambda right, builder, dtype, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b)),
+        lambda x, y: mt.maximum(y * math.nan, x),
+        floats(5, 7),
+        primitives=("maximum",),
+    ),
+    "dropped rounding to float16": Plant(no_rounding, lambda x, y: (x * 30 + y * 7) * 3 - x, halves(16, 9)),
+    "dropped rounding to bfloat16": Plant(no_rounding, lambda x, y: (x + y).sum(1) + (x * y).mean(1), brains(16, 64)),
+    "dropped rounding in a softmax": Plant(no_rounding, lambda x, y: (x * 4).softmax(1) * y, halves(16, 33)),
+    "contraction": Plant(contraction, lambda x, y: x * y + x, floats(9, 33), primitives=("add",)),
+    "a copy with other bits": Plant(another_copy, through_a_maximum, floats(64, 50)),
+    "wrong index by one": Plant(next_element, lambda x, y: x + y, floats(5, 7)),
+    "missing condition of a padding": Plant(without_conditions, lambda x, y: F.pad(x + 1, (2, 2)) * 2, floats(5, 7)),
+    "missing mask": Plant(without_masks, lambda x, y: x + y * 2, floats(3, 7), how="outside of its arrays"),
+    "stale accumulator": Plant(
+        stale_accumulators, lambda x, y: (x * y).sum(1), floats(5, 37), primitives=("reduce_sum",)
+    ),
+    "terms that are not added": Plant(one_term_only, lambda x, y: x @ y.T + 1, floats(33, 40), primitives=("dot",)),
+    "wrong constant in exp": Plant(
+        wrong_coefficient, lambda x, y: (x.exp() + y).sum(0), floats(5, 9), primitives=("exp",)
+    ),
+    "wrong constant in a mean of softmax": Plant(
+        wrong_coefficient, lambda x, y: (x.softmax(1) * y).mean(), floats(9, 9)
+    ),
+    "uninitialised tail": Plant(
+        missing_unit, lambda x, y: F.max_pool2d(x, 2), lambda: (mt.randn(2, 3, 12, 12), mt.ones(1))
+    ),
+    "wrong random numbers": Plant(draws, lambda x, y: F.dropout(x, 0.5), floats(20, 20), primitives=("random_bits",)),
+    "kernels in another order": Plant(
+        in_another_order, lambda x, y: (x.T @ (x @ x.T).exp()).sort().indices, floats(64, 64), ("running",)
+    ),
+    "wild addresses": Plant(
+        wild_addresses, lambda x, y: x.T @ (x @ x.T).exp(), floats(64, 64), ("running",), how="SIGSEGV"
+    ),
+    "an arena that is too small": Plant(
+        beyond_the_arena, lambda x, y: x.T @ (x @ x.T).exp(), floats(64, 64), ("running",), how="outside of its arrays"
+    ),
+    "values on one place": Plant(
+        on_one_place, lambda x, y: (x @ y) @ (y @ x) + (x @ x) @ (y @ y), floats(8, 8), ("running",)
+    ),
+    "dropped in-place write": Plant(no_write, lambda x, y: x.mul_(y).sum(), floats(5, 5), ("running",)),
+    "no end": Plant(endless, lambda x, y: x + y, floats(5, 5), ("running",), how="did not end within"),
+}
+
+
+@pytest.mark.parametrize("name", PLANTS)
+def test_a_planted_mistake_is_found_and_the_right_part_blamed(name: str, monkeypatch: Patch) -> None:
+    mt.manual_seed(0)
+    planted = PLANTS[name]
+    arguments = planted.arguments()
+    right = mt.jit(planted.program, check=True)
+    right(*arguments)
+    assert all(report.ok and not report.decisions for report in right.checked())
+    before = [argument.tolist() for argument in arguments]
+    planted.plant(monkeypatch)
+    wrong = mt.jit(planted.program, check=True)
+    with pytest.raises(MismatchError, match="MT502") as caught:
+        wrong(*arguments)
+    (report,) = wrong.checked()
+    culprit = report.culprit
+    assert culprit is not None and not report.ok
+    assert culprit.stage in planted.stages, str(report)
+    if planted.primitives:
+        assert culprit.node is not None and culprit.node.primitive.name in planted.primitives, str(report)
+    assert planted.how in f"{report.fault} {culprit.how}", str(report)
+    assert str(culprit) in str(caught.value)
+    assert [argument.tolist() for argument in arguments] == before or np.isnan(before).any()
