@@ -13,6 +13,8 @@ import pytest
 import minitorch as mt
 from minitorch.errors import MinitorchError, TracingError
 from minitorch.interpreters import visible_strides
+from minitorch.tree import flatten
+from tests.cases import CASES, EAGER_BY_NATURE, METHODS, real
 
 Made = tuple[np.ndarray, mt.Tensor]  # the memory, and a tensor that lies in it
 Function = Callable[[mt.Tensor], Any]
@@ -218,6 +220,88 @@ def test_every_write_to_an_argument_is_the_same_in_every_mode(pattern):
         for way, run in WAYS.items():
             if way != "Session" or not name.endswith(" ="):  # an assignment gives nothing that could be fetched
                 assert outcome(run, function, PATTERNS[pattern]) == expected, (name, way)
+
+
+# The other arguments of in-place methods that no case calls by name alone; the tensor is 3 by 4.
+ARGUMENTS: dict[str, tuple[Any, ...]] = {
+    "addcdiv_": (mt.ones(4), mt.full((3, 1), 2.0)),
+    "addcmul_": (mt.ones(4), mt.ones(3, 1)),
+    "addmm_": (mt.ones(3, 2), mt.ones(2, 4)),
+    "clamp_": (-0.5, 0.5),
+    "clamp_max_": (0.5,),
+    "clamp_min_": (0.5,),
+    "clip_": (None, 0.5),
+    "copy_": (mt.arange(4.0),),
+    "cumprod_": (0,),
+    "cumsum_": (1,),
+    "div_": (mt.full((4,), 3.0),),
+    "fill_": (3,),
+    "index_add_": (1, mt.tensor([0, 2]), mt.ones(3, 2)),
+    "index_copy_": (0, mt.tensor([2, 0]), mt.ones(2, 4)),
+    "index_fill_": (1, mt.tensor([3]), 9.0),
+    "index_put_": ((mt.tensor([0, 2]), mt.tensor([1, 1])), mt.tensor([7.0, 8.0])),
+    "masked_fill_": (mt.tensor([True, False, True, False]), 5.0),
+    "normal_": (),
+    "relu_": (),
+    "scatter_": (1, mt.tensor([[0, 1], [2, 3], [1, 0]]), 4.0),
+    "scatter_add_": (0, mt.tensor([[0, 1, 2, 0]]), mt.ones(1, 4)),
+    "tril_": (),
+    "uniform_": (),
+    "zero_": (),
+}
+IN_PLACE = sorted({name for name in dir(mt.Tensor) if name.endswith("_") and name[0] != "_"} - {"requires_grad_"})
+
+
+def laid(array: np.ndarray, strides: str) -> Made:
+    """An array inside of a larger one, as a tensor."""
+    if strides == "transposed":
+        memory = array.T.copy()
+        return memory, mt.from_numpy(memory).permute(*reversed(range(array.ndim)))
+    shape = {"contiguous": array.shape, "rows": (len(array) + 3, *array.shape[1:])}.get(strides)
+    memory = np.zeros(shape or (*array.shape[:-1], 2 * array.shape[-1] + 1), array.dtype)
+    part = {"contiguous": ..., "rows": slice(2, -1), "stepped": (..., slice(1, None, 2))}[strides]
+    memory[part] = array
+    return memory, mt.from_numpy(memory)[part]
+
+
+@pytest.mark.parametrize("strides", ["contiguous", "transposed", "stepped", "rows"])
+def test_every_in_place_method_is_the_same_in_every_mode(strides):
+    cases = {f"{case.name}_": case for case in reversed(CASES) if case.function is getattr(mt, case.name, None)}
+    for name in IN_PLACE:
+        array, *others = (real(3, 4), *ARGUMENTS[name]) if name in ARGUMENTS else cases[name].arrays
+        rest = tuple([mt.tensor(other) if isinstance(other, np.ndarray) else other for other in others])
+
+        def function(x: mt.Tensor, name: str = name, rest: tuple[Any, ...] = rest) -> tuple[mt.Tensor, mt.Tensor]:
+            return getattr(x, name)(*rest), x * 1
+
+        def make(array: np.ndarray = array) -> Made:
+            mt.manual_seed(0)
+            return laid(array, strides)
+
+        expected = outcome(eagerly, function, make)
+        assert isinstance(expected[0], list), (name, expected[0])
+        for way, run in WAYS.items():
+            if way != "differentiated":
+                assert outcome(run, function, make) == expected, (name, way)
+
+
+@pytest.mark.parametrize("strides", ["transposed", "stepped", "rows"])
+def test_every_public_function_takes_operands_of_all_strides(strides):
+    for case in [*CASES, *METHODS]:
+        mt.manual_seed(0)
+        expected = flatten(case.function(*case.tensors()))[0]
+        traced = mt.jit(case.function, backend="interpret")
+        for function in (case.function,) if case.name in EAGER_BY_NATURE else (case.function, traced):
+            mt.manual_seed(0)
+            given = [laid(array, strides)[1] if array.ndim else mt.tensor(array) for array in case.arrays]
+            try:
+                found = flatten(function(*given))[0]
+            except RuntimeError:
+                assert case.name == "view", case.name
+                continue
+            for one, other in zip(expected, found, strict=True):
+                if isinstance(one, mt.Tensor):
+                    np.testing.assert_allclose(other.double().numpy(), one.double().numpy(), 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

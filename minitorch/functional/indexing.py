@@ -300,17 +300,22 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         tensor([[-1.,  1.,  2.],
                 [-1., -1., -1.]])
     """
+    _write(x, index, value)
+
+
+def _write(x: Tensor, index: Any, value: Any) -> Tensor:
+    """Carry it out, and return what `assign` does: the tensor or, while a graph is defined, its new value."""
     new = _value(value, x)
     if isinstance(index, Tensor) and index.dtype is bool_ and not index.ndim:  # all or nothing
-        assign(x, P.where(index, _fitted(new, x.shape), x), "x[mask] = value")
-        return
+        return assign(x, P.where(index, _fitted(new, x.shape), x), "x[mask] = value")
     chosen = selection(x, index)
     target = chosen.slice_of(x)
     if not chosen.tensors:
         new = new if new.ndim == 0 else _fitted(new, chosen.shape)
     else:
         new = _with_written(P.reshape(target, shape=chosen.shape), chosen, new)
-    assign(target, P.reshape(new, shape=target.shape) if new.ndim else new, "x[...] = value")
+    written = assign(target, P.reshape(new, shape=target.shape) if new.ndim else new, "x[...] = value")
+    return written if target is x else x
 
 
 def _with_written(view: Tensor, chosen: Selection, value: Tensor) -> Tensor:
@@ -335,8 +340,7 @@ def index_put_(x: Tensor, indices: tuple[Tensor, ...], values: Any) -> Tensor:
         >>> mt.zeros(3).index_put_((mt.tensor([0, 2]),), mt.tensor([1.0, 2.0]))
         tensor([1., 0., 2.])
     """
-    setitem(x, tuple(indices), values)
-    return x
+    return _write(x, tuple(indices), values)
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
