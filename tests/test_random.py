@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import minitorch as mt
+from minitorch.functional.gaussian import from_uniform
 from minitorch.functional.random import gaussian, uniform
 from tests.helpers import replay
+from tests.units import errors
 
 FLOATS = [mt.float16, mt.bfloat16, mt.float32, mt.float64]
 
@@ -146,3 +148,40 @@ def test_threads_never_draw_the_same_numbers(generator):
     for thread in threads:
         thread.join()
     assert len(set(drawn)) == 200 and generator.get_state()[1].item() == 200
+
+
+MODES = {
+    "interpret": lambda draw: mt.jit(draw, backend="interpret")(),
+    "llvm": lambda draw: mt.jit(draw)(),
+    "llvm as traced": lambda draw: mt.jit(draw, passes=())(),
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dtype", FLOATS, ids=repr)
+def test_draws_have_the_same_bits_in_every_mode(dtype, mode):
+    """A hundred thousand of each: what a formula rounds differently here and there shows."""
+    draws = {
+        "rand": lambda: mt.rand(100_000, dtype=dtype),
+        "bernoulli": lambda: mt.bernoulli(mt.full((100_000,), 0.3, dtype=dtype)),
+        "dropout": lambda: mt.nn.functional.dropout(mt.ones(100_000, dtype=dtype), 0.4),
+        "randint": lambda: mt.randint(-7, 1000, (100_000,)),
+        "randperm": lambda: mt.randperm(10_000),
+    }
+    if dtype is not mt.float64:
+        draws["randn"] = lambda: mt.randn(100_000, dtype=dtype)
+    for name, draw in draws.items():
+        mt.manual_seed(11)
+        eager = draw()
+        mt.manual_seed(11)
+        again = MODES[mode](draw)
+        assert eager.dtype is again.dtype and eager._value.tobytes() == again._value.tobytes(), name
+
+
+def test_normal_numbers_are_those_of_the_formula(generator):
+    u, turn = uniform((2, 200_000), mt.float32, generator)
+    u, turn = mt.cat([u, mt.tensor([0.0, 1 - 2.0**-24, 0.5])]), mt.cat([turn, mt.tensor([0.0, 1 - 2.0**-24, 0.125])])
+    found = from_uniform(u, turn, mt.float32).numpy()
+    u, turn = u.double().numpy(), turn.double().numpy()
+    expected = np.sqrt(-2 * np.log1p(-u)) * np.cos(2 * np.pi * turn)
+    assert errors(found, expected, least=1e-9).max() < 3
