@@ -595,3 +595,23 @@ def test_training_for_1000_steps_does_not_grow(how):
     gc.collect()
     assert objects() <= counted + 2
     assert grown < 40_000, f"{grown} bytes more after 200 steps"
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_what_was_not_chosen_has_a_gradient_of_zero_whatever_the_cotangent_is(bad, jitted):
+    """As in PyTorch: a NaN goes back only to the elements that the result depends on."""
+    values = [1.5, -2.0, 3.0, 2.5]
+    rows = {
+        "round floor ceil trunc": [0, 0, 0, 0],
+        "max": [0, 0, bad, 0],
+        "min": [0, bad, 0, 0],
+        "relu": [bad, 0, bad, bad],
+    }
+    for names, expected in rows.items():
+        for name in names.split():
+            x = mt.tensor(values, requires_grad=True)
+            f = getattr(mt.Tensor, name)
+            y = mt.jit(f)(x) if jitted else f(x)
+            y.backward(mt.full(y.shape, bad))
+            np.testing.assert_array_equal(x.grad.numpy(), np.float32(expected), err_msg=name)

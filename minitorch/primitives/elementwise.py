@@ -16,7 +16,7 @@ import numpy as np
 from ..dtypes import DType, bool_, float16
 from ..errors import DTypeError, ShapeError
 from ..interpreters import number
-from ..ir import Primitive, Spec
+from ..ir import PRIMITIVES, Primitive, Spec
 from ..tensor import Tensor
 from .declare import declare
 from .erf import erf as _erf
@@ -208,7 +208,8 @@ def _sign(x: Tensor) -> Tensor:
 
 
 def _zero(g: Tensor, y: Tensor, *inputs: Tensor) -> Tensor:
-    return mul(g, scalar(0, g))
+    """No slope: 0 even where the cotangent is NaN or infinite."""
+    return PRIMITIVES["constant"](value=0, shape=g.shape, dtype=g.dtype)
 
 
 absolute = _unary("abs", np.abs, NUMBERS, lambda g, y, x: mul(g, _sign(x)), saves=(0,), doc="|x|")

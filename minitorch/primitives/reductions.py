@@ -15,7 +15,7 @@ from .. import dtypes
 from ..ir import Primitive, Shape, Spec
 from ..tensor import Tensor
 from .declare import axis_error, declare
-from .elementwise import cast, div, equal, mul, scalar
+from .elementwise import cast, div, equal, mul, scalar, where
 from .movement import concatenate, expand, flip, reshape, slice_
 
 Array = np.ndarray[Any, Any]
@@ -116,9 +116,9 @@ reduce_sum = _reduction(
 
 def _max_rule(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Equal maxima share the cotangent, as in PyTorch's amax."""
-    hit = cast(equal(x, _back(y, x, dims)), dtype=x.dtype)
-    count = reduce_sum(hit, dims=dims)
-    return mul(hit, _back(div(g, count), x, dims))
+    hit = equal(x, _back(y, x, dims))
+    count = reduce_sum(cast(hit, dtype=x.dtype), dims=dims)
+    return where(hit, _back(div(g, count), x, dims), scalar(0, x))
 
 
 reduce_max = _reduction(
