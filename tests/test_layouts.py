@@ -367,6 +367,9 @@ def test_a_layout_that_a_view_can_see_is_traced_once_and_named():
         "the first call",
         "`x` was contiguous and is strided like [1, 3]",
     )
+    function = mt.jit(lambda x: x.flatten() * 2, backend="interpret")
+    function(whole.t())
+    assert "1. (x: f32[4,3] strided like [1, 4])" in str(function.explain()) and function.explain().traced == 1
 
 
 def test_arguments_that_no_view_can_tell_apart_share_a_trace():

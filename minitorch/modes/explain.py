@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ..ir import Spec
+from ..interpreters import layout_text
+from ..ir import Shape, Spec
 from ..passes import Stage
 from ..tensor import Tensor
 from ..tree import LEAF, Structure
@@ -37,6 +38,7 @@ class SignatureReport:
         arguments_written: names of the arguments that are written in place.
         needs_grad: names of the arguments that require a gradient.
         leaves: names of those among them that were not computed from anything.
+        layouts: the visible strides of the arguments that are not contiguous, where the trace depends on that.
         same: names of tensors that are given a second time, and the names of the first.
         structure: of the arguments.
         constants: what the graph has baked in, and would be traced again for, if it changed: values by name.
@@ -57,6 +59,7 @@ class SignatureReport:
     written: tuple[str, ...] = ()
     needs_grad: frozenset[str] = field(default_factory=frozenset)
     leaves: frozenset[str] = field(default_factory=frozenset)
+    layouts: dict[str, Shape] = field(default_factory=dict)
     same: dict[str, str] = field(default_factory=dict)
     structure: Structure = LEAF
     arguments_written: tuple[str, ...] = ()
@@ -133,7 +136,9 @@ class SignatureReport:
 
     def __str__(self) -> str:
         return ", ".join(
-            f"{name}: {value}" if isinstance(value, Spec) else f"{name}={value!r:.40}"
+            f"{name}: {value}" + (f" {layout_text(self.layouts[name])}" if name in self.layouts else "")
+            if isinstance(value, Spec)
+            else f"{name}={value!r:.40}"
             for name, value in self.arguments.items()
         )
 

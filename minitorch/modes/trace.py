@@ -346,6 +346,7 @@ def trace(
     report.constants |= around.constants()
     places = dict.fromkeys(id(leaf) for leaf in leaves if isinstance(leaf, Tensor))
     arguments = {id(leaf): name for name, leaf in zip(names, leaves, strict=True)}
+    report.layouts = {arguments[list(places)[place]]: seen for place, seen in recorded.layouts if seen is not None}
     written = set(recorded.effects.written_arguments())
     report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
