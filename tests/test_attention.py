@@ -302,3 +302,17 @@ def test_what_is_no_attention_is_left_alone() -> None:
     check(lambda x, w, u: F.layer_norm(x @ w, (100,)) @ u, x, w, u)
     check(lambda x, w, u: (x @ w).softmax(-1).log() @ u, x, w, u)
     check(lambda x, w, u: ((x @ w).softmax(-1) @ u).softmax(-1).sum(), x, w, u)
+
+
+@pytest.mark.parametrize("sizes", [(5, 5, 16), (5, 7, 16), (7, 5, 16), (16, 16, 16), (3, 3, 3), (3, 4, 3)])
+def test_every_result_is_stored_if_it_is_as_long_as_a_sum(sizes: tuple[int, int, int]) -> None:
+    """Sums over a batch, and a gradient with as many columns: in the loops they are side by side."""
+    batch, inside, outside = sizes
+    arguments = tensors((batch, inside), (outside, inside), (outside,), (outside, 2), (batch, 2))
+
+    def network(x: mt.Tensor, w: mt.Tensor, b: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+        return F.layer_norm(F.softsign(x @ w.T), (w.shape[0],), b) @ v
+
+    checked = mt.jit(gradient(network), check=True)
+    checked(*arguments)
+    assert all(report.ok for report in checked.checked())

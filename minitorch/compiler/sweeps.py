@@ -184,7 +184,8 @@ class _Recogniser:
                 elif not loop.columns and isinstance(statement, Store):
                     _check(not any(isinstance(part, Sum) for part in walk(statement.value)))
                     row_stores.append(statement)
-            if loop.columns and isinstance(loop.statements[0], Store):
+            # Beside a sum over as many columns as the result has, stores may stand in the sum's loop.
+            if loop.columns and any(isinstance(each, Store) for each in loop.statements):
                 _check(0 < loop.columns[0].extent <= WIDEST)
                 stores.append(loop)
         outputs = tuple(self._output(each) for each in self.outer)
