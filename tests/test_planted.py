@@ -340,3 +340,17 @@ def test_a_planted_mistake_is_found_and_the_right_part_blamed(name: str, monkeyp
     assert planted.how in f"{report.fault} {culprit.how}", str(report)
     assert str(culprit) in str(caught.value)
     assert [argument.tolist() for argument in arguments] == before or np.isnan(before).any()
+
+
+def test_convolutions_are_gone_through_node_by_node(monkeypatch: Patch) -> None:
+    """The scheduler has nodes that no graph of a user's has."""
+    x, w, b = mt.randn(2, 3, 8, 8), mt.randn(4, 3, 3, 3), mt.randn(4)
+    right = mt.jit(lambda x, w, b: F.conv2d(x, w, b, padding=1).relu().exp(), check=True)
+    right(x, w, b)
+    assert right.checked()[0].ok
+    one_term_only(monkeypatch)
+    wrong = mt.jit(lambda x, w, b: F.conv2d(x, w, b, padding=1).relu().exp(), check=True)
+    with pytest.raises(MismatchError, match="MT502"):
+        wrong(x, w, b)
+    culprit = wrong.checked()[0].culprit
+    assert culprit is not None and culprit.node is not None and culprit.node.primitive.name in ("contract", "dot")

@@ -32,7 +32,7 @@ TIMES_NOISE = 16  # results may differ by so many times the noise; what is raise
 SAMPLES = 24  # at most; most differences are accounted for by the first
 
 # Where compiled code may differ from eager mode in the last place: sums have no order, functions are approximated.
-SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "cumsum", "scatter_add"})
+SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "contract", "cumsum", "scatter_add"})
 FUNCTIONS = frozenset({"exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2"})
 NOISY = SUMS | FUNCTIONS
 
@@ -190,7 +190,7 @@ def _weights(nodes: Sequence[Node]) -> set[Node]:
     """
     found: set[Node] = set()
     for node in nodes:
-        if node.primitive.name == "dot" and node.dtype.itemsize == 2:
+        if node.primitive.name in ("dot", "contract") and node.dtype.itemsize == 2:
             for operand in node.inputs:
                 way, pending = {operand}, [operand]
                 while pending:
