@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 from minitorch.errors import AutogradError, DTypeError, ShapeError, TracedValueError
 from minitorch.interpreters import Staging, interpreting
+from minitorch.nn import functional as F
 from minitorch.tensor import Tensor
 from tests.helpers import check
 
@@ -364,3 +365,26 @@ def test_an_index_out_of_bounds_is_named():
             mt.jit(use)(there)
     with pytest.raises(IndexError, match="nowhere"):
         mt.ones(0)[mt.tensor([0])]
+
+
+@pytest.mark.parametrize("length", [1, 3, 17])
+@pytest.mark.parametrize("index", [lambda n: mt.arange(n), lambda n: -1 - mt.arange(n), lambda n: mt.arange(n) * 1])
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda v: mt.cat([v, mt.ones(5, 2)]),
+        lambda v: mt.cat([mt.ones(v.shape[0], 1), v], 1),
+        lambda v: F.pad(v, (2, 1, 1, 2)),
+    ],
+)
+def test_an_index_that_is_computed_may_be_out_of_bounds_where_nothing_is_looked_up(length, index, around):
+    """Beside parts put together and in padding, where vectors run on, no index is asked for."""
+    x = mt.arange(2.0 * length).reshape(length, 2)
+
+    def slope(x):
+        x = x.detach().requires_grad_()
+        (around(x[index(length)]) ** 2).sum().backward()
+        return x.grad
+
+    for function in (lambda x: around(x[index(length)] * 2), slope):
+        assert mt.jit(function)(x).tolist() == function(x).tolist()

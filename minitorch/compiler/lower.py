@@ -17,7 +17,7 @@ from ..ir import Node
 from ..primitives import Literal
 from ..primitives.sources import GOLDEN, MIXING
 from .contractions import labels_of, space_of
-from .expressions import ALWAYS, Apply, Expression, Inside, Number, Position, Sum, chosen, looked_up, walk
+from .expressions import ALWAYS, Apply, Expression, Inside, Load, Number, Position, Sum, chosen, looked_up, walk
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 from .instructions import computed_in
 
@@ -188,10 +188,12 @@ def _unfold(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
 def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     x, *indices = node.inputs
     count = indices[0].spec.ndim
-    where = [
-        looked(lowering.element(index, at[:count], inside), length)
-        for index, length in zip(indices, x.shape, strict=False)
-    ]
+    where = []
+    for operand, length in zip(indices, x.shape, strict=False):
+        place = lowering.element(operand, at[:count], inside)
+        if not isinstance(place, Load):  # which is 0 elsewhere by itself
+            place = chosen(inside, place, number(0, operand))
+        where.append(looked(place, length))
     value = lowering.element(x, (*where, *at[count:]), inside)
     used = {atom for part in walk(value) for atom in looked_up(part)}
     for index, length in zip(where, x.shape, strict=False):
