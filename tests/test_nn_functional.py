@@ -214,7 +214,7 @@ def test_adaptive_pooling_has_the_windows_of_pytorch(shape, size):
     assert found.shape == (*shape[:-2], rows, columns)
     if found.numel():
         np.testing.assert_allclose(found.numpy(), np.moveaxis(np.array(expected), (0, 1), (-2, -1)), rtol=1e-12)
-    with pytest.raises(ShapeError, match="output_size of -1"):
+    with pytest.raises(ValueError, match="output_size is 0 or more"):
         F.adaptive_avg_pool1d(mt.ones(1, 2, 3), -1)
 
 
@@ -395,3 +395,30 @@ def test_a_loss_and_an_attention_without_elements():
     for loss in (F.nll_loss, mt.jit(F.nll_loss)):
         assert loss(mt.ones(0, 1, 7), labels).isnan()
     assert F.scaled_dot_product_attention(mt.ones(1, 0), mt.ones(2, 0), mt.ones(2, 1)).item() == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, w: F.conv1d(x, w, stride=-1),
+        lambda x, w: F.conv1d(x, w, dilation=0),
+        lambda x, w: F.conv1d(x, w, padding=-1),
+        lambda x, w: F.conv1d(x, w, groups=0),
+        lambda x, w: F.conv1d(x, w, mt.ones(1)),
+        lambda x, w: F.conv1d(x, w[..., :0]),
+        lambda x, w: F.conv1d(x[..., :1], w),
+        lambda x, w: F.max_pool1d(x, 7),
+        lambda x, w: F.max_pool1d(x, 0),
+        lambda x, w: F.max_pool1d(x, 2, -1),
+        lambda x, w: F.max_pool1d(x, 2, 1, -1),
+        lambda x, w: F.max_pool1d(x[..., :0], 2),
+        lambda x, w: F.avg_pool1d(x, 0),
+        lambda x, w: F.avg_pool1d(x, 6),
+        lambda x, w: F.avg_pool1d(x, 2, 0),
+    ],
+)
+def test_windows_that_cannot_slide_are_refused_in_every_mode(call):
+    x, weight = mt.ones(1, 1, 5), mt.ones(3, 1, 2)
+    for mode in (lambda f: f, lambda f: mt.jit(f, backend="interpret")):
+        with pytest.raises(ValueError, match=r"or more|MT201"):
+            mode(call)(x, weight)

@@ -125,3 +125,8 @@ def test_nan_is_inserted_after_every_number(wrap, right):
     expected = [4, 1, 2, 2, 4] if right else [4, 0, 1, 2, 3]  # PyTorch's
     assert wrap(lambda e, v: mt.searchsorted(e, v, right=right))(edges, values).tolist() == expected
     assert wrap(lambda e, v: mt.bucketize(v, e, right=right))(edges, values).tolist() == expected
+
+
+def test_unique_of_a_number():
+    values, inverse, counts = mt.tensor(3).unique(return_inverse=True, return_counts=True)
+    assert values.tolist() == [3] and counts.tolist() == [1] and inverse.shape == ()

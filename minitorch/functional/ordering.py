@@ -184,5 +184,5 @@ def unique(
     found = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = np.reshape(found[1], array.shape if axis is None else -1)
     rows = ((True, found[0]), (return_inverse, inverse), (return_counts, found[2]))
-    results = tuple([from_array(np.ascontiguousarray(result)) for wanted, result in rows if wanted])
+    results = tuple([from_array(np.array(result, order="C")) for wanted, result in rows if wanted])
     return results if len(results) > 1 else results[0]

@@ -194,7 +194,9 @@ def _amounts(
     return [(amount, amount) for amount in per_dim(padding, len(size), "padding")]
 
 
-def _check(x: Tensor, weight: Tensor, amounts: Pairs, dilation: Sequence[int], groups: int, name: str) -> None:
+def _check(
+    x: Tensor, weight: Tensor, bias: Tensor | None, amounts: Pairs, dilation: Sequence[int], groups: int, name: str
+) -> None:
     filters, depth, *size = weight.shape
     if x.dtype is not weight.dtype:
         raise DTypeError(
@@ -202,6 +204,12 @@ def _check(x: Tensor, weight: Tensor, amounts: Pairs, dilation: Sequence[int], g
             f"{name}: the input is {x.spec}, the weight {weight.spec}",
             fix=f"convert the input first: x.to(minitorch.{weight.dtype.name})",
         )
+    if 0 in size:
+        raise ShapeError("MT201", f"{name}: the weight {weight.spec} has filters without elements")
+    if groups < 1:
+        raise ValueError(f"{name}: groups is 1 or more, not {groups}")
+    if bias is not None and bias.shape != (filters,):
+        raise ShapeError("MT201", f"{name}: bias is {bias.spec}, and not of shape [{filters}]: one for each filter")
     if filters % groups or x.shape[1] != depth * groups:
         raise ShapeError(
             "MT201",
@@ -259,9 +267,9 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
         amounts = _amounts(padding, weight.shape[2:], step, apart, name)
 
         def convolve(x: Tensor) -> Tensor:
-            _check(x, weight, amounts, apart, groups, name)
+            _check(x, weight, bias, amounts, apart, groups, name)
             result: Tensor = Convolution.apply(x, weight, step, amounts, apart, groups)
-            return result if bias is None else result + P.reshape(bias, shape=(1, bias.numel()) + (1,) * ndim)
+            return result if bias is None else result + P.reshape(bias, shape=(1, *bias.shape) + (1,) * ndim)
 
         return with_batch(convolve, input, ndim, name)
 

@@ -32,10 +32,13 @@ Pairs = Sequence[tuple[int, int]]
 
 
 def per_dim(value: Ints, count: int, name: str) -> tuple[int, ...]:
-    """One int per dimension, from one for all or one for each."""
+    """One int per dimension, from one for all or one for each; 1 or more, paddings and lengths of results 0 or more."""
     values = (value,) * count if isinstance(value, int) else tuple(value)
     if len(values) != count:
         raise ValueError(f"{name} is one int, or one for each of {count} dimensions, not {value!r}")
+    least = 0 if name in ("padding", "output_size") else 1
+    if min(values, default=least) < least:
+        raise ValueError(f"{name} is {least} or more, not {value!r}")
     return values
 
 
@@ -71,8 +74,18 @@ def windows(x: Tensor, size: Sequence[int], step: Sequence[int], dilation: Seque
     """[batch, channels, *places, *size]: for every place of the window, the elements in it. A view.
 
     Windows that touch and do not overlap are a reshape, whose gradient is a reshape too.
+
+    Raises:
+        ShapeError: if there is no place for one (``MT201``).
     """
     count = len(size)
+    for length, places, apart in zip(x.shape[2:], size, dilation, strict=True):
+        if length < (places - 1) * apart + 1:
+            raise ShapeError(
+                "MT201",
+                f"a window of {places} elements, {apart} apart, is longer than the {length} of {x.spec}, padded",
+                fix="use more padding, or a smaller window",
+            )
     if all(by == length and apart == 1 for by, length, apart in zip(step, size, dilation, strict=True)):
         shape, whole = list(x.shape[:2]), x
         for dim, length in enumerate(size, 2):
@@ -249,8 +262,6 @@ def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
         def pool(x: Tensor) -> Tensor:
             lengths = x.shape[2:]
             wanted = per_dim([n if k is None else k for n, k in zip(lengths, asked, strict=True)], ndim, "output_size")
-            if min(wanted) < 0:
-                raise ShapeError("MT201", f"{name}: an output_size of {output_size}", fix="lengths are 0 or more")
             if 0 in lengths:
                 raise ShapeError(
                     "MT201", f"{name}: {x.spec} has no elements to pool", fix="leave it out if it is empty"
@@ -277,7 +288,8 @@ def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
         output_size: the lengths of the last {ndim} dimensions of the result, None for one that stays.
 
     Raises:
-        ShapeError: for a negative length, or an input whose last dimensions are empty (``MT201``).
+        ShapeError: for an input whose last dimensions are empty (``MT201``).
+        ValueError: for a negative length.
 
     Example:
         >>> import minitorch as mt
