@@ -184,6 +184,10 @@ WAYS: dict[str, Callable[[Function, mt.Tensor], Any]] = {
 }
 
 
+def checked(function: Function, x: mt.Tensor) -> Any:
+    return mt.jit(function, check=True)(x)
+
+
 def outcome(way: Callable[[Function, mt.Tensor], Any], function: Function, make: Callable[[], Made]) -> Any:
     """The results, the memory afterwards, and how the call failed, if it did."""
     memory, x = make()
@@ -310,7 +314,8 @@ def test_machine_code_writes_where_eager_does(pattern):
     for name in names:
         function = written(VIEWS[name], WRITES["twice"])
         expected = outcome(eagerly, function, PATTERNS[pattern])
-        assert outcome(jitted("llvm"), function, PATTERNS[pattern]) == expected, name
+        for way in (jitted("llvm"), *([checked, jitted("loops")] if pattern in ("transposed", "windows") else [])):
+            assert outcome(way, function, PATTERNS[pattern]) == expected, name
 
 
 def random_program(draw: random.Random, x: mt.Tensor) -> Function:
@@ -484,7 +489,7 @@ def test_a_placeholder_is_contiguous_whatever_is_fed():
 
 
 @pytest.mark.parametrize("pattern", ["rows expanded", "columns expanded", "windows", "read-only"])
-@pytest.mark.parametrize("way", [eagerly, *WAYS.values(), jitted("llvm")])
+@pytest.mark.parametrize("way", [eagerly, *WAYS.values(), jitted("llvm"), checked])
 def test_memory_that_cannot_be_written_is_refused(pattern, way):
     memory, x = PATTERNS[pattern]()
     before = memory.copy()

@@ -367,3 +367,14 @@ def test_a_change_of_mode_after_the_definition_is_warned_of_once():
         y = plain(x)
     plain.eval()
     mt.Session(g).run(y, {x: np.ones((2, 3), np.float32)})  # nothing in it depends on the mode
+
+
+def test_a_view_of_a_computed_value_is_fetched_as_it_was_written_last():
+    with mt.Graph() as g:
+        x = mt.placeholder(3, name="x")
+        y = x * 1
+        first, turned = y[0], y.flip(0)
+        y.add_(1)
+        first.mul_(2)
+    results = mt.Session(g).run([first, turned, y, first], {x: [1.0, 2.0, 3.0]})
+    assert [result.tolist() for result in results] == [4, [3, 2, 1], [4, 3, 4], 4]

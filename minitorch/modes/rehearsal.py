@@ -98,7 +98,8 @@ class _Before(Reads):
         """Make all as it was."""
         for reference, value, version in self.values.values():
             if (root := reference()) is not None:
-                np.copyto(root._value, value)
+                if root._value.flags.writeable:  # otherwise the write was refused
+                    np.copyto(root._value, value)
                 forget_writes(root, version)
         for other, gradient in self.gradients.values():
             if (tensor := other()) is not None:
