@@ -197,3 +197,33 @@ def test_errors_are_within_the_stated_units_in_the_last_place(name, dtype):
         error[largest & np.isinf(expected.astype(dtype).astype(np.float64))] = 1  # the next number is infinity
         worst = int(error.argmax())
         assert error[worst] <= bound, (*(operand[worst] for operand in operands), found[worst], expected[worst])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32], ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("name", UNARY)
+def test_derivatives_are_those_of_float64(name, dtype):
+    """Of all functions of one number, over the whole range: no NaN or infinity where there is a derivative."""
+    function, numbers = UNARY[name][2], sample(dtype)
+    largest, tolerance = float(np.finfo(dtype).max), {np.float16: 2e-3, np.float32: 1e-5}[dtype]
+
+    def derivative(x):
+        x = x.detach().requires_grad_()
+        return mt.autograd.grad(function(x).sum(), x)[0]
+
+    expected = derivative(mt.tensor(numbers.astype(np.float64))).numpy()
+    known = np.abs(expected) <= largest / 2  # where the value itself does not overflow
+    if name == "gelu, tanh":
+        known &= np.abs(numbers) < 1e12  # the cube of a larger one overflows, as in PyTorch
+    for mode in (lambda function: function, mt.jit):
+        found = mode(derivative)(mt.tensor(numbers)).numpy().astype(np.float64)
+        error = np.abs(found - expected)[known] / np.maximum(1, np.abs(expected[known]))
+        assert (error <= tolerance).all(), (numbers[known][np.argmax(~(error <= tolerance))], np.nanmax(error))
+
+
+def test_the_derivative_of_expm1_keeps_its_digits():
+    x = mt.tensor([-80.0, -20.0, -1.0, 0.0, 1.0])
+    for function in (mt.expm1, F.elu):
+        for mode in (lambda function: function, mt.jit):
+            found = mode(mt.grad(lambda x, f=function: f(x).sum()))(x)
+            expected = np.exp(np.minimum(x.numpy(), 0 if function is F.elu else 1))
+            np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
