@@ -132,7 +132,7 @@ def by_names(scope: Scope, function: Function) -> Call:
         if maker is None:
             raise UnfitError
         made = maker(scope, first)
-        if parameter.kind is parameter.KEYWORD_ONLY or skipped or (optional and scope.chance(0.5)):
+        if parameter.kind is parameter.KEYWORD_ONLY or name == "dtype" or skipped or (optional and scope.chance(0.5)):
             kwargs[name] = made
             skipped = True
         else:

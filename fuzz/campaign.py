@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from minitorch.compiler.machine import executable_targets
@@ -136,19 +136,12 @@ class Campaign:
         """Ask about the program of a seed."""
         said = ask(child, Question(seed))
         if isinstance(said, Finding):
-            said = replace(self._eagerly(child, seed), findings=[said])
+            made = ask(child, Question(seed, only_make=True))
+            said = Answer(made.program if isinstance(made, Answer) else Program((), (), ()), [said])
         with self._lock:
             self._count(said, name)
         for finding in said.findings:
             self._note(child, name, seed, said, finding, start)
-
-    def _eagerly(self, child: Child, seed: int) -> Answer:
-        """The program of a seed that killed the child, run eagerly, if that can be done."""
-        for question in (Question(seed, modes=()), Question(seed, only_make=True)):
-            said = ask(child, question)
-            if isinstance(said, Answer):
-                return said
-        return Answer(Program((), (), ()))
 
     def _count(self, said: Answer, name: str) -> None:
         counts = self.statistics
@@ -179,7 +172,8 @@ class Campaign:
                 found = [again] if isinstance(again, Finding) else again.findings
                 return any(each.key == finding.key for each in found)
 
-            program = shrink(program, still_fails, said.specs)
+            all_values = ask(child, Question(program=program.returning_all, modes=()))
+            program = shrink(program, still_fails, all_values.specs if isinstance(all_values, Answer) else {})
             again = ask(child, Question(seed, program, modes))
             for each in [again] if isinstance(again, Finding) else again.findings:
                 finding = each if each.key == finding.key else finding

@@ -29,6 +29,7 @@ WEIGHTS = {"mt": 3, "F": 5, "": 2}  # functions, those of neural networks, metho
 OPERATOR = 4
 STRUCTURED = 2  # times as often: what has a recipe
 RARE = 0.3  # as often: what ends a trace
+SPOILED = 0.05  # of all statements have a number that probably does not fit
 
 
 def generate(seed: int) -> Program:
@@ -69,6 +70,8 @@ def next_statement(scope: Scope) -> tuple[Statement | None, bool]:
         statement = Statement((given,) if given else (), function.callee, args, kwargs)
         if isinstance(args[1] if len(args) > 1 else None, Index):
             statement = indexed(statement)
+        if scope.chance(SPOILED):
+            statement = spoiled(scope, statement)
         try:
             result = run(statement, scope)
         except (UndefinedError, MemoryError):
@@ -118,6 +121,20 @@ def indexed(statement: Statement) -> Statement:
     return Statement(
         statement.gives, statement.callee.replace("[{}]", f"[{', '.join(['{}'] * len(index))}]"), (x, *index, *rest)
     )
+
+
+def spoiled(scope: Scope, statement: Statement) -> Statement:
+    """A statement with another whole number somewhere, or numbers exchanged: shapes and dimensions that do not fit."""
+
+    def other(operand: Any) -> Any:
+        if type(operand) is int and scope.chance(0.5):
+            return operand + scope.pick(-1, 1, -2, 5)
+        if isinstance(operand, tuple) and len(operand) > 1 and all(type(each) is int for each in operand):
+            return operand[::-1] if scope.chance(0.5) else operand[1:]
+        return type(operand)(map(other, operand)) if type(operand) in (tuple, list) else operand
+
+    kwargs = {name: other(each) for name, each in statement.kwargs.items()}
+    return replace(statement, args=tuple(map(other, statement.args)), kwargs=kwargs)
 
 
 def run(statement: Statement, scope: Scope) -> Any:

@@ -156,7 +156,7 @@ def numbers(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
 
 
 def aliases(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
-    """Views where PyTorch has views; compiled results share no memory with anything."""
+    """Views where PyTorch has views; of compiled results, those that are arguments, and no others."""
     if mode == TORCH:
         differ = {
             pair for pair in reference.outcome.sharing ^ found.sharing if not departures.alias(reference.program, pair)
@@ -165,9 +165,16 @@ def aliases(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
             pair = sorted(differ)[0]
             which = "eager" if pair in reference.outcome.sharing else "only torch"
             return [Finding("aliasing", mode, f"{pair[0]} and {pair[1]} share memory in {which}")]
-    elif mode in ("jit", "interpret") and found.sharing:
-        pair = sorted(found.sharing)[0]
-        return [Finding("aliasing", mode, f"{pair[0]} and {pair[1]} share memory", "results")]
+    elif mode in ("jit", "interpret", "loops"):
+        names = {each.name for each in reference.program.inputs}
+        given = names | {one for one, two in reference.outcome.identical if two in names}  # results that are arguments
+        identical = reference.outcome.identical
+        allowed = {pair for pair in reference.outcome.sharing if pair in identical or given.issuperset(pair)}
+        differ = (found.sharing - allowed) | (allowed - found.sharing)
+        if differ:
+            pair = sorted(differ)[0]
+            which = "share memory" if pair in found.sharing else "are one tensor in eager mode alone"
+            return [Finding("aliasing", mode, f"{pair[0]} and {pair[1]} {which}", which)]
     return []
 
 

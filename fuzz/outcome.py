@@ -45,12 +45,14 @@ class Outcome:
         values: arrays by name: results of each call, then arguments, gradients, and the state outside.
         dtypes: the names of their types, or of Python types.
         sharing: pairs of results and arguments that share memory, after the last call.
+        identical: those of them that are one tensor.
         error: what was raised, if anything was.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     sharing: frozenset[tuple[str, str]] = frozenset()
+    identical: frozenset[tuple[str, str]] = frozenset()
     error: Failure | None = None
     skipped: str = ""
 
@@ -114,7 +116,14 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> 
     except Exception as error:
         return Outcome(error=failure(error))
     dtypes = {name: dtype for name, (_, dtype) in values.items()}
-    return Outcome({name: value for name, (value, _) in values.items()}, dtypes, sharing(program, results, arguments))
+    known = [*_named(program, results), *arguments.items()]
+    pairs = [(one, two) for place, one in enumerate(known[: len(results)]) for two in known[place + 1 :]]
+    return Outcome(
+        {name: value for name, (value, _) in values.items()},
+        dtypes,
+        frozenset((a, b) for (a, one), (b, two) in pairs if memory(one) is not None and memory(one) == memory(two)),
+        frozenset((a, b) for (a, one), (b, two) in pairs if one is two),
+    )
 
 
 PRELUDE = "from fuzz.training import fill\n"
@@ -162,7 +171,7 @@ def visible(value: Any) -> tuple[Any, str]:
         import torch
 
         name = str(value.dtype).removeprefix("torch.")
-        plain = value.detach().contiguous()
+        plain = torch.zeros_like(value) if value._is_zerotensor() else value.detach().contiguous()
         if plain.dtype == torch.bfloat16:
             return plain.view(torch.int16).numpy().view(ml_dtypes.bfloat16).copy(), name
         return plain.numpy(force=True).copy(), name
@@ -174,26 +183,14 @@ def visible(value: Any) -> tuple[Any, str]:
 
 
 def memory(value: Any) -> int | None:
-    """A number that is the same for tensors with the same memory."""
+    """A number that is the same for tensors with the same memory; None for what has none."""
     if isinstance(value, mt.Tensor):
-        array: Any = value._value
-        if not isinstance(array, np.ndarray) or not array.size:
+        owner: Any = value._value
+        if not isinstance(owner, np.ndarray) or not owner.size:
             return None
-        while isinstance(array.base, np.ndarray):
-            array = array.base
-        return id(array) if array.base is None else id(array.base)
+        while getattr(owner, "base", None) is not None:
+            owner = owner.base
+        return id(owner)
     if hasattr(value, "untyped_storage") and value.numel():
         return int(value.untyped_storage().data_ptr())
     return None
-
-
-def sharing(program: Program, results: Sequence[Any], arguments: dict[str, Any]) -> frozenset[tuple[str, str]]:
-    """The pairs of results and arguments that share memory."""
-    known = [*_named(program, results), *arguments.items()]
-    places = [(name, memory(value)) for name, value in known]
-    return frozenset(
-        (first, second)
-        for place, (first, one) in enumerate(places[: len(results)])
-        for second, two in places[place + 1 :]
-        if one is not None and one == two
-    )

@@ -138,6 +138,11 @@ class Program:
         lines += [f"    return program, lambda: [{', '.join(self.state)}]"]
         return "\n".join(lines) + "\n"
 
+    @property
+    def returning_all(self) -> Program:
+        """The program with every value that it computes as a result."""
+        return replace(self, results=tuple(name for statement in self.body for name in statement.gives))
+
     def without_unused(self) -> Program:
         """The program without arguments that nothing reads."""
         used = set(self.results).union(*[statement.takes for statement in self.body])
