@@ -1,14 +1,13 @@
 """Public functions and methods can be called with PyTorch's names for their parameters, recorded."""
 
 import inspect
-import json
-from pathlib import Path
 
 import pytest
 
 import minitorch as mt
+from tests.records import read
 
-RECORDED = json.loads((Path(__file__).parent / "recorded" / "parameters.json").read_text())
+RECORDED = read("parameters")
 
 # What no function has: memory formats, sparse and named tensors, deprecated forms.
 NOWHERE = {

@@ -1,16 +1,14 @@
 """Gradients at singular points are PyTorch's, recorded: no constant row, zero or tie poisons a training step."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import minitorch as mt
 from minitorch.nn import functional as F
+from tests.records import read
 from tests.singular import ROWS, gradients
 
-RECORDED = json.loads((Path(__file__).parent / "recorded" / "gradients.json").read_text())
+RECORDED = read("gradients")
 MODES = {
     "eager": lambda step: step,
     "interpret": lambda step: mt.jit(step, backend="interpret"),

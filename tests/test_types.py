@@ -1,15 +1,13 @@
 """The types of results are PyTorch's, recorded, for every public function and every pair of types of its arguments."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 import minitorch as mt
 from tests.cases import CASES
+from tests.records import read
 from tests.typed import answer, numbered, rows_of
 
-RECORDED = json.loads((Path(__file__).parent / "recorded" / "types.json").read_text())
+RECORDED = read("types")
 NUMBERED = dict(numbered(CASES))
 
 # Functions that take types here which PyTorch refuses on a CPU; see "Where it differs" in the README.

@@ -3,15 +3,11 @@
 ``python -m tests.optional.test_torch_singular`` writes it again.
 """
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from tests.records import read, write
 from tests.singular import ROWS, gradients
-
-RECORD = Path(__file__).parents[1] / "recorded" / "gradients.json"
 
 
 def answers(torch):
@@ -21,7 +17,7 @@ def answers(torch):
 @pytest.mark.filterwarnings("ignore")  # of reductions and lerp, about what is asked for on purpose
 def test_the_record_is_pytorchs():
     torch = pytest.importorskip("torch")
-    recorded = json.loads(RECORD.read_text())
+    recorded = read("gradients")
     for name, found in answers(torch).items():
         for ours, theirs in zip(found, recorded[name], strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-15, err_msg=name)
@@ -30,5 +26,4 @@ def test_the_record_is_pytorchs():
 if __name__ == "__main__":
     import torch
 
-    lines = [f"{json.dumps(name)}: {json.dumps(found)}" for name, found in answers(torch).items()]
-    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    write("gradients", answers(torch))

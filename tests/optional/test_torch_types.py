@@ -4,7 +4,6 @@
 this library.
 """
 
-import json
 import sys
 import types
 import warnings
@@ -13,9 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests import cases
+from tests.records import read, write
 from tests.typed import answers, numbered
-
-RECORD = Path(__file__).parents[1] / "recorded" / "types.json"
 
 
 class Library:
@@ -55,11 +53,10 @@ def all_answers(torch):
 
 def test_the_record_is_pytorchs():
     torch = pytest.importorskip("torch")
-    assert json.loads(RECORD.read_text()) == all_answers(torch)
+    assert read("types") == all_answers(torch)
 
 
 if __name__ == "__main__":
     import torch
 
-    lines = [f"{json.dumps(name)}: {json.dumps(rows)}" for name, rows in all_answers(torch).items()]
-    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    write("types", all_answers(torch))
