@@ -137,25 +137,24 @@ def _visible(shape: Shape, strides: Shape, itemsize: int) -> Shape:
     """From the innermost dimension out, with each stride as small as it can be while views see no difference.
 
     A dimension of a view has n >= 2 elements that are s apart, and lies within the span of the dimensions that it was
-    taken from: (n - 1) * s <= span, so n * s <= 2 * span. No stride beyond that is ever joined with it.
+    taken from: (n - 1) * s <= span, so n * s <= 2 * span. No stride beyond that is ever joined with it. A dimension of
+    such a stride begins a new group, within which strides keep their ratios.
     """
-    order = sorted(
-        (axis for axis, length in enumerate(shape) if length > 1 and strides[axis]), key=lambda axis: abs(strides[axis])
-    )
+    moving = [axis for axis, length in enumerate(shape) if length > 1 and strides[axis]]
     found = [0] * len(shape)
-    inner = real = span = (
-        0  # of the present group: its smallest stride, here and in memory; of all: what they reach over
-    )
-    real_span = 0
-    for axis in order:
-        stride = abs(strides[axis])
-        if not inner or stride > 2 * real_span:
-            inner, real = 2 * span + 1 if inner else 1 + (stride != itemsize), stride
-        elif stride % real:
-            return tuple([stride // itemsize for stride in strides])  # an odd layout has a class of its own
-        found[axis] = inner * (stride // real) * (1 if strides[axis] > 0 else -1)
-        span += abs(found[axis]) * (shape[axis] - 1)
-        real_span += stride * (shape[axis] - 1)
+    unit, span = 0, 0  # of the present group: its smallest stride; of all dimensions so far: the bytes that they span
+    new_unit, new_span = 1, 0  # the same for the strides that are found, in elements
+    for axis in sorted(moving, key=lambda axis: abs(strides[axis])):
+        stride, steps = abs(strides[axis]), shape[axis] - 1
+        if not unit:
+            unit, new_unit = stride, 1 if stride == itemsize else 2  # neighbours, or not
+        elif stride > 2 * span:
+            unit, new_unit = stride, 2 * new_span + 1
+        elif stride % unit:
+            return tuple([stride // itemsize for stride in strides])  # an odd layout, which is its own kind
+        new_stride = stride // unit * new_unit
+        found[axis] = new_stride if strides[axis] > 0 else -new_stride
+        span, new_span = span + stride * steps, new_span + new_stride * steps
     return tuple(found)
 
 
