@@ -23,8 +23,9 @@ from minitorch.compiler.kernel import Kernel
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
 from minitorch.modes.difference import are_equal, ulps
+from minitorch.modes.noise import move
 from minitorch.modes.recording import Program
-from minitorch.modes.rounding import Excess, judge, move
+from minitorch.modes.rounding import Excess, judge
 from minitorch.modes.shadow import Report
 from minitorch.passes import constant_folding
 from tests import graphs as random_graphs

@@ -13,31 +13,22 @@ those decisions are let go that noise can turn, and they are named.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, float32
 from ..graph import topological_order
 from ..interpreters import run_silently, settled
 from ..ir import Node
 from .difference import ulps
+from .noise import NOISY, ROUNDED, SUMMATIONS, TIMES_NOISE, further, move, noisy
 
 Array = np.ndarray[Any, Any]
 Values = dict[Node, Array]
 
-TIMES_NOISE = 16  # results may differ by so many times the noise; what is raised, hides smaller mistakes
 SAMPLES = 24  # at most; most differences are accounted for by the first
-
-# Where compiled code may differ from eager mode in the last place: sums have no order, functions are approximated.
-SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "contract", "cumsum", "scatter_add"})
-FUNCTIONS = frozenset({"exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2"})
-NOISY = SUMS | FUNCTIONS
-
-# What rounds, the same in every mode; 16-bit floats that have moved at all have moved by a last place.
-ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 
 # Jumps among floats; all that makes something else of floats is a decision too.
 JUMPS = frozenset({"floor", "trunc", "floor_divide", "remainder"})
@@ -130,14 +121,14 @@ class _Sampler:
             moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
             if node.primitive.name in NOISY and node.dtype.is_floating_point:
                 summation = SUMMATIONS[number % len(SUMMATIONS)]
-                values[node] = _noisy(node, operands, self._random(number, node), summation)
+                values[node] = noisy(node, operands, self._random(number, node), summation)
             elif not moved:
                 values[node] = self.right[node]
             elif is_decision(node):
                 values[node] = self._decided(node, operands, (1, -1)[number // 2 % 2] if decides else 0)
             else:
                 if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # what is rounded, as far as it may go
-                    operands = [_further(self.right[node.inputs[0]], operands[0], 1)]
+                    operands = [further(self.right[node.inputs[0]], operands[0], 1)]
                 values[node] = value = _evaluate(node, operands)
                 if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
                     values[node] = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
@@ -161,12 +152,12 @@ class _Sampler:
         own = [self.right[operand] for operand in node.inputs]
         result, before = self.right[node], _outcome(node, own)
         for sign in (1, -1):
-            further = [_further(a, b, sign) for a, b in zip(own, operands, strict=True)]
-            turned = ulps(before, _outcome(node, further)) != 0
+            moved = [further(a, b, sign) for a, b in zip(own, operands, strict=True)]
+            turned = ulps(before, _outcome(node, moved)) != 0
             if turned.any():
                 self.turned[node] = turned | self.turned.get(node, False)
             if sign == towards:
-                result = np.where(turned, _evaluate(node, further), result)
+                result = np.where(turned, _evaluate(node, moved), result)
         if node.primitive.name == "remainder":  # within one quotient it has no jump
             stays = ulps(before, _outcome(node, operands)) == 0
             result = np.where(stays, _evaluate(node, operands), result)
@@ -230,79 +221,6 @@ def _outcome(node: Node, operands: Sequence[Array]) -> Array:
     if node.primitive.name == "remainder":
         return np.asarray(run_silently(np.floor_divide, *operands))
     return _evaluate(node, operands)
-
-
-def _further(right: Array, moved: Array, sign: int) -> Array:
-    """A value that noise has moved, moved as far as results may be, or to the other side."""
-    if moved is right or right.dtype.kind in "biu":
-        return right
-    times = sign * (1 if right.dtype.itemsize == 2 else TIMES_NOISE)
-    with np.errstate(all="ignore"):
-        distance = moved.astype(np.float64) - right.astype(np.float64)
-        further = (right.astype(np.float64) + times * distance).astype(right.dtype)
-    return np.where(np.isnan(moved), moved, np.where(np.isfinite(distance) & (distance != 0), further, right))
-
-
-# Noise ---------------------------------------------------------------------------------------------------------------
-
-
-def move(array: Array, random: np.random.Generator, by: int = 1) -> Array:
-    """Every float moved by up to so many units in the last place; zeros, infinities and NaN stay.
-
-    Example:
-        >>> move(np.float32([0, np.inf, -1]), np.random.default_rng(0)).tolist()
-        [0.0, inf, -1.0]
-    """
-    if array.dtype.kind in "biu":
-        return array
-    step = by * np.spacing(np.abs(array)).astype(np.float64)
-    with np.errstate(all="ignore"):
-        moved = (array.astype(np.float64) + step * random.uniform(-1, 1, array.shape)).astype(array.dtype)
-    return np.where(np.isfinite(moved) & (array != 0), moved, array)
-
-
-def _noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, summation: Summation) -> Array:
-    """The value of a node, with noise on what is added up, and on the result.
-
-    16-bit floats are computed in float32 and rounded once: the noise is that of float32, as far as results may go.
-    """
-    by, params, dtype = 1, node.params, node.dtype.numpy
-    if any(operand.dtype.itemsize == 2 and operand.dtype.is_floating_point for operand in (node, *node.inputs)):
-        by = TIMES_NOISE if node.dtype.itemsize == 2 else 1
-        dtype = np.dtype(np.float32) if node.dtype.itemsize == 2 else dtype
-        operands = [each if each.dtype.kind in "biu" else each.astype(np.float32) for each in operands]
-        params = {name: float32 if isinstance(value, DType) else value for name, value in params.items()}
-    if node.primitive.name in SUMS:
-        operands = [move(operand, random, by) for operand in operands]
-    if node.primitive.name == "reduce_sum" and operands[0].size:
-        value = summation(operands[0], node.params["dims"])
-    else:
-        value = np.asarray(run_silently(lambda: node.primitive.evaluate(*operands, **params)))
-    with np.errstate(all="ignore"):
-        value, sign = value.astype(dtype), np.where(random.random(value.shape) < 0.5, -1, 1).astype(dtype)
-        value = np.where(np.isnan(value), np.copysign(value, sign), value)  # the sign of NaN means nothing
-        if by == 1:
-            return move(value, random)
-        # To the ends: by it only few of the numbers are rounded to another one.
-        return np.asarray((value * (1 + sign * by * np.float32(2.0**-23))).astype(node.dtype.numpy))
-
-
-def _sum_widely(array: Array, axis: tuple[int, ...]) -> Array:
-    """A sum in double precision: what is lost by adding up is gone."""
-    return np.asarray(np.add.reduce(array, axis=axis, dtype=np.float64))
-
-
-def _sum_in_a_row(array: Array, axis: tuple[int, ...]) -> Array:
-    """A sum one by one: where terms are alike, all of the additions may round to the same side."""
-    dtype = np.result_type(array.dtype, np.float32)  # as everywhere, the sums of 16-bit floats are in float32
-    terms = np.moveaxis(array, axis, range(len(axis))).reshape(-1, *np.delete(array.shape, axis)).astype(dtype)
-    return np.asarray(np.add.accumulate(terms, axis=0)[-1])
-
-
-Summation = Callable[[Array, tuple[int, ...]], Array]
-
-# Eager mode has one order of adding up, kernels have others. Noise on the terms does not show how much that makes.
-SUMMATIONS: tuple[Summation, ...] = (_sum_widely, _sum_in_a_row)
 
 
 # Results -------------------------------------------------------------------------------------------------------------

@@ -141,11 +141,14 @@ class Shadowed:
         def run() -> tuple[list[Array], bool]:
             if not hasattr(compiled, "allocate"):
                 return compiled([np.array(array, order="K") for array in arrays], overwrite), False
-            from ..compiler.memory import Guards  # it is loaded already
+            from ..compiler.memory import Guards, pool  # it is loaded already
 
             guards = Guards()
             compiled.allocate(guards.array)
-            found = compiled([guards.copy(array) for array in arrays], overwrite)
+            try:
+                found = compiled([guards.copy(array) for array in arrays], overwrite)
+            finally:
+                compiled.allocate(pool.array)
             return found, guards.broken()
 
         try:
