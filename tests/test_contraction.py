@@ -348,8 +348,11 @@ def test_a_matrix_that_is_read_once_is_cut_along_k(
     (kernel,) = scheduled(product, a, b).kernels
     assert kernel.loops is not None
     found = gemm.recognise(kernel.loops.nests[0])
-    assert found is not None and gemm_tiling.tiling(found, small.vector_bytes).streams
-    assert gemm.extent(found.batch) == pieces
+    assert found is not None
+    tiling = gemm_tiling.tiling(found, small.vector_bytes)
+    # Where vectors have no masks, rows that are no whole number of tiles are packed.
+    assert tiling.streams or (small.vector_bytes < gemm_tiling.MASKED and n % tiling.width)
+    assert gemm.extent(found.batch) == (pieces if tiling.streams else 1)
     check(product, a, b)
     check(lambda a, b: ((a @ b) * 0.5 + 1).relu(), a, b, kernels=1)
     gemm_tiling.tiling.cache_clear()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
-from minitorch.compiler import evaluate, gemm
+from minitorch.compiler import evaluate, gemm, machine
 from minitorch.compiler.contractions import all_dimensions, contract
 from minitorch.compiler.emit import emit
 from minitorch.compiler.schedule import Schedule, schedule
@@ -300,7 +300,7 @@ def test_products_without_reshapes_stay_as_they_are() -> None:
 @pytest.mark.parametrize("times", [2, 3, 4, 8])
 @pytest.mark.parametrize("width", [1, 7, 16, 37])
 def test_repeated_elements_are_read_once(times: int, width: int) -> None:
-    """As by the gradient of a pooling: vectors of elements that appear in several lanes, one after another."""
+    """As by the gradient of a pooling: vectors of elements that appear in several lanes, if that many fit into one."""
     x, y = normal(3, width), normal(3, width * times)
 
     def function(x: mt.Tensor, y: mt.Tensor) -> mt.Tensor:
@@ -308,7 +308,7 @@ def test_repeated_elements_are_read_once(times: int, width: int) -> None:
 
     check(function, x, y)
     (kernel,) = scheduled(function, x, y).kernels
-    assert times == 3 or not re.search(r"masked\.gather", kernel.llvm)
+    assert machine.host().lanes(4) % times or not re.search(r"masked\.gather", kernel.llvm)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])
