@@ -386,6 +386,8 @@ def test_norms_broadcast_no_weights_or_statistics(call):
 def test_what_has_no_variance_or_no_range_is_refused():
     with pytest.raises(ValueError, match="no variance"):
         F.group_norm(mt.ones(1, 2), 2)
+    with pytest.raises(ValueError, match="num_groups"):
+        F.group_norm(mt.ones(2, 2), 0)
     with pytest.raises(ValueError, match="above"):
         F.hardtanh(mt.ones(2), 2.0, 0.5)
 

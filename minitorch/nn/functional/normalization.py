@@ -158,6 +158,8 @@ def group_norm(
         tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
     batch, channels = input.shape[:2]
+    if num_groups < 1:
+        raise ValueError(f"group_norm: num_groups is 1 or more, not {num_groups}")
     if channels % num_groups:
         raise ShapeError("MT201", f"group_norm: {channels} channels do not divide into {num_groups} groups")
     _check_shapes("group_norm", input, (channels,), weight=weight, bias=bias)
