@@ -15,6 +15,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .builder import Builder
 from .emit_gemm import Product
 from .emit_online import Online, online_pairs
 from .emit_sweeps import Sweeper
@@ -70,7 +71,7 @@ def _emit_entry(
     all who share a call count the units that are done.
     """
     entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), kernel.name)
-    builder = ir.IRBuilder(entry.append_basic_block("entry"))
+    builder = Builder(entry.append_basic_block("entry"))
     table, begin, end = entry.args
     trouble, counter = (
         builder.load(builder.gep(table, [integer(len(kernel.buffers) + number)], source_etype=POINTER), typ=POINTER)

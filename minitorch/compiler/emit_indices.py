@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from ..dtypes import int64
+from .builder import Builder
 from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Scratch, Sum, Total, index_values, walk
 from .index import Index, Looked, Quotient, Variable
 from .instructions import (
@@ -42,7 +43,7 @@ class Indices:
         self.function = function
         self.layout = Layout(nest, vector_bytes)
         self.lanes = self.layout.lanes
-        self.builder = ir.IRBuilder(function.append_basic_block("entry"))
+        self.builder = Builder(function.append_basic_block("entry"))
         self.pointers = [self._pointer(number) for number in range(len(buffers))]
         self.trouble = function.args[1]
         self.across_rows = self.layout.across_rows

@@ -14,6 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .builder import Builder
 from .emit_values import Values
 from .expressions import ALWAYS, Choose, Expression, Load, Total, walk
 from .gemm import extent, recognise
@@ -229,7 +230,7 @@ class Packing(Values):
         self.function = ir.Function(self.function.module, kind, f"{self.function.name}.{name}")
         self.function.linkage = "internal"
         self.builder.call(self.function, [table, trouble, *given])
-        self.builder = ir.IRBuilder(self.function.append_basic_block("entry"))
+        self.builder = Builder(self.function.append_basic_block("entry"))
         self.pointers = [self._pointer(number) for number in range(len(self.buffers))]
         self.trouble = self.function.args[1]
         self.known = [{}]

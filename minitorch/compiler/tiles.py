@@ -12,6 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from .builder import Builder
 from .instructions import BIT, I64
 from .vector_memory import POINTER, byte_size, integer, load, shuffled, store, store_past_caches
 
@@ -32,7 +33,7 @@ def transpose_function(module: Any, element: Any, lanes: int, past_caches: bool 
     function = ir.Function(module, kind, name)
     function.linkage = "internal"
     source, source_step, target, target_step, rows, columns, *wanted = function.args
-    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    builder = Builder(function.append_basic_block("entry"))
     count = integer(lanes)
     is_whole = builder.and_(builder.icmp_signed("==", rows, count), builder.icmp_signed("==", columns, count))
     names = ("load_whole", "load_part", "turn", "store_whole", "store_part")

@@ -1,0 +1,33 @@
+"""The instruction builder: llvmlite's, but for forms that LLVM's code generator cannot digest.
+
+LLVM's assertions end the process, and the interpreter with it. So a form that is known to fail one is not emitted, from
+wherever it is asked for; `tests/test_compiling.py` looks for more of them, in processes of their own.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from llvmlite import ir
+
+# The type of a float: an integer type of its size, and its code for `struct`.
+_BITS = {ir.FloatType(): (ir.IntType(32), "<f"), ir.DoubleType(): (ir.IntType(64), "<d")}
+
+
+class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
+    """Where instructions go."""
+
+    def select(self, cond: Any, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
+        """One of two values.
+
+        LLVM 22 for x86 loads one of two float constants from a table of both. If the condition turns out never to hold
+        and the number is broadcast, it takes the table for the number (`getTargetConstantBitsFromNode`). Integers of
+        the same bits are selected in registers.
+        """
+        constants = type(lhs) is ir.Constant and type(rhs) is ir.Constant
+        if not constants or lhs.type not in _BITS:
+            return super().select(cond, lhs, rhs, name, flags)
+        kind, code = _BITS[lhs.type]
+        bits = [ir.Constant(kind, int.from_bytes(struct.pack(code, each.constant), "little")) for each in (lhs, rhs)]
+        return self.bitcast(super().select(cond, *bits, name, flags), lhs.type)

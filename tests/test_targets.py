@@ -1,0 +1,43 @@
+"""Every processor whose code this machine can run: its code is compiled and run in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from minitorch.compiler.machine import executable_targets
+
+ROOT = Path(__file__).parent.parent
+
+
+def child(target: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "MINITORCH_TARGET": target, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+# Random graphs beside the plainest way to run them, and the laws about bits for some of the expressions.
+LAWS = {
+    "tests/test_bits.py": "beyond or maximum or (products and float32) or (casts and float16) or (gelu and float64)",
+    "tests/test_llvm.py": "random",
+}
+
+
+@pytest.mark.parametrize("file", LAWS)
+@pytest.mark.parametrize("target", executable_targets()[1:])
+def test_the_laws_hold_for_every_target(target: str, file: str) -> None:
+    done = child(target, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", file, "-k", LAWS[file])
+    assert done.returncode == 0, done.stdout[-4000:]
+
+
+@pytest.mark.parametrize("target", executable_targets())
+def test_llvm_digests_every_form(target: str) -> None:
+    """Numbers, rows and constants of all types; an assertion of LLVM's would end the process."""
+    done = child(target, "-W", "ignore", "-m", "tests.compiling")
+    last = done.stdout.splitlines()[-1]
+    assert done.returncode == 0, f"MINITORCH_TARGET={target} python -m tests.compiling {last!r}: {done.stderr[-1000:]}"
