@@ -135,6 +135,8 @@ class Campaign:
     def _examine(self, child: Child, name: str, seed: int, start: float) -> None:
         """Ask about the program of a seed."""
         said = ask(child, Question(seed))
+        if isinstance(said, Finding) and said.kind == "hang":
+            said = ask(child, Question(seed))  # a busy machine is no finding
         if isinstance(said, Finding):
             made = ask(child, Question(seed, only_make=True))
             said = Answer(made.program if isinstance(made, Answer) else Program((), (), ()), [said])

@@ -12,23 +12,24 @@ from itertools import accumulate
 from typing import Any
 
 import minitorch as mt
+from minitorch.errors import MinitorchError
 from minitorch.interpreters import interpreting
 from minitorch.nn import functional as F
 
-from . import api, training
+from . import api, derivatives, training
 from .arguments import Call, by_names
 from .failures import is_raw
 from .noise import Defined, UndefinedError
-from .program import Program, Ref, Statement
+from .program import Program, Statement
 from .recipes import RECIPES, Index
 from .scope import MOST_ELEMENTS, Scope, UnfitError
-from .values import FLOATS
 
 TRIES = 12  # for one statement
 WEIGHTS = {"mt": 3, "F": 5, "": 2}  # functions, those of neural networks, methods
 OPERATOR = 4
 STRUCTURED = 2  # times as often: what has a recipe
 RARE = 0.3  # as often: what ends a trace
+FUNCTIONALS = 0.015  # of all statements are derivatives of functions
 SPOILED = 0.05  # of all statements have a number that probably does not fit
 
 
@@ -60,16 +61,11 @@ def generate(seed: int) -> Program:
 def next_statement(scope: Scope) -> tuple[Statement | None, bool]:
     """A statement that runs, and whether the program ends with it."""
     for _ in range(TRIES):
-        function = choose(scope)
         before = len(scope.inputs)
         try:
-            args, kwargs = operands(scope, function)
+            statement = derivatives.functional(scope) if scope.chance(FUNCTIONALS) else a_call(scope)
         except UnfitError:
             continue
-        given = scope.name() if not (function.in_place and "=" in function.callee) else ""
-        statement = Statement((given,) if given else (), function.callee, args, kwargs)
-        if isinstance(args[1] if len(args) > 1 else None, Index):
-            statement = indexed(statement)
         if scope.chance(SPOILED):
             statement = spoiled(scope, statement)
         try:
@@ -91,6 +87,15 @@ def _forget(scope: Scope, before: int) -> None:
     for each in scope.inputs[before:]:
         del scope.values[each.name]
     del scope.inputs[before:]
+
+
+def a_call(scope: Scope) -> Statement:
+    """A call of a public function, with operands that fit it."""
+    function = choose(scope)
+    args, kwargs = operands(scope, function)
+    gives = () if function.in_place and "=" in function.callee else (scope.name(),)
+    statement = Statement(gives, function.callee, args, kwargs)
+    return indexed(statement) if len(args) > 1 and isinstance(args[1], Index) else statement
 
 
 def choose(scope: Scope) -> api.Function:
@@ -165,29 +170,18 @@ def keep(scope: Scope, statement: Statement, result: Any) -> Statement | None:
 
 
 def differentiated(scope: Scope) -> list[Statement]:
-    """A loss of some of the values, and its gradients."""
-    names = [name for name, value in scope.values.items() if value.requires_grad and not value.is_leaf]
-    if not names:
-        return []
-    chosen = scope.random.sample(names, min(len(names), scope.pick(1, 1, 2)))
-    statements = []
-    for name in chosen:
-        tensor = scope.values[name]
-        weight = scope.input(
-            tuple(tensor.shape), tensor.dtype.name if tensor.dtype.name in FLOATS else "float32", "whole"
-        )
-        weighted, total = scope.name(), scope.name()
-        statements.append(Statement((weighted,), "mt.mul", (Ref(name), weight)))
-        statements.append(Statement((total,), "mt.sum", (Ref(weighted),)))
-        scope.values[total] = mt.sum(mt.mul(tensor, scope.tensor_of(weight)))
-    totals = [statement.gives[0] for statement in statements[1::2]]
-    if len(totals) == 2:
-        loss = scope.name()
-        statements.append(Statement((loss,), "mt.add", (Ref(totals[0]), Ref(totals[1]))))
-        scope.values[loss] = mt.add(scope.values[totals[0]], scope.values[totals[1]])
-        totals = [loss]
-    statements.append(Statement((), ".backward", (Ref(totals[0]),)))
-    return statements
+    """A loss of some of the values, and its derivatives, as far as they exist."""
+    kept: list[Statement] = []
+    statements = derivatives.loss(scope)
+    if statements:
+        statements += derivatives.by_the_tape(scope, statements[-1].gives[0])
+    for statement in statements:
+        try:
+            keep(scope, statement, run(statement, scope))
+        except (MinitorchError, UndefinedError):
+            break
+        kept.append(statement)
+    return kept
 
 
 def finished(scope: Scope, body: list[Statement], backward: bool) -> Program:

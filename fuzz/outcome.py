@@ -46,6 +46,7 @@ class Outcome:
         dtypes: the names of their types, or of Python types.
         sharing: pairs of results and arguments that share memory, after the last call.
         identical: those of them that are one tensor.
+        differentiable: the results that require a gradient.
         error: what was raised, if anything was.
     """
 
@@ -53,6 +54,7 @@ class Outcome:
     dtypes: dict[str, str] = field(default_factory=dict)
     sharing: frozenset[tuple[str, str]] = frozenset()
     identical: frozenset[tuple[str, str]] = frozenset()
+    differentiable: frozenset[str] = frozenset()
     error: Failure | None = None
     skipped: str = ""
 
@@ -123,6 +125,7 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> 
         dtypes,
         frozenset((a, b) for (a, one), (b, two) in pairs if memory(one) is not None and memory(one) == memory(two)),
         frozenset((a, b) for (a, one), (b, two) in pairs if one is two),
+        frozenset(name for name, each in known[: len(results)] if getattr(each, "requires_grad", False)),
     )
 
 

@@ -145,9 +145,10 @@ class Scope:
     def existing(self, fits: Callable[[Any], bool] = lambda tensor: True) -> Ref | None:
         """A value that fits, the later ones more often; None if there is none."""
         fitting = [name for name, tensor in self.values.items() if fits(tensor)]
-        if not fitting:
-            return None
-        return Ref(fitting[-1] if self.chance(0.4) else self.pick(*fitting))
+        computed = [name for name in fitting if not name.startswith("x")][-3:]
+        if computed and self.chance(0.6):
+            return Ref(self.pick(*computed))
+        return Ref(self.pick(*fitting)) if fitting else None
 
     def tensor(self, shape: Shape | None = None, category: str = "", kind: str | None = None) -> Ref:
         """A value of a shape and category of types: one that is there, or a new argument."""

@@ -6,6 +6,7 @@ It is told one seed, or one program, at a time, so that its death can be laid to
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,8 +132,7 @@ def known_to_torch(program: Program) -> bool:
     import torch
 
     spaces = {"mt": torch, "F": torch.nn.functional, "": torch.Tensor}
-    for callee in program.callees:
-        space, _, name = callee.partition(".")
-        if "{" not in callee and space in spaces and not hasattr(spaces[space], name):
+    for space, name in re.findall(r"\b(mt|F|)\.(\w+)", "\n".join([*program.setup, *program.callees])):
+        if not hasattr(spaces[space], name):
             return False
     return True
