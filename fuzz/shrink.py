@@ -82,7 +82,12 @@ def without(program: Program, dropped: set[int]) -> Program:
 
 
 def fewer_results(program: Program) -> Iterator[Program]:
-    """Each result alone, and without each."""
+    """No result, the last value alone, each result alone, and without each."""
+    last = program.body[-1].gives[:1] if program.body else ()
+    if program.results and program.results != last:
+        yield replace(program, results=last).without_unused()
+    if program.results:
+        yield replace(program, results=()).without_unused()
     if len(program.results) > 1:
         for name in program.results:
             yield replace(program, results=(name,)).without_unused()
