@@ -104,10 +104,11 @@ class Campaign:
         """Run one program, for every target."""
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="minitorch-fuzz-") as folder:
+            children = {name: self._child(name, Path(folder)) for name in self.machines}
             for name in self.machines:
-                child = self._child(name, Path(folder))
-                self._examine(child, name, self.seed * SPACING + number, start)
-                child.close()
+                self._examine(children, name, self.seed * SPACING + number, start)
+            for each in children.values():
+                each.close()
         self.statistics.seconds = time.monotonic() - start
 
     def _work(self, start: float, end: float, programs: int | None, folder: Path) -> None:
@@ -120,7 +121,7 @@ class Campaign:
                 for number in range(first, first + CHUNK):
                     if (programs is not None and number >= programs) or time.monotonic() > end:
                         break
-                    self._examine(children[name], name, self.seed * SPACING + number, start)
+                    self._examine(children, name, self.seed * SPACING + number, start)
                 if programs is not None and first + CHUNK >= programs:
                     return
         finally:
@@ -132,8 +133,9 @@ class Campaign:
         folder.mkdir(exist_ok=True)
         return Child(self.target, {**threads, "MINITORCH_TARGET": name, "MINITORCH_CACHE_DIR": str(folder / name)})
 
-    def _examine(self, child: Child, name: str, seed: int, start: float) -> None:
+    def _examine(self, children: dict[str, Child], name: str, seed: int, start: float) -> None:
         """Ask about the program of a seed."""
+        child = children[name]
         said = ask(child, Question(seed))
         if isinstance(said, Finding) and said.kind == "hang":
             said = ask(child, Question(seed))  # a busy machine is no finding
@@ -143,7 +145,7 @@ class Campaign:
         with self._lock:
             self._count(said, name)
         for finding in said.findings:
-            self._note(child, name, seed, said, finding, start)
+            self._note(children, name, seed, said, finding, start)
 
     def _count(self, said: Answer, name: str) -> None:
         counts = self.statistics
@@ -157,15 +159,17 @@ class Campaign:
         counts.types.update(said.types)
         counts.callees.update(said.program.callees)
 
-    def _note(self, child: Child, name: str, seed: int, said: Answer, finding: Finding, start: float) -> None:
-        """Make a program small, and put it with those that are like it."""
+    def _note(
+        self, children: dict[str, Child], name: str, seed: int, said: Answer, finding: Finding, start: float
+    ) -> None:
+        """Make a program small, put it with those that are like it, and run it in every mode for every target."""
         with self._lock:
             known = self._group_of(finding, said.program)
             if known is not None and (known.count >= 3 or finding.place):
                 known.count += 1
                 return
             busy = self._shrunk > SHRINKING * (time.monotonic() - start) * self.jobs + 20
-        program, began = said.program, time.monotonic()
+        child, program, began = children[name], said.program, time.monotonic()
         if not busy:
             modes = {"eager": (), "child": None}.get(finding.mode, (finding.mode,))
 
@@ -187,7 +191,9 @@ class Campaign:
                 self.groups[key].count += 1
                 return
             self.groups[key] = group
-        group.verdicts = {name: verdict(ask(child, Question(program=program, modes=ALL_MODES)))}
+        group.verdicts = {
+            target: verdict(ask(each, Question(seed, program, ALL_MODES))) for target, each in children.items()
+        }
         self.say(group)
 
     def _key(self, finding: Finding, program: Program) -> tuple[object, ...]:

@@ -192,4 +192,5 @@ def finished(scope: Scope, body: list[Statement], backward: bool) -> Program:
     if scope.chance(0.03) and scope.inputs:
         results += (scope.inputs[0].name,)
     calls = scope.pick(1, 1, 1, 2, 3)
-    return Program(tuple(scope.inputs), tuple(body), results, calls=calls, backward=backward)
+    warm = any(each.view for each in scope.inputs) and scope.chance(0.4)
+    return Program(tuple(scope.inputs), tuple(body), results, calls=calls, backward=backward, warm=warm)

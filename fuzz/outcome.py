@@ -105,6 +105,8 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> 
             exec(compile(PRELUDE + program.text, "program.py", "exec"), space)
             function, state = space["make"](library, functional)
             called = way(function)
+            if program.warm:
+                called(*[copied(each) for each in arguments.values()])
             for call in range(program.calls):
                 results = flatten(_plain(called(*arguments.values())))[0]
                 if program.backward:
@@ -127,6 +129,11 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> 
         frozenset((a, b) for (a, one), (b, two) in pairs if one is two),
         frozenset(name for name, each in known[: len(results)] if getattr(each, "requires_grad", False)),
     )
+
+
+def copied(tensor: Any) -> Any:
+    """The same numbers, in memory of its own and in order."""
+    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
 
 PRELUDE = "from fuzz.training import fill\n"

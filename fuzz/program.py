@@ -112,6 +112,7 @@ class Program:
         state: expressions for tensors outside of the function that are compared, too.
         calls: how often the function is called.
         backward: whether gradients are taken of the results, from outside of the function.
+        warm: whether it is called with copies before, which have the same numbers and lie in memory in order.
     """
 
     inputs: tuple[Input, ...]
@@ -121,6 +122,7 @@ class Program:
     state: tuple[str, ...] = ()
     calls: int = 1
     backward: bool = False
+    warm: bool = False
 
     @property
     def callees(self) -> list[str]:

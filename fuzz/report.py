@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from . import api
 from .campaign import Group, Statistics
 from .modes import MODES, TORCH
+from .outcome import copied
 from .program import Program
 from .training import fill
 
@@ -31,15 +35,16 @@ def file_of(group: Group) -> str:
     ]
     text = "\n".join(each.literal() for each in program.inputs)
     parts += ["from fuzz.values import values"] if "values(" in text else []
-    parts += [inspect.getsource(fill).replace(": Any", "").replace(" -> Any", "")] if program.setup else []
+    parts += [unannotated(fill)] if program.setup else []
     parts += [program.text, arguments_text(program), PLAIN, "def eager(program):\n    return program"]
     if mode == TORCH:
         parts += ["import torch", "runs = {'eager': (mt, F, eager), 'torch': (torch, torch.nn.functional, eager)}"]
     else:
-        parts += [plain_source(mode)] if mode != "eager" else []
+        parts += [unannotated(MODES[mode])] if mode != "eager" else []
         parts += [f"runs = {{'eager': (mt, F, eager), {mode!r}: (mt, F, {mode})}}"]
     backward = ["        backward(library, results)"] if program.backward else []
     parts += [BACKWARD] if program.backward else []
+    parts += [unannotated(copied)] if program.warm else []
     parts += [
         "\n".join(
             [
@@ -48,6 +53,7 @@ def file_of(group: Group) -> str:
                 "    arguments = make_arguments(library)",
                 "    program, state = make(library, functional)",
                 "    called = way(program)",
+                *(["    called(*[copied(each) for each in arguments])"] if program.warm else []),
                 f"    for call in range({program.calls}):",
                 "        try:",
                 "            results = called(*arguments)",
@@ -76,12 +82,9 @@ BACKWARD = """def backward(library, results):
         sum(terms[1:], terms[0]).backward()"""
 
 
-def plain_source(mode: str) -> str:
-    """The source of a way to run, without its annotations."""
-    source = inspect.getsource(MODES[mode])
-    return source.replace(": Callable[..., Any]) -> Callable[..., Any]", ")").replace(
-        "*arguments: Any) -> Any", "*arguments)"
-    )
+def unannotated(function: Callable[..., Any]) -> str:
+    """The source of a function, without its annotations."""
+    return re.sub(r"(: | -> )(Callable\[\.\.\., Any\]|Any)", "", inspect.getsource(function)) + "\n"
 
 
 def arguments_text(program: Program) -> str:

@@ -106,7 +106,7 @@ class Scope:
             found = self._overlapping(shape, dtype)
             if found is not None:
                 return found
-        plain = kind.startswith("permuted") or self.chance(0.7)
+        plain = kind.startswith(("permuted", "sorted")) or self.chance(0.7)
         memory, view = (shape, "") if plain else self.pick(*layouts(shape))
         wants = self.gradients and dtype in FLOATS and self.chance(0.7)
         made = Input(self.name("x"), memory, dtype, kind, self.below(1 << 16), view, wants)

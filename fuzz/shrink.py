@@ -112,9 +112,11 @@ def arguments_instead(program: Program, specs: dict[str, tuple[tuple[int, ...], 
 
 
 def plainer(program: Program) -> Iterator[Program]:
-    """Called once, without gradients."""
+    """Called once, not warmed up, without gradients."""
     if program.calls > 1:
         yield replace(program, calls=1)
+    if program.warm:
+        yield replace(program, warm=False)
     if program.backward:
         yield replace(program, backward=False)
 
@@ -129,7 +131,7 @@ def simpler(given: Input) -> Iterator[Input]:
         for shorter in (1, 2, length // 2, length - 1):
             if 0 < shorter < length and not given.view.startswith((".expand", ".permute")):
                 yield replace(given, shape=(*given.shape[:dim], shorter, *given.shape[dim + 1 :]))
-    if given.kind != "whole" and not given.kind.startswith(("below", "permuted")):
+    if given.kind != "whole" and not given.kind.startswith(("below", "permuted", "sorted")):
         yield replace(given, kind="whole", seed=0)
     if given.seed:
         yield replace(given, seed=0)

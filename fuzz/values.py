@@ -44,7 +44,7 @@ def values(kind: str, shape: Shape, dtype: str, seed: int) -> Array:
     Args:
         kind: ``"normal"``; ``"unit"``, between 0.1 and 0.9; ``"whole"``, small integers, with many ties, whose sums are
             exact; ``"alike"``, one number; ``"special"``, among others those where laws break; ``"wide"``, of many
-            magnitudes; ``"below 5"`` and the like, indices.
+            magnitudes; ``"sorted"``; ``"below 5"`` and the like, indices.
 
     Example:
         >>> values("below 3", (4,), "int64", 0).tolist()
@@ -57,7 +57,7 @@ def values(kind: str, shape: Shape, dtype: str, seed: int) -> Array:
         array = random.permutation(int(kind[9:]))[: int(np.prod(shape))].reshape(shape)
     elif dtype == "bool":
         array = random.random(shape) < 0.5
-    elif kind == "whole" or (dtype in INTEGERS and kind != "special"):
+    elif kind in ("whole", "sorted") or (dtype in INTEGERS and kind != "special"):
         array = random.integers(0 if dtype.startswith("u") else -5, 6, shape)
     elif kind == "unit":
         array = random.uniform(0.1, 0.9, shape)
@@ -73,7 +73,8 @@ def values(kind: str, shape: Shape, dtype: str, seed: int) -> Array:
             array = np.where(random.random(shape) < 0.4, chosen, np.asarray(ordinary).astype(numpy_type(dtype)))
     else:
         array = random.normal(size=shape)
-    return np.asarray(array).astype(numpy_type(dtype))
+    found = np.asarray(array).astype(numpy_type(dtype))
+    return np.sort(found) if kind == "sorted" else found
 
 
 @dataclass(frozen=True)

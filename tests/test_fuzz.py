@@ -104,6 +104,7 @@ DIFFERENT = Program(
     ("v2", "v1"),
     calls=2,
     backward=True,
+    warm=True,
 )
 
 

@@ -1,0 +1,191 @@
+"""Layers, norms and losses of neural networks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..arguments import Call, a_dim
+from ..program import Ref
+from ..scope import Scope, UnfitError
+from ..values import Shape
+from .table import RECIPES, Recipe, dtype_of, like, maybe, recipe, shape_of
+
+
+def images(scope: Scope, dims: int, channels: int, least: int = 1) -> Ref:
+    """[batch, channels, ...], sometimes without a batch, of floats."""
+    lengths = [scope.pick(7, 14, 16, 28, 31) if scope.large else scope.below(9) for _ in range(dims)]
+    batch = () if scope.chance(0.1) else (scope.pick(0, 1, 2) if scope.strange else scope.pick(1, 2, 3),)
+    return scope.tensor((*batch, channels, *(least + length for length in lengths)), scope.any_dtype("float"))
+
+
+def convolution(dims: int) -> Recipe:
+    """A convolution over so many dimensions."""
+
+    def make(scope: Scope) -> Call:
+        groups = scope.pick(1, 1, 1, 2, 3)
+        into, out = groups * scope.pick(1, 2, 3), groups * scope.pick(1, 2, 4)
+        kernel = tuple(scope.pick(1, 2, 3, 3, 4) for _ in range(dims))
+        dilation = scope.pick(1, 1, 1, 2)
+        padding = scope.pick(0, 0, 1, 2, "same", "valid")
+        stride = 1 if padding == "same" else scope.pick(1, 1, 2, 3)
+        x = images(scope, dims, into, least=max((k - 1) * dilation + 1 for k in kernel))
+        weight = like(scope, x, (out, into // groups, *kernel))
+        bias = like(scope, x, (out,)) if scope.chance(0.5) else None
+        return (x, weight, bias, stride, padding, dilation, groups), {}
+
+    return make
+
+
+RECIPES |= {f"conv{dims}d": convolution(dims) for dims in (1, 2, 3)}
+
+
+def pooling(dims: int, average: bool) -> Recipe:
+    """A pooling over so many dimensions."""
+
+    def make(scope: Scope) -> Call:
+        kernel = scope.pick(1, 2, 2, 3, 3)
+        x = images(scope, dims, scope.pick(1, 2, 3), least=kernel)
+        named = maybe(scope, stride=(1, 2, 3), padding=range(kernel // 2 + 1))
+        named |= maybe(scope, count_include_pad=(True, False)) if average else {}
+        return (x, kernel), named
+
+    return make
+
+
+def adaptive(dims: int) -> Recipe:
+    """A pooling to a length that is given."""
+
+    def make(scope: Scope) -> Call:
+        return (images(scope, dims, scope.pick(1, 2)), scope.pick(1, 2, 3)), {}
+
+    return make
+
+
+for _dims in (1, 2):
+    RECIPES |= {f"max_pool{_dims}d": pooling(_dims, False), f"avg_pool{_dims}d": pooling(_dims, True)}
+    RECIPES[f"adaptive_avg_pool{_dims}d"] = adaptive(_dims)
+
+
+@recipe("linear")
+def _linear(scope: Scope) -> Call:
+    x = scope.with_dims(1, 3, "float")
+    out = scope.length()
+    bias = like(scope, x, (out,)) if scope.chance(0.6) else None
+    return (x, like(scope, x, (out, shape_of(scope, x)[-1])), bias), {}
+
+
+def scaled(scope: Scope, x: Ref, shape: Shape) -> dict[str, Any]:
+    """A weight and a bias, or only one, or none."""
+    return {name: like(scope, x, shape) for name in ("weight", "bias") if scope.chance(0.4)}
+
+
+@recipe("batch_norm")
+def _batch_norm(scope: Scope) -> Call:
+    x = scope.with_dims(2, 4, "float")
+    shape = shape_of(scope, x)[1:2]
+    training = scope.chance(0.6)
+    dtype = dtype_of(scope, x)
+    running = [
+        scope.input(shape, dtype, kind) if not training or scope.chance(0.6) else None for kind in ("normal", "unit")
+    ]
+    if None in running:
+        running = [None, None]
+    return (x, *running), {**scaled(scope, x, shape), "training": training}
+
+
+@recipe("layer_norm")
+def _layer_norm(scope: Scope) -> Call:
+    x = scope.with_dims(1, 4, "float")
+    shape = shape_of(scope, x)[-scope.pick(1, 1, 2) :]
+    return (x, shape), scaled(scope, x, shape)
+
+
+@recipe("rms_norm")
+def _rms_norm(scope: Scope) -> Call:
+    args, named = _layer_norm(scope)
+    named.pop("bias", None)
+    return args, named
+
+
+@recipe("group_norm")
+def _group_norm(scope: Scope) -> Call:
+    x = scope.with_dims(2, 4, "float")
+    channels = shape_of(scope, x)[1]
+    groups = [n for n in range(1, channels + 1) if channels % n == 0] or [1, 2]
+    return (x, scope.pick(*groups)), scaled(scope, x, (channels,))
+
+
+@recipe("embedding")
+def _embedding(scope: Scope) -> Call:
+    table = scope.with_dims(2, 2, "float")
+    return (scope.indices(scope.any_shape(scope.below(3)), shape_of(scope, table)[0]), table), {}
+
+
+@recipe("one_hot")
+def _one_hot(scope: Scope) -> Call:
+    count = scope.pick(1, 3, 10)
+    return (scope.input(scope.any_shape(scope.below(3)), "int64", f"below {count}"), count), {}
+
+
+def reduced(scope: Scope) -> dict[str, Any]:
+    """How a loss is put together."""
+    return maybe(scope, reduction=("none", "mean", "sum"))
+
+
+@recipe("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss", "kl_div")
+def _loss(scope: Scope) -> Call:
+    x = scope.tensor(category="float")
+    return (x, like(scope, x, shape_of(scope, x))), reduced(scope)
+
+
+@recipe("binary_cross_entropy", "binary_cross_entropy_with_logits")
+def _binary(scope: Scope) -> Call:
+    shape, dtype = scope.shape, scope.any_dtype("float")
+    return (scope.input(shape, dtype, "unit"), scope.input(shape, dtype, "unit")), reduced(scope)
+
+
+def classes(scope: Scope) -> tuple[Ref, Ref, int]:
+    """Scores [n, classes] or [n, classes, d] and labels."""
+    x = scope.with_dims(1, 3, "float")
+    shape = shape_of(scope, x)
+    place = 1 if len(shape) > 1 else 0
+    return x, scope.indices((*shape[:place], *shape[place + 1 :]), shape[place]), shape[place]
+
+
+@recipe("cross_entropy")
+def _cross_entropy(scope: Scope) -> Call:
+    x, labels, count = classes(scope)
+    named = reduced(scope) | maybe(scope, label_smoothing=(0.1, 0.5), ignore_index=(0, 1))
+    if scope.chance(0.2):
+        named["weight"] = scope.input((count,), dtype_of(scope, x), "unit")
+    if scope.chance(0.2):
+        return (x, scope.input(shape_of(scope, x), dtype_of(scope, x), "unit")), reduced(scope)
+    return (x, labels), named
+
+
+@recipe("nll_loss")
+def _nll_loss(scope: Scope) -> Call:
+    x, labels, _ = classes(scope)
+    return (x, labels), reduced(scope)
+
+
+@recipe("scaled_dot_product_attention")
+def _attention(scope: Scope) -> Call:
+    batch = scope.any_shape(scope.pick(0, 1, 2))
+    n, m, k, v = (scope.length() for _ in range(4))
+    dtype = scope.any_dtype("float")
+    causal = scope.chance(0.4)
+    if math.prod(batch) * n * m > 300_000:
+        raise UnfitError
+    query, key = scope.tensor((*batch, n, k), dtype), scope.tensor((*batch, m, k), dtype)
+    named: dict[str, Any] = {"is_causal": True} if causal else {}
+    if not causal and scope.chance(0.3):
+        named["attn_mask"] = scope.tensor((n, m), scope.pick("bool", dtype))
+    return (query, key, scope.tensor((*batch, m, v), dtype)), named
+
+
+@recipe("cosine_similarity")
+def _cosine(scope: Scope) -> Call:
+    x = scope.with_dims(1, 4, "float")
+    return (x, like(scope, x, scope.broadcastable(shape_of(scope, x)))), {"dim": a_dim(scope, x)}
