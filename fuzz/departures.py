@@ -55,9 +55,9 @@ def unspecified(program: Program) -> bool:
     """Whether numbers need not be PyTorch's."""
     called = {callee.split(".")[-1] for callee in program.callees} | set(" ".join(program.setup).split("."))
     # PyTorch's gradient of hardsigmoid takes a sixth as a float32 number, in every type; its gelu of infinity is NaN.
-    # In float16 it loses the eps of cosine_similarity.
+    # In float16 it loses the eps of norms.
     infinite = "gelu" in called and any(each.kind == "special" for each in program.inputs)
-    lost = "cosine_similarity" in called and any(each.dtype == "float16" for each in program.inputs)
+    lost = bool(called & {"cosine_similarity", "normalize"}) and "float16" in program.types
     # Its second derivatives have an eps of their own, or are NaN at zero.
     second = bool(called & {"binary_cross_entropy", "copysign"}) and "create_graph" in program.text
     sixths = any("ardsigmoid" in each or "ardswish" in each for each in called)

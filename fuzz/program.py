@@ -6,11 +6,12 @@ Statements refer to values by name, so one of them can be taken out, or put in a
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .values import Input
+from .values import DTYPES, Input
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,11 @@ class Program:
         lines += [f"        {line}" for line in [*inner, returned]]
         lines += [f"    return program, lambda: [{', '.join(self.state)}]"]
         return "\n".join(lines) + "\n"
+
+    @property
+    def types(self) -> set[str]:
+        """The types that are mentioned."""
+        return {each.dtype for each in self.inputs} | set(re.findall(r"mt\.(\w+)", self.text)) & set(DTYPES)
 
     @property
     def returning_all(self) -> Program:
