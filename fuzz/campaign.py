@@ -83,11 +83,12 @@ class Campaign:
         self.statistics = Statistics()
         self.groups: dict[tuple[object, ...], Group] = {}
         self._lock = threading.Lock()
+        self._stopped = threading.Event()
         self._next = 0
         self._shrunk = 0.0  # seconds
 
     def run(self, seconds: float = float("inf"), programs: int | None = None) -> None:
-        """Run until the time is over, or so many programs are done."""
+        """Run until the time is over, so many programs are done, or it is interrupted."""
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="minitorch-fuzz-") as folder:
             threads = [
@@ -96,8 +97,13 @@ class Campaign:
             ]
             for each in threads:
                 each.start()
-            for each in threads:
-                each.join()
+            try:
+                for each in threads:
+                    each.join()
+            except KeyboardInterrupt:
+                self._stopped.set()
+                for each in threads:
+                    each.join()
         self.statistics.seconds = time.monotonic() - start
 
     def only(self, number: int) -> None:
@@ -114,12 +120,16 @@ class Campaign:
     def _work(self, start: float, end: float, programs: int | None, folder: Path) -> None:
         children = {name: self._child(name, folder) for name in self.machines}
         try:
-            while time.monotonic() < end:
+            while time.monotonic() < end and not self._stopped.is_set():
                 with self._lock:
                     first, self._next = self._next, self._next + CHUNK
                 name = self.machines[first // CHUNK % len(children)]
                 for number in range(first, first + CHUNK):
-                    if (programs is not None and number >= programs) or time.monotonic() > end:
+                    if (
+                        (programs is not None and number >= programs)
+                        or time.monotonic() > end
+                        or self._stopped.is_set()
+                    ):
                         break
                     self._examine(children, name, self.seed * SPACING + number, start)
                 if programs is not None and first + CHUNK >= programs:
