@@ -7,7 +7,7 @@ import secrets
 import sys
 from pathlib import Path
 
-from .campaign import SPACING, Campaign, Group, usable_jobs
+from .campaign import SPACING, Campaign, Group, Statistics, usable_jobs
 from .report import table, write
 
 
@@ -30,7 +30,10 @@ def main() -> int:
         path = write(options.folder, group)
         print(f"{path}: {group.finding.kind} in {group.finding.mode}: {group.finding.detail}", flush=True)
 
-    campaign = Campaign(seed, options.jobs, say=say)
+    def tell(so_far: Statistics) -> None:
+        print(f"{so_far.programs:,} programs, {so_far.programs / so_far.seconds:.1f} a second", flush=True)
+
+    campaign = Campaign(seed, options.jobs, say=say, tell=tell)
     if options.only is not None:
         campaign.only(number)
     else:

@@ -23,6 +23,7 @@ from .worker import Answer, Question, answer
 PROGRAM_SECONDS = 60.0  # after which a child hangs
 CHUNK = 16  # programs in a row for one child
 SPACING = 1_000_000  # between the seeds of two campaigns
+TOLD_EVERY = 60.0  # seconds between two words on how far it is
 SHRINKING = 0.25  # at most this share of the time
 ALL_MODES = (*(mode for mode in MODES if mode != "eager"), TORCH)
 
@@ -67,6 +68,7 @@ class Campaign:
         jobs: how many children work at a time.
         target: the function that children run, which answers a `Question`.
         say: called with each new group.
+        tell: called once in a while with the statistics so far.
         machines: the targets to compile for; see `targets`.
     """
 
@@ -76,9 +78,10 @@ class Campaign:
         jobs: int = 1,
         target: Callable[[Question], Answer] = answer,
         say: Callable[[Group], None] = lambda group: None,
+        tell: Callable[[Statistics], None] = lambda statistics: None,
         machines: tuple[str, ...] = (),
     ) -> None:
-        self.seed, self.jobs, self.target, self.say = seed, jobs, target, say
+        self.seed, self.jobs, self.target, self.say, self.tell = seed, jobs, target, say, tell
         self.machines = machines or targets()
         self.statistics = Statistics()
         self.groups: dict[tuple[object, ...], Group] = {}
@@ -98,13 +101,21 @@ class Campaign:
             for each in threads:
                 each.start()
             try:
-                for each in threads:
-                    each.join()
+                self._wait(threads, start)
             except KeyboardInterrupt:
                 self._stopped.set()
                 for each in threads:
                     each.join()
         self.statistics.seconds = time.monotonic() - start
+
+    def _wait(self, threads: list[threading.Thread], start: float) -> None:
+        """Until all threads are done, telling how far they are."""
+        for each in threads:
+            while each.is_alive():
+                each.join(TOLD_EVERY)
+                self.statistics.seconds = time.monotonic() - start
+                if each.is_alive():
+                    self.tell(self.statistics)
 
     def only(self, number: int) -> None:
         """Run one program, for every target."""
