@@ -128,5 +128,7 @@ def test_nan_is_inserted_after_every_number(wrap, right):
 
 
 def test_unique_of_a_number():
+    with pytest.raises(IndexError, match="0-dimensional"):
+        mt.tensor(3).unique(dim=0)
     values, inverse, counts = mt.tensor(3).unique(return_inverse=True, return_counts=True)
     assert values.tolist() == [3] and counts.tolist() == [1] and inverse.shape == ()

@@ -208,3 +208,23 @@ def test_dims_that_are_not_there(dim):
     for name in ("sum", "mean", "amax", "any", "logsumexp", "norm"):
         with pytest.raises(IndexError):
             getattr(mt.ones(2, 3), name)(dim=dim)
+
+
+@pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float32, mt.float64])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_a_product_that_is_0_stays_0_whatever_follows(dtype, jitted):
+    """Products are taken in order: two large factors after a zero make no infinity of their own, and so no NaN."""
+    large = {mt.float16: 300.0, mt.float64: 1e200}.get(dtype, 1e30)
+    x = mt.tensor([2, 0, large, large, large], dtype=dtype)
+    for function in (lambda x: x.cumprod(0), lambda x: mt.stack([x[:1].prod(), *[x.prod()] * 4])):
+        found = mt.jit(function)(x) if jitted else function(x)
+        assert found.tolist() == [2, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 5, 8, 17])
+def test_the_gradient_of_a_running_product_is_right_at_zeros(length):
+    x = mt.tensor(np.random.default_rng(length).normal(size=(3, length)), requires_grad=True)
+    with mt.no_grad():
+        x[1, length // 2] = 0
+        x[2] = 0
+    assert gradcheck(lambda x: x.cumprod(1), (x,))

@@ -19,7 +19,7 @@ from ..primitives.elementwise import scalar
 from ..tensor import Tensor
 from .gathering import gather
 from .operands import from_array, promote, wrap_dim
-from .parts import part
+from .parts import dim_with_places, part
 from .shaping import ravel, squeeze, unsqueeze
 
 METHODS = ("sort", "argsort", "msort", "topk", "median", "unique")
@@ -180,7 +180,7 @@ def unique(
     """
     fix = "look for the different elements outside of the traced function, or sort, which keeps the shape"
     array = concrete(input, "unique", "MT103", fix)
-    axis = None if dim is None else wrap_dim(dim, input.ndim)
+    axis = None if dim is None else dim_with_places("unique", input, dim)
     found = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = np.reshape(found[1], array.shape if axis is None else -1)
     rows = ((True, found[0]), (return_inverse, inverse), (return_counts, found[2]))

@@ -50,7 +50,7 @@ from .elementwise import (
 from .indexing import gather, scatter, scatter_add
 from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, slice_, unfold
 from .ordering import argsort
-from .reductions import argmax, cumsum, reduce_max, reduce_prod, reduce_sum
+from .reductions import argmax, cumprod, cumsum, reduce_max, reduce_prod, reduce_sum
 from .sources import Literal, constant, iota, random_bits
 
 __all__ = [
@@ -72,6 +72,7 @@ __all__ = [
     "concatenate",
     "constant",
     "cos",
+    "cumprod",
     "cumsum",
     "diagonal",
     "div",

@@ -15,8 +15,8 @@ from .. import dtypes
 from ..ir import Primitive, Shape, Spec
 from ..tensor import Tensor
 from .declare import axis_error, declare
-from .elementwise import cast, div, equal, mul, scalar, where
-from .movement import concatenate, expand, flip, reshape, slice_
+from .elementwise import add, cast, div, equal, mul, scalar, where
+from .movement import concatenate, expand, flip, pad, reshape, slice_
 
 Array = np.ndarray[Any, Any]
 
@@ -133,17 +133,9 @@ reduce_max = _reduction(
 
 def _products_of_others(x: Tensor, dim: int) -> Tensor:
     """For each element, the product of all the others along a dimension, right where some are zero."""
-    before = _running_product(x, dim)
-    after = flip(_running_product(flip(x, dims=(dim,)), dim), dims=(dim,))
+    before = cumprod(_shifted(x, dim, 1), dim=dim)
+    after = flip(cumprod(_shifted(flip(x, dims=(dim,)), dim, 1), dim=dim), dims=(dim,))
     return mul(before, after)
-
-
-def _running_product(x: Tensor, dim: int) -> Tensor:
-    """The product of the elements before each one: shift by 1, then multiply by itself shifted by 1, 2, 4, ..."""
-    y, step = _shifted(x, dim, 1), 1
-    while step < x.shape[dim]:
-        y, step = mul(y, _shifted(y, dim, step)), step * 2
-    return y
 
 
 def _shifted(x: Tensor, dim: int, by: int) -> Tensor:
@@ -216,4 +208,49 @@ cumsum: Primitive = declare(
     _cumsum,
     gradient=(lambda g, y, x, dim: flip(cumsum(flip(g, dims=(dim,)), dim=dim), dims=(dim,)),),
     doc="the sum of the elements up to and including each one, along a dimension",
+)
+
+
+def _infer_cumprod(x: Spec, *, dim: int) -> Spec:
+    _without(x, (dim,), "cumprod")
+    return x
+
+
+def _cumprod(x: Array, *, dim: int) -> Any:
+    if x.dtype in _HALF_TYPES:
+        return np.cumprod(x, axis=dim, dtype=np.float32).astype(x.dtype)
+    return np.cumprod(x, axis=dim, dtype=x.dtype)
+
+
+def _cumprod_rule(g: Tensor, y: Tensor, x: Tensor, dim: int) -> Tensor:
+    """That of the parallel scan, which is right at zeros (Hillis and Steele, "Data parallel algorithms", 1986).
+
+    After the step that multiplies by the products 2**k places back, each element is the product of the last 2**(k+1).
+    """
+    products, step = [x], 1
+    while 2 * step < x.shape[dim]:
+        products.append(mul(products[-1], _shifted(products[-1], dim, step)))
+        step *= 2
+    for each in reversed(products):
+        g = add(mul(g, _shifted(each, dim, step)), _shifted_back(mul(g, each), dim, step))
+        step //= 2
+    return g
+
+
+def _shifted_back(x: Tensor, dim: int, by: int) -> Tensor:
+    """The elements moved back by some places along a dimension, with zeros coming in."""
+    by = min(by, x.shape[dim])
+    start = tuple(by if axis == dim else 0 for axis in range(x.ndim))
+    kept = slice_(x, start=start, stop=x.shape, step=(1,) * x.ndim)
+    return pad(kept, padding=tuple((0, by if axis == dim else 0, 0) for axis in range(x.ndim)), value=0)
+
+
+cumprod: Primitive = declare(
+    "cumprod",
+    "scan",
+    _infer_cumprod,
+    _cumprod,
+    gradient=(_cumprod_rule,),
+    saves=(0,),
+    doc="the product of the elements up to and including each one, along a dimension",
 )
