@@ -80,6 +80,11 @@ def dtype(program: Program, name: str) -> bool:
     return any(each.dtype == "uint32" for each in program.inputs)  # "mixes with signed integers, where PyTorch refuses"
 
 
+def shape(program: Program, name: str) -> bool:
+    """Whether a shape may be another one."""
+    return any(callee.endswith("addmv") for callee in program.callees)  # PyTorch's of a matrix without rows
+
+
 def alias(program: Program, pair: tuple[str, str]) -> bool:
     """Whether two values may share memory in one of the two alone."""
     if any(each.split(".")[-1] == "nonzero" for each in program.callees):

@@ -99,7 +99,7 @@ def ways(seed: int, program: Program) -> tuple[str, ...]:
     compiled = ["jit"] * 6 + ["lazy", "lazy", "session", "loops"] + ["interpret"] * 2
     chosen = [dice.choice(compiled)]
     chosen += [
-        mode for mode, share in (("interpret", 0.3), ("torch", 0.6)) if mode not in chosen and dice.random() < share
+        mode for mode, share in (("interpret", 0.5), ("torch", 0.9)) if mode not in chosen and dice.random() < share
     ]
     return allowed(tuple(chosen), program)
 

@@ -155,3 +155,30 @@ def test_a_graph_as_traced_gives_the_bits_of_eager_mode_for_all_strides(name):
         expected, found = function(*given), mt.jit(function, backend="interpret", passes=())(*given)
         for one, other in zip(flatten(expected)[0], flatten(found)[0], strict=True):
             np.testing.assert_array_equal(one.numpy(), other.numpy(), strict=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (F.linear, ((4,), (7, 4))),
+        (lambda x, w: x @ w.t(), ((3, 4), (5, 4))),
+        (lambda x, w: F.scaled_dot_product_attention(x, w, w), ((3, 4), (9, 4))),
+        (lambda x, w: (x.t() @ w[:, 1:3]).flip(0), ((6, 4), (6, 5))),
+    ],
+)
+def test_gradients_from_outside_have_the_bits_of_eager_mode(function, shapes):
+    """The way back takes views of the arguments again, as eager mode does: with their strides, and without copies."""
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=shape).astype(np.float32) for shape in shapes]
+    found = []
+    for way in (function, mt.jit(function, backend="interpret")):
+        x, w = (mt.tensor(array, requires_grad=True) for array in arrays)
+        y = way(x, w)
+        y.backward(mt.arange(y.numel()).reshape(y.shape).float().sin())
+        found.append([x.grad.numpy().tobytes(), w.grad.numpy().tobytes()])
+    assert found[0] == found[1]
+
+
+def test_a_transposed_argument_is_no_residual():
+    x, w = mt.ones(2, 4, requires_grad=True), mt.ones(3, 4, requires_grad=True)
+    assert len(mt.jit(F.linear).graph(x, w).outputs) == 1

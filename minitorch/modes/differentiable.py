@@ -89,7 +89,8 @@ def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[T
     own = {id(node) for node in (*nodes, *cotangents)}
     used = [operand for node in nodes for operand in node.inputs] + [node for node in gradients if node is not None]
     used += [node for each in callbacks for node in each.nodes]
-    outside = {id(node): node for node in used if id(node) not in own}.values()
+    outside, views = _bases({id(node): node for node in used if id(node) not in own}, staging.untaped)
+    nodes = [*(node for node in staging.nodes[:before] if id(node) in views), *nodes]
     return Backward(
         outputs=starts,
         wanted=wanted,
@@ -101,6 +102,26 @@ def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[T
         callbacks=callbacks,
         overwritten=staging.overwritten,
     )
+
+
+def _bases(outside: dict[int, Node], untaped: Container[Node]) -> tuple[list[Node], set[int]]:
+    """What the way back has to be given, and the views that it takes of that by itself, as eager mode does.
+
+    A view that was kept instead would be an output of the forward graph, and so a copy: of every weight matrix that is
+    transposed, for instance, and with other strides. A part of something larger that was computed is kept all the same,
+    and so is a view that the tape has not seen, such as that of `detach`: it is constant for second derivatives.
+    """
+    kept: dict[int, Node] = {}
+    views: set[int] = set()
+    pending = list(outside.values())
+    for node in pending:
+        base = node.inputs[0] if node.primitive.is_view and node not in untaped else None
+        if base is None or (base.primitive is not INPUT and base.spec.size > node.spec.size):
+            kept[id(node)] = node
+        elif id(node) not in views:
+            views.add(id(node))
+            pending.append(base)  # its turn comes
+    return list(kept.values()), views
 
 
 class Differentiable:
