@@ -152,9 +152,9 @@ def numbers(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
         for name in names
         if name in found.values and not same(expected.values[name], found.values[name], mode == TORCH)
     ]
-    if not wrong:
-        return []
-    if wrong and mode == TORCH and departures.unspecified(reference.program):
+    if mode == TORCH and departures.gradient(reference.program):
+        wrong = [name for name in wrong if not name.endswith(".grad")]
+    if not wrong or (mode == TORCH and departures.unspecified(reference.program)):
         return []
     for count in SAMPLES:
         wrong = [name for name in wrong if not _within_noise(reference, mode, found, name, count)]
@@ -243,6 +243,8 @@ def explained(expected: Outcome, found: Outcome, name: str, samples: list[Outcom
             allowed = allowed + np.nan_to_num(2 * np.spacing(np.abs(a)).astype(np.float64))
     if mode == TORCH and expected.dtypes[name] in HALVES:
         allowed = allowed + departures.HALF_STEPS * float(ml_dtypes.finfo(a.dtype).eps) * largest(a)
+        with np.errstate(all="ignore"):  # what overflows in 16 bits may not in the 32 that PyTorch takes on the way
+            allowed = np.where(np.isfinite(a), allowed, np.inf)
     return bool(np.all((apart(a, b) <= allowed) | zeros(a, b, mode == TORCH or bool((spread > 0).any()))))
 
 
