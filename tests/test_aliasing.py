@@ -10,6 +10,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.errors import TracedValueError
+from minitorch.functional import elementwise
 from minitorch.nn import functional as F
 from tests.aliasing import APART, ARGUMENTS, REFUSED, WRITTEN, change, expressions, letters, recorded, tensors
 from tests.cases import CASES, METHODS, Case
@@ -219,3 +220,15 @@ def test_what_is_written_and_returned_is_the_argument():
     x = mt.ones(2)
     increment = mt.jit(lambda x: x.add_(1))
     assert increment(increment(x)) is x and x.tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("dtype", mt.dtypes.ALL, ids=str)
+def test_elementwise_functions_copy_for_every_type(dtype):
+    """All but `positive`, which is the tensor itself in PyTorch, too."""
+    for name in set(elementwise.__all__) - {"positive"}:
+        x = mt.ones(3, dtype=dtype)
+        try:
+            y = getattr(mt, name)(x)
+        except TypeError:
+            continue  # it is not defined for the type
+        assert not np.shares_memory(x._value, y._value), name

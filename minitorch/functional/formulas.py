@@ -175,7 +175,7 @@ def round_half_even(x: Tensor) -> Tensor:
 def _sign(x: Tensor) -> Tensor:
     """0 for NaN, as in PyTorch."""
     if x.dtype is dtypes.bool_:
-        return x
+        return P.cast(x, dtype=x.dtype)
     zero = like(0, x)
     return P.sub(P.cast(P.less(zero, x), dtype=x.dtype), P.cast(P.less(x, zero), dtype=x.dtype))
 
