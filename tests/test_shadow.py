@@ -312,6 +312,15 @@ def test_noise_moves_by_at_most_one_place() -> None:
     assert not excess and not Excess(np.float32([0.0, np.nan]), np.float32([-0.0, np.nan]))
 
 
+@pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float32, mt.float64], ids=str)
+def test_a_mask_of_minus_infinity_is_no_reason_to_warn(dtype: mt.DType) -> None:
+    """Warnings are errors in the tests."""
+    q = mt.randn(1, 1, 33, 8).to(dtype)
+    f = mt.jit(lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), check=True)
+    f(q)
+    assert f.checked()[0].ok
+
+
 # Decisions ------------------------------------------------------------------------------------------------------
 
 

@@ -47,8 +47,8 @@ def move(array: Array, random: np.random.Generator, by: int = 1) -> Array:
     """
     if array.dtype.kind in "biu":
         return array
-    step = by * np.spacing(np.abs(array)).astype(np.float64)
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):  # the spacing at infinity is NaN, and NumPy's floats of 16 bits say so
+        step = by * np.spacing(np.abs(array)).astype(np.float64)
         moved = (array.astype(np.float64) + step * random.uniform(-1, 1, array.shape)).astype(array.dtype)
     return np.where(np.isfinite(moved) & (array != 0), moved, array)
 
