@@ -27,6 +27,7 @@ class World:
         self.model = mt.nn.Sequential(mt.nn.Linear(4, 4), mt.nn.BatchNorm1d(4), mt.nn.Dropout(0.5), mt.nn.Linear(4, 2))
         self.optimizer = mt.optim.Adam(self.model.parameters(), lr=1e-2)
         self.weight = mt.ones(3, 2, requires_grad=True)
+        self.weight.grad = mt.ones(3, 2)
         self.memory = mt.arange(12.0).reshape(3, 4)
         self.window = self.memory.t()[1:3]
         self.recorded = self.weight * 2
@@ -60,6 +61,15 @@ class World:
             self.weight.grad.mul_(2)
         return self.weight.grad.sum()
 
+    def clipped(self, x: mt.Tensor) -> mt.Tensor:
+        """The gradients that a call comes with are written in place, and then others, or none."""
+        norm = mt.nn.utils.clip_grad_norm_([self.weight], 0.3)
+        self.weight.grad = None
+        (self.weight * x[:3, :2]).sum().backward()
+        with mt.no_grad():
+            self.weight.grad.mul_(norm)
+        return norm
+
     def onward(self, recorded: mt.Tensor) -> None:
         (recorded * recorded).sum().backward()
 
@@ -92,6 +102,7 @@ class World:
 CALLS: dict[str, Callable[[World], tuple[Any, ...]]] = {
     "training": lambda world: (world.x,),
     "accumulated": lambda world: (world.x,),
+    "clipped": lambda world: (world.x,),
     "onward": lambda world: (world.weight * 2,),
     "of_two_views": lambda world: (world.window, world.memory[1]),
     "layout": lambda world: (world.images,),
@@ -119,6 +130,28 @@ def test_a_checked_call_does_what_a_call_does_once(name: str) -> None:
         assert results[0] == results[1]
         assert worlds[0].state() == worlds[1].state()
     assert checked.checked() and all(report.ok and not report.refused for report in checked.checked())
+
+
+@pytest.mark.parametrize("new", [lambda: None, lambda: mt.zeros(2), lambda: mt.randn(2).abs()])
+def test_a_gradient_is_written_and_then_another_is_put_in_its_place(new: Call) -> None:
+    """Whose memory is written is the gradient that the tensor came with, not the one that it has afterwards."""
+
+    def call(**options: Any) -> list[Any]:
+        mt.manual_seed(0)
+        w = mt.ones(2, requires_grad=True)
+        (w * w).sum().backward()
+        before = w.grad
+
+        def step() -> mt.Tensor:
+            with mt.no_grad():
+                w.grad.mul_(3)
+            w.grad = new()
+            return w * 2
+
+        found = (mt.jit(step, **options) if options else step)()
+        return [found.tolist(), before.tolist(), w.grad if w.grad is None else w.grad.tolist()]
+
+    assert call(check=True) == call() == call(backend="llvm")
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
@@ -252,7 +285,22 @@ def a_dropped_gradient(monkeypatch: pytest.MonkeyPatch) -> Call:
     return lambda: mt.jit(lambda x: (w * x).sum().backward(), check=True)(mt.ones(2))
 
 
+def a_gradient_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> Call:
+    """The trace writes the gradient, and does not see that it is cleared afterwards."""
+    monkeypatch.setattr(Staging, "set_grad", lambda self, tensor, grad: None)
+    w = mt.ones(2, requires_grad=True)
+    w.grad = mt.ones(2)
+
+    def step() -> None:
+        w.grad.mul_(3)
+        w.grad = None
+
+    step.__name__ = "<lambda>"
+    return lambda: mt.jit(step, check=True)()
+
+
 WRONG = [
+    a_gradient_that_is_kept,
     changed_later,
     another_type,
     another_structure,

@@ -47,11 +47,13 @@ class Effects:
         self.nodes.append(node)
         return self.results + len(self.nodes) - 1
 
-    def targets(self) -> dict[int, tuple[Where, bool]]:
-        """By output: whose new value it is, and whether it is the new value of the tensor's gradient."""
-        found: dict[int, tuple[Where, bool]] = {place: (where, is_grad) for where, is_grad, place in self._writes}
-        found |= {place: (where, True) for where, place in self._grads if place is not None}
-        return found | {place: (position, True) for position, place in self._onward}
+    def writes(self) -> dict[int, tuple[Where, bool]]:
+        """By output: whose new value it is, and whether that of the gradient is meant that the tensor came with."""
+        return {place: (where, is_grad) for where, is_grad, place in self._writes}
+
+    def gradients(self) -> dict[int, Where]:
+        """By output: whose gradient it is afterwards."""
+        return {place: where for where, place in (*self._grads, *self._onward) if place is not None}
 
     def cleared(self) -> list[Where]:
         """Whose gradient is set to None."""

@@ -90,6 +90,10 @@ class _Before(Reads):
         if not self._knows(tensor, self.gradients):
             self.gradients[id(tensor)] = weakref.ref(tensor), tensor._grad
 
+    def gradient_of(self, tensor: Tensor) -> Tensor | None:
+        """The gradient that a tensor came with."""
+        return self.gradients[id(tensor)][1] if id(tensor) in self.gradients else tensor._grad
+
     def written_to(self) -> Iterator[tuple[Tensor, Array]]:
         """The tensors whose memory was written, as far as they are still there, with what was in it."""
         return ((root, value) for reference, value, _ in self.values.values() if (root := reference()) is not None)
@@ -182,20 +186,22 @@ class Rehearsal:
                     return Rehearsed({}, f"result {place} is not the argument that the trace takes it for")
             elif type(own) is not type(traced) or (isinstance(own, PLAIN) and not _equal(own, traced)):
                 return Rehearsed({}, f"result {place} is {own!r:.40}, and {traced!r:.40} in the trace")
+        targets: dict[int, Tensor | None] = {}
+        for place, (where, is_grad) in self._effects.writes().items():
+            owner = _at(where, tensors)
+            targets[place] = before.gradient_of(owner) if is_grad else owner
+        new = {place: _at(where, tensors) for place, where in self._effects.gradients().items()}
+        targets |= {place: owner._grad for place, owner in new.items()}
         written: list[tuple[Tensor, Array]] = []
-        with_gradient: set[int] = set()
-        for place, (where, is_grad) in self._effects.targets().items():
-            target: Tensor | None = tensors[where] if isinstance(where, int) else where
-            if is_grad:
-                with_gradient.add(id(target))
-                target = target._grad if target is not None else None
+        for place, target in targets.items():
             if target is None:
                 return Rehearsed({}, f"it stores no {self._names[place]}")
             outputs[place] = np.array(target._value)
             written.append((target, outputs[place]))
+        with_gradient = {id(owner) for owner in new.values()}
         outside = {id(tensor._root) for tensor in (*tensors, *self._outside)}
         own = {id(leaf._root) for leaf in found if isinstance(leaf, Tensor)} - outside
-        cleared = {id(tensors[where] if isinstance(where, int) else where) for where in self._effects.cleared()}
+        cleared = {id(_at(where, tensors)) for where in self._effects.cleared()}
         for reference, gradient in before.gradients.values():
             tensor = reference()
             if tensor is None or id(tensor._root) in own or id(tensor) in with_gradient:
@@ -203,6 +209,11 @@ class Rehearsal:
             if tensor._grad is not gradient and not (id(tensor) in cleared and tensor._grad is None):
                 return Rehearsed(outputs, f"it stores a gradient of a {tensor.spec}, and the trace does not")
         return Rehearsed(outputs, _unwritten(written, own, before))
+
+
+def _at(where: Tensor | int, tensors: Sequence[Tensor]) -> Tensor:
+    """A tensor, or an argument by its position."""
+    return tensors[where] if isinstance(where, int) else where
 
 
 def _unwritten(written: list[tuple[Tensor, Array]], own: set[int], before: _Before) -> str | None:

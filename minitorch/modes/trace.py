@@ -190,7 +190,7 @@ class Traced:
         inputs, effects = self.program.graph.inputs, self._effects
         names = {id(item.tensor): str(item.input.params["name"]) for item in self._captured}
         found = [("result", str(place) if effects.results > 1 else "") for place in range(effects.results)]
-        targets = effects.targets()
+        targets = effects.writes() | {place: (where, True) for place, where in effects.gradients().items()}
         for place in range(effects.results, effects.results + len(effects.nodes)):
             where, is_grad = targets[place]
             name = str(inputs[where].params["name"]) if isinstance(where, int) else names.get(id(where), "a tensor")
