@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from operator import index as as_int
 from typing import Any
 
 import ml_dtypes
@@ -278,6 +279,67 @@ def require_float(x: Tensor, name: str) -> None:
             why="the result is not an integer, and the type to compute it in is yours to choose",
             fix=f"convert it first: {name}(x.float())",
         )
+
+
+# Options ----------------------------------------------------------------------------------------------------
+
+
+def real(what: str, value: Any) -> float:
+    """A number given as an option, as a float.
+
+    Args:
+        what: the function and the option, as the message begins.
+        value: a number, or a tensor of one element.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if not hasattr(value, "__float__"):
+        raise TypeError(f"{what} is a number, not {type(value).__name__}: {value!r}")
+    return float(value)
+
+
+def probability(what: str, value: Any) -> float:
+    """A number from 0 to 1 given as an option.
+
+    Raises:
+        TypeError: if it is not a number.
+        ValueError: if it is outside that range, or NaN.
+    """
+    number = real(what, value)
+    if not 0 <= number <= 1:
+        raise ValueError(f"{what} is a probability, from 0 to 1, not {number}")
+    return number
+
+
+def whole(what: str, value: Any) -> int:
+    """An int given as an option: a count or a length.
+
+    Raises:
+        TypeError: if it is not an int.
+        ValueError: if it is negative.
+    """
+    try:
+        count = as_int(value)
+    except TypeError:
+        raise TypeError(f"{what} is an int, not {type(value).__name__}: {value!r}") from None
+    if count < 0:
+        raise ValueError(f"{what} cannot be negative: {count}")
+    return count
+
+
+def require_between(what: str, x: Tensor, low: float, high: float) -> None:
+    """Refuse elements out of range, or NaN, in eager mode. In a recording there are no values yet to look at.
+
+    Raises:
+        ValueError: naming the smallest and the largest element.
+    """
+    if current_staging() is not None or not isinstance(array := x._value, np.ndarray) or not array.size:
+        return
+    least, most = array.min().item(), array.max().item()
+    if not (low <= least and most <= high):
+        bounds = f"from {low} to {high}" if math.isfinite(high) else f"at least {low}"
+        raise ValueError(f"{what}: every element has to be {bounds}; they go from {least} to {most}")
 
 
 # Dims -------------------------------------------------------------------------------------------------------

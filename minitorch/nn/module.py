@@ -16,7 +16,7 @@ from ..dtypes import bfloat16, float16, float32, float64
 from ..functional.casting import wanted_type
 from ..functional.devices import on_cpu
 from ..functional.inplace import assign
-from ..functional.operands import from_array
+from ..functional.operands import is_operand, operand
 from ..interpreters import concrete, current_staging
 from ..tensor import Tensor
 from .parameter import Parameter
@@ -236,6 +236,7 @@ class Module:
             strict: whether the names must be the same.
 
         Raises:
+            TypeError: if it is not a dict of tensors or arrays.
             RuntimeError: listing all names that are missing, unexpected or have another shape.
 
         Example:
@@ -247,8 +248,13 @@ class Module:
               unexpected: offset
               weight has the shape [1, 2] in the module and [1, 3] in the state
         """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"load_state_dict takes a dict of tensors by name, not {type(state_dict).__name__}")
+        for name, value in state_dict.items():
+            if not is_operand(value):
+                raise TypeError(f"load_state_dict: {name!r} is a tensor or an array, not {type(value).__name__}")
         own = self._state()
-        given = {name: value if isinstance(value, Tensor) else from_array(value) for name, value in state_dict.items()}
+        given = {name: operand(value) for name, value in state_dict.items()}
         keys = IncompatibleKeys(
             [name for name in own if name not in given], [name for name in given if name not in own]
         )

@@ -10,6 +10,7 @@ from ..autograd import no_grad
 from ..dtypes import float32
 from ..functional.arranging import cat, stack
 from ..functional.inplace import assign
+from ..functional.operands import real
 from ..functional.parts import part
 from ..functional.reductions import norm
 from ..functional.selection import clamp
@@ -19,6 +20,12 @@ from ..tensor import Tensor
 def _gradients(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
     tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     return [gradient for each in tensors if (gradient := each.grad) is not None]
+
+
+def _check_limit(what: str, value: float | Tensor) -> None:
+    """Refuse what is not a number; a tensor is taken as it is, since its value may be unknown in a trace."""
+    if not isinstance(value, Tensor):
+        real(what, value)
 
 
 def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0) -> Tensor:
@@ -41,6 +48,8 @@ def clip_grad_norm_(parameters: Tensor | Iterable[Tensor], max_norm: float, norm
         >>> mt.nn.utils.clip_grad_norm_(w, 1.0), w.grad
         (tensor(5.), tensor([0.6000, 0.8000]))
     """
+    _check_limit("clip_grad_norm_: max_norm", max_norm)
+    norm_type = real("clip_grad_norm_: norm_type", norm_type)
     gradients = _gradients(parameters)
     if not gradients:
         return P.constant(value=0.0, shape=(), dtype=float32)
@@ -63,6 +72,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
         >>> w.grad
         tensor([ 1.0000, -0.5000])
     """
+    _check_limit("clip_grad_value_: clip_value", clip_value)
     with no_grad():
         for gradient in _gradients(parameters):
             assign(gradient, clamp(gradient, -clip_value, clip_value), "clip_grad_value_")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .. import primitives as P
 from ..dtypes import DType, float32, float64
 from ..functional.inplace import assign
-from ..functional.operands import to_dtype
+from ..functional.operands import real, to_dtype
 from ..tensor import Tensor
-from .group import ParamGroup
+from .group import ParamGroup, nonnegative
 from .optimizer import Optimizer
 
 
@@ -27,6 +27,9 @@ class Adam(Optimizer):
         weight_decay: added to the gradient, times the parameter; in `AdamW` taken off the parameter, times `lr`.
         amsgrad: divide by the largest mean of squares so far (Reddi et al., arXiv:1904.09237).
         maximize: go uphill.
+
+    Raises:
+        ValueError: for a negative learning rate, eps or weight decay, and for betas outside of [0, 1).
 
     Example:
         >>> import minitorch as mt
@@ -51,15 +54,20 @@ class Adam(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        if not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(f"betas are from 0 up to, not including, 1; they are {betas}")
+        name = type(self).__name__
+        given: Any = betas
+        if not isinstance(given, Sequence) or len(given) != 2:
+            raise TypeError(f"{name}: betas are two numbers, such as (0.9, 0.999), not {betas!r}")
+        first, second = (real(f"{name}: each of betas", beta) for beta in betas)
+        if not (0 <= first < 1 and 0 <= second < 1):
+            raise ValueError(f"{name}: betas are from 0 up to, not including, 1; they are {betas}")
         super().__init__(
             params,
             {
-                "lr": float(lr),
-                "betas": (float(betas[0]), float(betas[1])),
-                "eps": float(eps),
-                "weight_decay": float(weight_decay),
+                "lr": nonnegative(f"{name}: lr", lr),
+                "betas": (first, second),
+                "eps": nonnegative(f"{name}: eps", eps),
+                "weight_decay": nonnegative(f"{name}: weight_decay", weight_decay),
                 "amsgrad": amsgrad,
                 "maximize": maximize,
             },

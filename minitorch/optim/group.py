@@ -15,7 +15,7 @@ from ..dtypes import DType, float64
 from ..errors import TracingError
 from ..functional.creation import full
 from ..functional.inplace import assign
-from ..functional.operands import operand, to_dtype
+from ..functional.operands import operand, real, to_dtype
 from ..interpreters import current_staging
 from ..nn.parameter import concretely
 from ..tensor import Tensor
@@ -120,6 +120,19 @@ class ParamGroup(MutableMapping[str, Any]):
             elif _is_tuple_of(value, Tensor):
                 for position, tensor in enumerate(value, 1):
                     yield f"{name.removesuffix('s')}{position}", tensor
+
+
+def nonnegative(what: str, value: Any) -> float:
+    """A hyperparameter that cannot be negative, as a float.
+
+    Raises:
+        TypeError: if it is not a number.
+        ValueError: if it is negative, or NaN.
+    """
+    number = real(what, value)
+    if not number >= 0:
+        raise ValueError(f"{what} cannot be negative: {number}; give 0 or a positive number")
+    return number
 
 
 def _is_recorded() -> bool:

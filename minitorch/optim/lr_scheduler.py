@@ -11,8 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import TracingError
+from ..functional.operands import real
 from ..interpreters import current_staging
 from .optimizer import Optimizer
+
+
+def _checked(optimizer: Any, name: str) -> Optimizer:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{name} takes an optimizer first, not {type(optimizer).__name__}")
+    return optimizer
 
 
 class LRScheduler:
@@ -24,7 +31,7 @@ class LRScheduler:
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
-        self.optimizer = optimizer
+        self.optimizer = _checked(optimizer, type(self).__name__)
         self.base_lrs: list[float] = []
         for group in optimizer.param_groups:
             if last_epoch == -1 or "initial_lr" not in group:
@@ -84,6 +91,8 @@ class StepLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
+        if real("StepLR: step_size", step_size) <= 0:
+            raise ValueError(f"StepLR: step_size is a number of epochs, at least 1, not {step_size}")
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
@@ -107,7 +116,7 @@ class LambdaLR(LRScheduler):
         lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
         last_epoch: int = -1,
     ) -> None:
-        count = len(optimizer.param_groups)
+        count = len(_checked(optimizer, "LambdaLR").param_groups)
         self.lr_lambdas = [lr_lambda] * count if callable(lr_lambda) else list(lr_lambda)
         if len(self.lr_lambdas) != count:
             raise ValueError(f"there are {count} groups and {len(self.lr_lambdas)} functions")

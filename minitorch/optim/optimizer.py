@@ -202,8 +202,14 @@ class Optimizer:
         """Take over what `state_dict` gave, in place: recorded steps go on with it.
 
         Raises:
+            TypeError: if it is not such a dict.
             ValueError: if groups, parameters or shapes differ; nothing is loaded then.
         """
+        if not isinstance(state_dict, Mapping) or not {"param_groups", "state"} <= state_dict.keys():
+            given = list(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
+            raise TypeError(
+                f'load_state_dict takes what state_dict() gave, a dict with "param_groups" and "state", not {given}'
+            )
         groups, states = state_dict["param_groups"], state_dict["state"]
         sizes = [len(group["params"]) for group in self.param_groups], [len(group["params"]) for group in groups]
         if sizes[0] != sizes[1]:

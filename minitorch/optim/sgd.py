@@ -7,9 +7,10 @@ from typing import Any
 
 from .. import primitives as P
 from ..functional.inplace import assign
+from ..functional.operands import real
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
-from .group import ParamGroup
+from .group import ParamGroup, nonnegative
 from .optimizer import Optimizer
 
 
@@ -24,6 +25,9 @@ class SGD(Optimizer):
         weight_decay: added to the gradient, times the parameter.
         nesterov: look ahead by one step of the momentum (Sutskever et al., ICML 2013).
         maximize: go uphill.
+
+    Raises:
+        ValueError: for a negative learning rate, momentum or weight decay.
 
     Example:
         >>> import minitorch as mt
@@ -46,19 +50,19 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        if nesterov and (momentum <= 0 or dampening != 0):
-            raise ValueError("Nesterov's momentum needs a momentum above 0 and no dampening")
         super().__init__(
             params,
             {
-                "lr": float(lr),
-                "momentum": float(momentum),
-                "dampening": float(dampening),
-                "weight_decay": float(weight_decay),
+                "lr": nonnegative("SGD: lr", lr),
+                "momentum": nonnegative("SGD: momentum", momentum),
+                "dampening": real("SGD: dampening", dampening),
+                "weight_decay": nonnegative("SGD: weight_decay", weight_decay),
                 "nesterov": nesterov,
                 "maximize": maximize,
             },
         )
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov's momentum needs a momentum above 0 and no dampening")
 
     def slots(self, group: ParamGroup) -> tuple[str, ...]:
         """The direction, which is kept if there is momentum."""

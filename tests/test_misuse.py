@@ -1,0 +1,63 @@
+"""Wrong calls are refused in words: each row is a call, its error, and words of the message that say what was wrong."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import minitorch as mt
+
+F = mt.nn.functional
+
+x, y = mt.ones(2, 3), mt.tensor([0, 1])
+w = mt.ones(2, requires_grad=True)
+SGD, Adam, AdamW, schedules, utils = mt.optim.SGD, mt.optim.Adam, mt.optim.AdamW, mt.optim.lr_scheduler, mt.nn.utils
+
+# The call, its error, and words of the message.
+TRAINING = [
+    ("SGD([w], lr=-0.1)", ValueError, "SGD: lr cannot be negative: -0.1"),
+    ("SGD([w], lr='a')", TypeError, "SGD: lr is a number, not str: 'a'"),
+    ("SGD([w], momentum=-0.1)", ValueError, "SGD: momentum cannot be negative"),
+    ("SGD([w], momentum='a', nesterov=True)", TypeError, "SGD: momentum is a number"),
+    ("SGD([w], dampening='a')", TypeError, "SGD: dampening is a number"),
+    ("SGD([w], weight_decay=-0.1)", ValueError, "SGD: weight_decay cannot be negative"),
+    ("Adam([w], lr=-0.1)", ValueError, "Adam: lr cannot be negative"),
+    ("Adam([w], lr=math.nan)", ValueError, "Adam: lr cannot be negative: nan"),
+    ("AdamW([w], eps=-0.1)", ValueError, "AdamW: eps cannot be negative"),
+    ("AdamW([w], weight_decay=-0.1)", ValueError, "AdamW: weight_decay cannot be negative"),
+    ("Adam([w], betas=(0.9, 1.0))", ValueError, "betas are from 0 up to, not including, 1"),
+    ("Adam([w], betas=0.9)", TypeError, "betas are two numbers"),
+    ("Adam([w], betas=('a', 0.9))", TypeError, "each of betas is a number, not str"),
+    ("Adam([w]).load_state_dict({})", TypeError, 'a dict with "param_groups" and "state"'),
+    ("Adam([w]).load_state_dict(5)", TypeError, "what state_dict() gave"),
+    ("schedules.StepLR(3, 1)", TypeError, "StepLR takes an optimizer first, not int"),
+    ("schedules.LambdaLR(3, abs)", TypeError, "LambdaLR takes an optimizer first, not int"),
+    ("schedules.StepLR(SGD([w]), 0)", ValueError, "at least 1, not 0"),
+    ("mt.nn.Linear(2, 3).load_state_dict(5)", TypeError, "a dict of tensors by name, not int"),
+    ("mt.nn.Linear(2, 3).load_state_dict({'bias': [1]})", TypeError, "'bias' is a tensor or an array, not list"),
+    ("utils.clip_grad_norm_([w], 'a')", TypeError, "clip_grad_norm_: max_norm is a number, not str"),
+    ("utils.clip_grad_norm_([w], 1.0, 'a')", TypeError, "clip_grad_norm_: norm_type is a number"),
+    ("utils.clip_grad_value_([w], 'a')", TypeError, "clip_grad_value_: clip_value is a number"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), TRAINING)
+def test_wrong_call_of_training_is_refused(call: str, error: type[Exception], words: str) -> None:
+    with pytest.raises(error) as refused:
+        eval(call)
+    assert words in str(refused.value)
+
+
+def test_learning_rate_may_be_a_tensor_also_in_a_trace() -> None:
+    parameter = mt.ones(2, requires_grad=True)
+    optimizer = SGD([parameter], lr=mt.tensor(0.5))
+
+    @mt.jit
+    def step(rate: mt.Tensor) -> None:
+        optimizer.param_groups[0]["lr"] = rate
+        optimizer.minimize(parameter.sum())
+
+    step(mt.tensor(0.25))
+    assert parameter.tolist() == [0.75, 0.75]
+    assert math.isclose(optimizer.param_groups[0]["lr"], 0.25)
