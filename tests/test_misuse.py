@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,40 @@ TRAINING = [
     ("utils.clip_grad_norm_([w], 1.0, 'a')", TypeError, "clip_grad_norm_: norm_type is a number"),
     ("utils.clip_grad_value_([w], 'a')", TypeError, "clip_grad_value_: clip_value is a number"),
 ]
+FUNCTIONS = [
+    ("mt.arange(math.nan)", ValueError, "arange: the bounds and the step have to be finite"),
+    ("mt.arange(math.inf)", ValueError, "arange: the bounds and the step have to be finite"),
+    ("mt.arange('a')", TypeError, "arange: each bound is a number, not str: 'a'"),
+    ("mt.zeros(10**10, 10**10)", ValueError, "more elements than an address has bytes"),
+    ("mt.rand(0, 10**10, 10**10)", ValueError, "rand: [0, 10000000000, 10000000000] are more elements"),
+    ("mt.linspace(0, 1, 2.5)", TypeError, "linspace: the number of steps is an int, not float: 2.5"),
+    ("mt.logspace(0, 1, 'a')", TypeError, "the number of steps is an int, not str"),
+    ("mt.linspace(0, 1, -1)", ValueError, "the number of steps cannot be negative: -1"),
+    ("mt.repeat_interleave(x, -1)", ValueError, "the number of repeats cannot be negative: -1"),
+    ("mt.repeat_interleave(x, 1.5)", TypeError, "the number of repeats is an int, not float"),
+    ("mt.cat(x)", TypeError, "cat takes a list or tuple of tensors, not Tensor"),
+    ("mt.cat([1, 2])", TypeError, "cat joins tensors, and 1 is of type int"),
+    ("mt.stack(x)", TypeError, "stack takes a list or tuple of tensors"),
+    ("mt.hstack(x)", TypeError, "hstack takes a list or tuple of tensors"),
+    ("mt.vstack(x)", TypeError, "vstack takes a list or tuple of tensors"),
+    ("mt.pad(x, 'a')", TypeError, "pad: the amounts are ints"),
+    ("F.pad(x, (1, 1.5))", TypeError, "pad: the amounts are ints"),
+    ("mt.pad(x, (1, 1), value='a')", TypeError, "pad: the value is a number, not str"),
+    ("mt.var(x, correction='a')", TypeError, "var: the correction is a number, not str"),
+    ("mt.std_mean(x, correction='a')", TypeError, "the correction is a number, not str"),
+    ("mt.ones(3).fill_(mt.ones(3))", ValueError, "fill_: the value is f32[3], not one number"),
+    ("mt.ones(3).fill_([1.0])", TypeError, "not list"),
+    ("mt.bucketize(x, mt.ones(2, 2))", ValueError, "the boundaries are f32[2,2], not of one dimension"),
+    ("mt.bucketize(x, [1.0])", TypeError, "not list"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), FUNCTIONS)
+@pytest.mark.parametrize("mode", [lambda function: function, mt.jit], ids=["eager", "traced"])
+def test_wrong_call_is_refused_in_every_mode(call: str, error: type[Exception], words: str, mode: Any) -> None:
+    with pytest.raises(error) as refused:
+        mode(lambda: eval(call))()
+    assert words in str(refused.value)
 
 
 @pytest.mark.parametrize(("call", "error", "words"), TRAINING)

@@ -8,20 +8,19 @@ Nothing here is a view. Reshaping is in `minitorch.functional.shaping`, taking p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import int64
+from ..dtypes import PYTHON_NUMBERS, int64
 from ..errors import ShapeError
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
 from ..primitives.movement import on_diagonal
 from ..tensor import Tensor
 from .casting import clone, own
-from .operands import fitting, from_array, promote_all, wrap_dim
+from .operands import fitting, from_array, is_operand, promote_all, real, whole, wrap_dim
 from .parts import diagonal as diagonal_of
 from .parts import dim_with_places, part
 from .shaping import Ints, atleast_1d, atleast_2d, flatten, ints, unsqueeze
@@ -48,10 +47,20 @@ __all__ = [
 # Joined ---------------------------------------------------------------------------------------------------
 
 
+def _check_several(name: str, tensors: Any) -> None:
+    """Refuse one tensor, and what holds anything but tensors, where several are joined."""
+    if not isinstance(tensors, Sequence):
+        raise TypeError(f"{name} takes a list or tuple of tensors, not {type(tensors).__name__}: write {name}([a, b])")
+    for tensor in tensors:
+        if not is_operand(tensor) or isinstance(tensor, PYTHON_NUMBERS):
+            raise TypeError(f"{name} joins tensors, and {tensor!r} is of type {type(tensor).__name__}")
+
+
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors one after another along a dimension; of different types, in the type that holds all.
 
     Raises:
+        TypeError: if the tensors are not in a list or tuple.
         ShapeError: if another dimension differs, or there are no tensors (``MT201``).
 
     Example:
@@ -59,6 +68,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         >>> mt.cat([mt.tensor([1, 2]), mt.tensor([0.5])])
         tensor([1.0000, 2.0000, 0.5000])
     """
+    _check_several("cat", tensors)
     given = promote_all(*tensors) if tensors else ()
     # An empty tensor of one dimension fits everywhere: that is how loops in PyTorch programs begin.
     joined = [tensor for tensor in given if tensor.shape != (0,)] or list(given[:1])
@@ -77,6 +87,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         tensor([[1, 3],
                 [2, 4]])
     """
+    _check_several("stack", tensors)
     return cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
 
 
@@ -88,6 +99,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
         >>> mt.hstack([mt.zeros(2, 1), mt.zeros(2, 3)]).shape
         (2, 4)
     """
+    _check_several("hstack", tensors)
     rows = [atleast_1d(tensor) for tensor in tensors]
     return cat(rows, 0 if rows[0].ndim == 1 else 1)
 
@@ -101,6 +113,7 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
         tensor([[0., 0., 0.],
                 [1., 1., 1.]])
     """
+    _check_several("vstack", tensors)
     return cat([atleast_2d(tensor) for tensor in tensors])
 
 
@@ -248,7 +261,7 @@ def repeat_interleave(
     length = input.shape[dim]
     if not isinstance(repeats, Tensor):
         wide = unsqueeze(input, dim + 1)
-        times = as_int(repeats)
+        times = whole("repeat_interleave: the number of repeats", repeats)
         return own(
             flatten(P.expand(wide, shape=(*input.shape[: dim + 1], times, *input.shape[dim + 1 :])), dim, dim + 1)
         )
@@ -280,6 +293,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         value: what to put there, 0 by default.
 
     Raises:
+        TypeError: for amounts that are not ints, and a value that is not a number.
         ShapeError: if more is cut off than there is (``MT201``).
 
     Example:
@@ -287,7 +301,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
         >>> mt.pad(mt.tensor([1, 2]), (1, 2), value=7)
         tensor([7, 1, 2, 7, 7])
     """
-    amounts = ints((pad,))
+    try:
+        amounts = ints((pad,))
+    except TypeError:
+        raise TypeError(f"pad: the amounts are ints, a pair for each dimension, not {pad!r}") from None
+    fill = 0 if value is None else value
+    real("pad: the value", fill)
     if mode != "constant":
         raise NotImplementedError(f'pad: the mode {mode!r} is not available, only "constant" is')
     if len(amounts) % 2 or len(amounts) > 2 * input.ndim:
@@ -303,7 +322,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             )
         input = P.slice_(input, start=start, stop=stop, step=(1,) * input.ndim)
     padding = tuple((max(0, before), max(0, after), 0) for before, after in pairs)
-    return P.pad(input, padding=padding, value=fitting("pad", value or 0, input.dtype))
+    return P.pad(input, padding=padding, value=fitting("pad", fill, input.dtype))
 
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

@@ -19,7 +19,7 @@ from ..interpreters import concrete
 from ..ir import Shape
 from ..tensor import Tensor
 from .data import leaf, tensor
-from .operands import Number, fitting, number, to_dtype
+from .operands import Number, fitting, number, real, to_dtype, whole
 
 __all__ = [
     "arange",
@@ -35,6 +35,7 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+MOST = 2**60  # elements of 8 bytes, in an address space of 2**63 bytes; NumPy makes no array of more
 METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 
 
@@ -50,6 +51,8 @@ def as_shape(name: str, size: tuple[Any, ...]) -> Shape:
         raise TypeError(f"{name}: a size is made of ints, not {tuple(lengths)!r}") from None
     if any(length < 0 for length in shape):
         raise ValueError(f"{name}: a length cannot be negative: {shape}")
+    if math.prod(length or 1 for length in shape) >= MOST:
+        raise ValueError(f"{name}: {list(shape)} are more elements than an address has bytes: make it smaller")
     return shape
 
 
@@ -154,7 +157,8 @@ def arange(
     The type is int64 if all numbers are ints, else float32; numbers are computed in float64 and rounded once.
 
     Raises:
-        ValueError: if the step is 0, or leads away from the end.
+        TypeError: for anything but numbers.
+        ValueError: if the step is 0, or leads away from the end; for NaN and infinities.
         DTypeError: ``MT202`` for the type bool, and for integers of more than 64 bits.
 
     Example:
@@ -170,17 +174,19 @@ def arange(
         concrete(value, "the length of arange", "MT103").item() if isinstance(value, Tensor) else value
         for value in (0 if start is None else start, end, step)
     )
-    whole = all(isinstance(value, (int, np.integer)) for value in (start, end, step))
+    ints = all(isinstance(value, (int, np.integer)) for value in (start, end, step))
+    if not ints and not all(math.isfinite(real("arange: each bound", value)) for value in (start, end, step)):
+        raise ValueError(f"arange: the bounds and the step have to be finite, not {start}, {end} and {step}")
     if dtype is None:
-        kind = dtypes.DEFAULT_INT if whole else dtypes.DEFAULT_FLOAT
+        kind = dtypes.DEFAULT_INT if ints else dtypes.DEFAULT_FLOAT
     else:
         kind = dtypes.as_dtype(dtype)
     if kind is dtypes.bool_:
         raise DTypeError("MT202", "arange counts, and a bool does not", fix="compare: mt.arange(n) > 0")
     if step == 0 or (end - start) * step < 0:
         raise ValueError(f"arange: the step {step} does not lead from {start} to {end}")
-    count = -(-(end - start) // step) if whole else math.ceil((end - start) / step)
-    inner = dtypes.int64 if whole or kind.category == "int" else dtypes.float64
+    count = -(-(end - start) // step) if ints else math.ceil((end - start) / step)
+    inner = dtypes.int64 if ints or kind.category == "int" else dtypes.float64
     if inner is dtypes.int64:
         start, step = (fitting("arange", value, inner) for value in (start, step))
     x = P.iota(size=int(count), dtype=inner)
@@ -198,13 +204,16 @@ def linspace(
 
     Computed in float64 from the nearer end, so that both ends are exact.
 
+    Raises:
+        TypeError: if the number of values is not an int.
+        ValueError: if it is negative.
+
     Example:
         >>> import minitorch as mt
         >>> mt.linspace(0, 1, 5)
         tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
-    if steps < 0:
-        raise ValueError(f"linspace: the number of steps cannot be negative: {steps}")
+    steps = whole("linspace: the number of steps", steps)
     kind = dtypes.DEFAULT_FLOAT if dtype is None else dtypes.as_dtype(dtype)
     inner = dtypes.float64
     for value in (start, end) if kind.category == "int" else ():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..dtypes import PYTHON_NUMBERS
+from ..errors import ShapeError
 from ..primitives import constant
 from ..tensor import Tensor
 from .inplace import assign, checked_arithmetic
@@ -60,9 +61,10 @@ def copy_(tensor: Tensor, src: Any) -> Tensor:
 
 
 def fill_(tensor: Tensor, value: Any) -> Tensor:
-    """Write one number into every element.
+    """Write one number (or the value of a 0-dimensional tensor) into every element.
 
     Raises:
+        ShapeError: ``MT201`` for a tensor with dimensions.
         DTypeError: ``MT202`` if it does not fit the tensor's type.
 
     Example:
@@ -72,6 +74,8 @@ def fill_(tensor: Tensor, value: Any) -> Tensor:
     """
     if isinstance(value, PYTHON_NUMBERS):
         value = fitting("fill_", value, tensor.dtype)
+    elif (given := operand(value)).ndim:
+        raise ShapeError("MT201", f"fill_: the value is {given.spec}, not one number", fix="write copy_(value)")
     return copy_(tensor, value)
 
 

@@ -18,7 +18,7 @@ from ..interpreters import concrete
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
 from .gathering import gather
-from .operands import from_array, promote, wrap_dim
+from .operands import from_array, operand, promote, wrap_dim
 from .parts import dim_with_places, part
 from .shaping import ravel, squeeze, unsqueeze
 
@@ -146,11 +146,20 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
 def bucketize(input: Any, boundaries: Tensor, *, right: bool = False) -> Tensor:
     """For each value, the number of the bucket between sorted boundaries that it falls into.
 
+    Raises:
+        ShapeError: if the boundaries do not have just one dimension (``MT201``).
+
     Example:
         >>> import minitorch as mt
         >>> mt.bucketize(mt.tensor([0.5, 1.5]), mt.tensor([0.0, 1.0, 2.0]))
         tensor([1, 2])
     """
+    if (limits := operand(boundaries)).ndim != 1:
+        raise ShapeError(
+            "MT201",
+            f"bucketize: the boundaries are {limits.spec}, not of one dimension",
+            fix="searchsorted takes a row of boundaries for each row of values",
+        )
     return searchsorted(boundaries, input, right=right)
 
 

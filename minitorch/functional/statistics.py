@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from .. import primitives as P
 from ..tensor import Tensor
-from .operands import Number, like, operand, require_float, to_dtype, widen
+from .operands import Number, like, operand, real, require_float, to_dtype, widen
 from .reductions import Dims, element_count, kept_shape, nansum, reduce, reduced_dims, root, sum
 
 __all__ = ["mean", "nanmean", "std", "std_mean", "var", "var_mean"]
@@ -64,6 +64,8 @@ def _wide_moments(
         dim = None
     x = operand(input)
     require_float(x, name)
+    if correction is not None:
+        real(f"{name}: the correction", correction)
     return _moments(widen(x), reduced_dims(x, dim), int(unbiased) if correction is None else correction, keepdim)
 
 

@@ -205,11 +205,7 @@ class Optimizer:
             TypeError: if it is not such a dict.
             ValueError: if groups, parameters or shapes differ; nothing is loaded then.
         """
-        if not isinstance(state_dict, Mapping) or not {"param_groups", "state"} <= state_dict.keys():
-            given = list(state_dict) if isinstance(state_dict, Mapping) else type(state_dict).__name__
-            raise TypeError(
-                f'load_state_dict takes what state_dict() gave, a dict with "param_groups" and "state", not {given}'
-            )
+        _check_state(state_dict)
         groups, states = state_dict["param_groups"], state_dict["state"]
         sizes = [len(group["params"]) for group in self.param_groups], [len(group["params"]) for group in groups]
         if sizes[0] != sizes[1]:
@@ -241,6 +237,15 @@ class Optimizer:
             rows = "\n".join("    " + row for row in repr(group).splitlines())
             parts.append(f"Parameter Group {number}\n{rows}\n")
         return f"{type(self).__name__} (\n" + "".join(parts) + ")"
+
+
+def _check_state(given: object) -> None:
+    """Refuse what no optimiser's `state_dict` gives."""
+    if not isinstance(given, Mapping) or not {"param_groups", "state"} <= given.keys():
+        raise TypeError(
+            'load_state_dict takes what state_dict() gave, a dict with "param_groups" and "state", '
+            f"not {type(given).__name__}: {given!r}"
+        )
 
 
 def _parameter(item: Any) -> Tensor:
