@@ -121,6 +121,7 @@ def types(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
         return [Finding("missing", mode, f"only one of the two has {', '.join(sorted(missing))}")]
     # After a gradient was taken inside, compiled results have none; of second derivatives PyTorch's may have none.
     ended = any("backward" in callee or ".grad(" in callee for callee in reference.program.callees)
+    ended = ended or (mode == TORCH and departures.requires_grad(reference.program))
     if mode != "session" and not ended and expected.differentiable != found.differentiable:
         differ = ", ".join(sorted(expected.differentiable ^ found.differentiable))
         return [Finding("requires_grad", mode, f"only one of the two has a gradient for {differ}")]
