@@ -65,6 +65,23 @@ FUNCTIONS = [
     ("mt.ones(3).fill_(mt.ones(3))", ValueError, "fill_: the value is f32[3], not one number"),
     ("mt.ones(3).fill_([1.0])", TypeError, "not list"),
     ("mt.bucketize(x, mt.ones(2, 2))", ValueError, "the boundaries are f32[2,2], not of one dimension"),
+    ("mt.manual_seed('a')", TypeError, "manual_seed: the seed is a number, not str: 'a'"),
+    ("mt.normal(0.0, -1.0, (2,))", ValueError, "the standard deviation cannot be negative: -1.0"),
+    ("mt.ones(2).normal_(0.0, -1.0)", ValueError, "normal_: the standard deviation cannot be negative"),
+    ("mt.nn.init.normal_(mt.ones(2), 0.0, -1.0)", ValueError, "normal_: the standard deviation cannot be negative"),
+    ("mt.ones(2).uniform_(1.0, 0.0)", ValueError, "uniform_: from 1.0 up to 0.0 there is no number"),
+    ("mt.bernoulli(2.0)", TypeError, "bernoulli: input is a tensor, not float"),
+    ("mt.bernoulli(x, 2.0)", ValueError, "bernoulli: p is a probability, from 0 to 1, not 2.0"),
+    ("mt.ones(2).bernoulli_('a')", TypeError, "bernoulli: p is a number, not str"),
+    ("F.dropout(x, 'a')", TypeError, "dropout: p is a number, not str"),
+    ("F.dropout(x, 2.0)", ValueError, "dropout: p is a probability"),
+    (
+        "F.cross_entropy(x, y, weight=mt.ones(2))",
+        ValueError,
+        "the weight is f32[2], and the input f32[2,3] has 3",
+    ),
+    ("F.nll_loss(x, y, weight=mt.ones(4))", ValueError, "nll_loss: the weight is f32[4]"),
+    ("F.cross_entropy(x, mt.ones(2, 3), weight=mt.ones(1))", ValueError, "cross_entropy: the weight is f32[1]"),
     ("mt.bucketize(x, [1.0])", TypeError, "not list"),
 ]
 
@@ -75,6 +92,24 @@ def test_wrong_call_is_refused_in_every_mode(call: str, error: type[Exception], 
     with pytest.raises(error) as refused:
         mode(lambda: eval(call))()
     assert words in str(refused.value)
+
+
+# What only values show; a recording has none, so that these are refused in eager mode alone.
+VALUES = [
+    ("F.binary_cross_entropy(mt.tensor(2.0), mt.tensor(1.0))", "the input: every element has to be from 0 to 1"),
+    ("F.binary_cross_entropy(mt.tensor(0.5), mt.tensor(-1.0))", "the target: every element has to be from 0 to 1"),
+    ("F.binary_cross_entropy(mt.tensor(math.nan), mt.tensor(1.0))", "they go from nan to nan"),
+    ("mt.bernoulli(mt.tensor([0.5, 2.0]))", "bernoulli: the probabilities: every element has to be from 0 to 1"),
+    ("mt.normal(mt.zeros(2), mt.tensor([-1.0, 1.0]))", "every element has to be at least 0; they go from -1.0 to 1.0"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), VALUES)
+def test_values_out_of_range_are_refused_in_eager_mode(call: str, words: str) -> None:
+    with pytest.raises(ValueError) as refused:
+        eval(call)
+    assert words in str(refused.value)
+    mt.jit(lambda: eval(call))()
 
 
 @pytest.mark.parametrize(("call", "error", "words"), TRAINING)

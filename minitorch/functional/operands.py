@@ -328,6 +328,18 @@ def whole(what: str, value: Any) -> int:
     return count
 
 
+def require_tensor(name: str, argument: str, value: object) -> None:
+    """Refuse anything but a tensor.
+
+    Raises:
+        TypeError: naming the function and its argument.
+    """
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{name}: {argument} is a tensor, not {type(value).__name__}; make one with minitorch.tensor(...)"
+        )
+
+
 def require_between(what: str, x: Tensor, low: float, high: float) -> None:
     """Refuse elements out of range, or NaN, in eager mode. In a recording there are no values yet to look at.
 

@@ -8,6 +8,7 @@ same numbers as eager code.
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 from collections.abc import Sequence
@@ -26,7 +27,18 @@ from .data import leaf, tensor
 from .devices import on_cpu
 from .gaussian import from_uniform
 from .inplace import assign
-from .operands import like, number, operand, require_float, to_dtype, wrapped
+from .operands import (
+    like,
+    number,
+    operand,
+    probability,
+    real,
+    require_between,
+    require_float,
+    require_tensor,
+    to_dtype,
+    wrapped,
+)
 
 __all__ = [
     "Generator",
@@ -74,7 +86,12 @@ class Generator:
         self.manual_seed(secrets.randbits(63) if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start again from a seed, of which the lower 64 bits count; returns the generator itself."""
+        """Start again from a seed, of which the lower 64 bits count; returns the generator itself.
+
+        Raises:
+            TypeError: if the seed is not a number.
+        """
+        real("manual_seed: the seed", seed)
         return self.set_state(tensor([wrapped(int(seed), dtypes.int64), 0]))
 
     def seed(self) -> int:
@@ -273,6 +290,14 @@ def randn_like(
     return randn(input.shape, dtype=kind, device=device, requires_grad=requires_grad, generator=generator)
 
 
+def _check_deviation(name: str, std: Any) -> None:
+    """Refuse a negative standard deviation, a number in any mode, a tensor where it has values."""
+    if isinstance(std, Tensor):
+        require_between(f"{name}: the standard deviation", std, 0, math.inf)
+    elif not real(f"{name}: the standard deviation", std) >= 0:
+        raise ValueError(f"{name}: the standard deviation cannot be negative: {std}")
+
+
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -284,12 +309,16 @@ def normal(
 ) -> Tensor:
     """Normal random numbers with a given mean and standard deviation, numbers or tensors; `dtype` is for numbers.
 
+    Raises:
+        ValueError: for a negative standard deviation; that of tensors is looked at in eager mode only.
+
     Example:
         >>> import minitorch as mt
         >>> mt.normal(0.0, 0.02, (3, 2)).shape, mt.normal(mt.zeros(4), 1.0).shape
         ((3, 2), (4,))
     """
     center, spread = operand(mean), operand(std)
+    _check_deviation("normal", std)
     shape = broadcast_shapes((center, spread)) if size is None else as_shape("normal", (size,))
     kind = dtypes.promote_types(dtypes.promote_types(center.dtype, spread.dtype), dtypes.float16)
     on_cpu(device)
@@ -300,16 +329,23 @@ def normal(
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element says (or with probability `p` in each element), else 0.
 
+    Raises:
+        TypeError: if the input is not a tensor.
+        ValueError: for probabilities outside of [0, 1]; those in tensors are looked at in eager mode only.
+
     Example:
         >>> import minitorch as mt
         >>> mt.bernoulli(mt.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    probability = operand(input)
+    require_tensor("bernoulli", "input", input)
+    wide = dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32
     if p is None:
-        require_float(probability, "bernoulli")
-    wide = dtypes.float64 if probability.dtype is dtypes.float64 else dtypes.float32
-    threshold = to_dtype(probability, wide) if p is None else number(float(p), wide)
+        require_float(input, "bernoulli")
+        require_between("bernoulli: the probabilities", input, 0, 1)
+        threshold = to_dtype(input, wide)
+    else:
+        threshold = number(probability("bernoulli: p", p), wide)
     with no_grad():
         return P.cast(P.less(uniform(input.shape, wide, generator), threshold), dtype=input.dtype)
 
@@ -410,11 +446,16 @@ def randperm(n: int, *, dtype: Any = None, device: Any = None, generator: Genera
 def uniform_(tensor: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write uniform random numbers from `from_` up to `to` into the tensor, of a float type.
 
+    Raises:
+        ValueError: if `from_` is larger than `to`.
+
     Example:
         >>> import minitorch as mt
         >>> mt.empty(100).uniform_(2, 3).floor().unique()
         tensor([2.])
     """
+    if not real("uniform_: from", from_) <= real("uniform_: to", to):
+        raise ValueError(f"uniform_: from {from_} up to {to} there is no number; give the smaller bound first")
     drawn = uniform(tensor.shape, _float_type("uniform_", None, tensor.dtype), generator)
     return assign(tensor, add(mul(drawn, to - from_), from_), "uniform_")
 
@@ -422,18 +463,25 @@ def uniform_(tensor: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Write normal random numbers into the tensor, of a float type.
 
+    Raises:
+        ValueError: for a negative standard deviation.
+
     Example:
         >>> import minitorch as mt
         >>> mt.empty(2, 3).normal_(5.0, std=0.0)
         tensor([[5., 5., 5.],
                 [5., 5., 5.]])
     """
+    _check_deviation("normal_", std)
     drawn = gaussian(tensor.shape, _float_type("normal_", None, tensor.dtype), generator)
     return assign(tensor, add(mul(drawn, std), mean), "normal_")
 
 
 def bernoulli_(tensor: Tensor, p: float = 0.5, *, generator: Generator | None = None) -> Tensor:
     """Write 1 with the probability `p`, else 0, into each element.
+
+    Raises:
+        ValueError: if `p` is outside of [0, 1].
 
     Example:
         >>> import minitorch as mt

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ..errors import ShapeError
 from ..functional.creation import full
 from ..functional.inplace import assign
+from ..functional.operands import real
 from ..functional.random import Generator, rand, randn
 from ..tensor import Tensor
 from .parameter import concretely
@@ -96,7 +97,13 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers of a normal distribution."""
+    """Numbers of a normal distribution.
+
+    Raises:
+        ValueError: for a negative standard deviation.
+    """
+    if not real("normal_: the standard deviation", std) >= 0:
+        raise ValueError(f"normal_: the standard deviation cannot be negative: {std}")
     return _write(tensor, lambda: randn(tensor.shape, generator=generator, dtype=tensor.dtype) * std + mean)
 
 

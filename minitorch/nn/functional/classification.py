@@ -36,6 +36,17 @@ def _check_target(input: Tensor, target: Tensor, dim: int, name: str) -> None:
         )
 
 
+def _check_weight(input: Tensor, weight: Tensor | None, dim: int, name: str) -> None:
+    count = input.shape[dim]
+    if weight is not None and weight.shape != (count,):
+        raise ShapeError(
+            "MT201",
+            f"{name}: the weight is {weight.spec}, and the input {input.spec} has {count} classes",
+            why=f"dimension {dim} of the input has one number per class, and so has the weight",
+            fix=f"give a weight of the shape [{count}]",
+        )
+
+
 def _picked(x: Tensor, classes: Tensor) -> Tensor:
     """Of [..., classes], the element that a class number [...] says."""
     shape, count = classes.shape, classes.numel()
@@ -63,6 +74,7 @@ def nll_loss(
 
     Raises:
         IndexError: if there is no such class.
+        ShapeError: if the shapes do not fit (``MT201``).
 
     Example:
         >>> import minitorch as mt
@@ -83,6 +95,7 @@ def _of_classes(
 ) -> Tensor:
     dim = _class_dim(log_p, name)
     _check_target(log_p, target, dim, name)
+    _check_weight(log_p, weight, dim, name)
     target = class_numbers(target, name)
     log_p = _classes_last(log_p, dim)
     ignored = P.equal(target, scalar(ignore_index, target))
@@ -133,6 +146,7 @@ def cross_entropy(
     log_p = log_softmax(input, dim)
     if not target.dtype.is_floating_point:
         return _of_classes(log_p, target, weight, ignore_index, reduction, label_smoothing, "cross_entropy")
+    _check_weight(input, weight, dim, "cross_entropy")
     log_p, target = same_shape(log_p, target, "cross_entropy with probabilities")
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / log_p.shape[dim]

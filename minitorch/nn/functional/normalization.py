@@ -12,7 +12,7 @@ from ... import primitives as P
 from ...autograd import no_grad
 from ...errors import ShapeError
 from ...functional.inplace import assign
-from ...functional.operands import promote, to_dtype, widen, widened
+from ...functional.operands import probability, promote, to_dtype, widen, widened
 from ...functional.random import rand
 from ...functional.reductions import norm
 from ...functional.reductions import sum as sum_
@@ -296,6 +296,10 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         p: the probability, from 0 to 1.
         training: if False, the input is returned as it is.
 
+    Raises:
+        TypeError: if `p` is not a number.
+        ValueError: if it is outside of [0, 1].
+
     The draws come from the default generator (`minitorch.manual_seed`), also in a graph.
 
     Example:
@@ -304,8 +308,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         >>> sorted(set(mt.nn.functional.dropout(mt.ones(100), 0.75).tolist()))
         [0.0, 4.0]
     """
-    if not 0 <= p <= 1:
-        raise ValueError(f"dropout: p is a probability, from 0 to 1, not {p}")
+    p = probability("dropout: p", p)
     if not training or p == 0:
         return input
     if p == 1:
