@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import minitorch as mt
@@ -92,6 +94,22 @@ def test_wrong_call_is_refused_in_every_mode(call: str, error: type[Exception], 
     with pytest.raises(error) as refused:
         mode(lambda: eval(call))()
     assert words in str(refused.value)
+
+
+@pytest.mark.parametrize("name", F.__all__)
+@pytest.mark.parametrize(("wrong", "kind"), [(list, "list"), (lambda: np.ones(2), "ndarray"), (float, "float")])
+@pytest.mark.parametrize("mode", [lambda function: function, mt.jit], ids=["eager", "traced"])
+def test_functions_of_networks_take_tensors_alone(name: str, wrong: Any, kind: str, mode: Any) -> None:
+    function = getattr(F, name)
+    parameters = inspect.signature(function).parameters
+    given = {each.name: 1 for each in parameters.values() if each.default is each.empty}
+    tensors = [each.name for each in parameters.values() if each.annotation in ("Tensor", "Tensor | None")]
+    given |= dict.fromkeys(tensors, x)
+    for argument in tensors:
+        with pytest.raises(TypeError, match=f"{function.__name__}: {argument} is a tensor, not {kind}"):
+            mode(lambda argument=argument: function(**given | {argument: wrong()}))()
+    with pytest.raises(TypeError, match=f"{tensors[0]} is a tensor, not {kind}"):
+        mode(lambda: function(wrong(), *[*given.values()][1:]))()
 
 
 # What only values show; a recording has none, so that these are refused in eager mode alone.

@@ -27,6 +27,7 @@ from .activations import (
     softplus,
     softsign,
 )
+from .arguments import tensors_checked
 from .attention import scaled_dot_product_attention
 from .classification import cross_entropy, nll_loss
 from .convolution import (
@@ -120,3 +121,5 @@ __all__ = [
 for _function in (relu, softmax, log_softmax):
     setattr(Tensor, _function.__name__, _function)
 Tensor.relu_ = in_place("relu", relu)  # type: ignore[attr-defined]
+
+globals().update({name: tensors_checked(globals()[name]) for name in __all__})

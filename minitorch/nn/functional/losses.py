@@ -54,7 +54,7 @@ def _pair(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, ...]:
         warnings.warn(
             f"{name}: the input is {input.spec}, the target {target.spec}: they will be broadcast, which is rarely "
             "meant ([n, 1] and [n] give n x n differences). Give them one shape.",
-            stacklevel=3,
+            stacklevel=4,
         )
     return promote_all(input, target)
 
