@@ -352,3 +352,62 @@ def test_a_comparison_of_equal_values_is_not_turned() -> None:
     equal, less = (judge(graph.nodes, known, [node], [np.zeros(50, bool)]) for node in graph.outputs)
     assert equal.beyond == (0,) and not equal.decisions
     assert less.beyond == () and [decision.node.primitive.name for decision in less.decisions] == ["less"]
+
+
+AT_AN_EDGE: dict[str, Step] = {
+    "remainder": lambda s: s % 1.0,
+    "div": lambda s: 1 / (s - 1),
+    "0/0": lambda s: (1 - s) / (1 - s),
+    "1/maximum": lambda s: 1 / mt.maximum(1 - s, mt.zeros_like(s)),
+    "sqrt": lambda s: mt.sqrt(1 - s),
+    "acos": mt.acos,
+    "log": lambda s: (1 - s).log(),
+    "atanh": mt.atanh,
+    "pow": lambda s: (1 - s) ** 0.3,
+    "log1p": lambda s: mt.log1p(-s),
+    "atan2": lambda s: mt.atan2(1 - s, -s),
+    "sign": lambda s: mt.sign(1 - s),
+}
+
+
+@pytest.mark.parametrize("name", AT_AN_EDGE)
+def test_a_sum_at_a_pole_or_the_edge_of_a_domain_is_no_mistake(name: str) -> None:
+    """The sums of softmax are 1, or next to it; what is more than noise away, is a mistake there as well."""
+    named = False
+    for seed in range(4):
+        mt.manual_seed(seed)
+        x = mt.randn(99, 101).to(mt.float64)
+        f = mt.jit(lambda x: AT_AN_EDGE[name](x.softmax(-1).sum(-1)), check=True)
+        f(x)
+        (report,) = f.checked()
+        assert report.ok
+        named |= bool(report.decisions)
+    assert named
+
+
+@pytest.mark.parametrize("name", sorted(set(AT_AN_EDGE) - {"0/0"}))
+def test_away_from_the_edge_a_mistake_is_one(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other numbers than the right ones, also NaN and infinities, as far as noise makes none."""
+    function = AT_AN_EDGE[name]
+    graph = mt.jit(lambda x: function(x.sum(-1) * 0.75)).graph(mt.ones(50, 4, dtype=mt.float64))
+    known = {graph.inputs[0]: np.random.default_rng(0).uniform(0.2, 0.3, (50, 4))}
+    (right,) = (mt.backends.interpret.compile(graph)([known[graph.inputs[0]]]),)
+    for wrong in (np.nan, np.inf, -np.inf, right[0] * 1.001 + 1e-3):
+        judgement = judge(graph.nodes, known, graph.outputs, [np.where(np.arange(50) == 7, wrong, right[0])])
+        assert judgement.beyond == (0,) and not judgement.decisions
+
+
+def test_operands_that_are_equal_are_at_no_edge() -> None:
+    """x - x is 0 with and without noise, and 0/0 is NaN."""
+    graph = mt.Graph.parse("""graph(x: f64[50], y: f64[50]):
+      %0 = exp(x)
+      %1 = exp(x)
+      %2 = sub(%0, %1)
+      %3 = div(%2, %2)
+      %4 = sqrt(%2)
+      %5 = div(%0, %2)
+      return %3, %4, %5""")
+    x = np.linspace(-2, 2, 50)
+    known = dict.fromkeys(graph.inputs, x)
+    found = [np.ones(50), np.full(50, 1e-9), np.full(50, 1e16)]
+    assert judge(graph.nodes, known, graph.outputs, found).beyond == (0, 1, 2)

@@ -8,11 +8,13 @@ floats are rounded from a noisy float32 number, so most of them do not move at a
 
 A *decision* (a comparison, floor, argmax, a conversion to integers) makes a jump of a difference that is next to
 nothing. In the samples it falls out as in eager mode, so a jump is no noise. Only if results are still too far apart,
-those decisions are let go that noise can turn, and they are named.
+those decisions are let go that noise can turn, and they are named. A pole and the edge of a function's domain are
+decisions too: noise makes NaN or infinity of a number there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,10 +30,15 @@ from .noise import NOISY, ROUNDED, SUMMATIONS, TIMES_NOISE, further, move, noisy
 Array = np.ndarray[Any, Any]
 Values = dict[Node, Array]
 
-SAMPLES = 24  # at most; most differences are accounted for by the first
+# Samples at most, and of those that turn decisions; most differences are accounted for by the first. Raising them makes
+# false alarms rarer: noise moves one element in one direction in every fourth, if its last place is all that it has.
+SAMPLES, TURNED_SAMPLES = 24, 48
 
 # Jumps among floats; all that makes something else of floats is a decision too.
 JUMPS = frozenset({"floor", "trunc", "floor_divide", "remainder"})
+
+# With poles, branch cuts or domains; they jump there, and nowhere else.
+EDGES = frozenset({"div", "sqrt", "log", "log1p", "pow", "atan2", "exp", "expm1"})
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,7 @@ class Decision:
     """A decision that rounding can turn, and that accounts for a difference.
 
     Attributes:
-        node: what decides.
+        node: what decides, or has a pole or the edge of its domain there.
         count: in how many elements.
         ulp: of a comparison, how far apart the values are there, at most; None of others.
     """
@@ -50,6 +57,8 @@ class Decision:
 
     def __str__(self) -> str:
         node, apart = self.node, "rounding" if self.ulp is None else f"{self.ulp} ulp"
+        if node.primitive.name in EDGES:
+            apart = "rounding of a pole or the edge of the domain"
         return (
             f"{node.primitive.name}: {node.spec}, recorded at {node.source}, fell out differently: "
             f"in {self.count} of {node.spec.size} elements the values are within {apart}"
@@ -121,17 +130,20 @@ class _Sampler:
             moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
             if node.primitive.name in NOISY and node.dtype.is_floating_point:
                 summation = SUMMATIONS[number % len(SUMMATIONS)]
-                values[node] = noisy(node, operands, self._random(number, node), summation)
+                value = noisy(node, operands, self._random(number, node), summation)
             elif not moved:
-                values[node] = self.right[node]
+                value = self.right[node]
             elif is_decision(node):
-                values[node] = self._decided(node, operands, (1, -1)[number // 2 % 2] if decides else 0)
+                value = self._between_jumps(node, operands)
             else:
                 if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # what is rounded, as far as it may go
                     operands = [further(self.right[node.inputs[0]], operands[0], 1)]
-                values[node] = value = _evaluate(node, operands)
+                value = _evaluate(node, operands)
                 if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
-                    values[node] = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
+                    value = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
+            if moved and (is_decision(node) or node.primitive.name in EDGES):
+                value = self._decided(node, operands, value, (1, -1, math.nan)[number // 2 % 3] if decides else 0)
+            values[node] = value
             if node in self._weights:
                 values[node] = move(values[node], self._random(number, node))
         return values
@@ -147,21 +159,38 @@ class _Sampler:
             moved = moved | (values[operand] != self.right[operand])
         return moved
 
-    def _decided(self, node: Node, operands: Sequence[Array], towards: int) -> Array:
-        """What a decision comes to: as without noise, or turned where noise can, to one of the two sides."""
+    def _between_jumps(self, node: Node, operands: Sequence[Array]) -> Array:
+        """What a decision comes to with noise that does not turn it: of a remainder that of the same quotient."""
+        right = self.right[node]
+        if node.primitive.name != "remainder":
+            return right
+        before = _outcome(node, [self.right[operand] for operand in node.inputs])
+        return np.where(_outcome(node, operands) == before, _evaluate(node, operands), right)
+
+    def _decided(self, node: Node, operands: Sequence[Array], value: Array, towards: float) -> Array:
+        """What a decision comes to: where noise can turn it as without noise, or turned; elsewhere a given value.
+
+        Args:
+            towards: to which of the two sides; 0 for none; NaN for either, and for anything at an edge.
+        """
         own = [self.right[operand] for operand in node.inputs]
-        result, before = self.right[node], _outcome(node, own)
+        before, turned = _outcome(node, own), self.turned.get(node, np.zeros(node.shape, bool))
+        there = self.right[node]
         for sign in (1, -1):
             moved = [further(a, b, sign) for a, b in zip(own, operands, strict=True)]
-            turned = ulps(before, _outcome(node, moved)) != 0
-            if turned.any():
-                self.turned[node] = turned | self.turned.get(node, False)
-            if sign == towards:
-                result = np.where(turned, _evaluate(node, moved), result)
-        if node.primitive.name == "remainder":  # within one quotient it has no jump
-            stays = ulps(before, _outcome(node, operands)) == 0
-            result = np.where(stays, _evaluate(node, operands), result)
-        return result
+            by_this = ulps(before, _outcome(node, moved)) != 0
+            if node.primitive.name in EDGES:  # not where NaN comes from another edge
+                for a, b in zip(own, moved, strict=True):
+                    by_this &= ~np.isnan(b) | np.isnan(a)
+            turned = turned | by_this
+            if towards == sign or math.isnan(towards):
+                there = np.where(by_this, _evaluate(node, moved), there)
+        if not turned.any():
+            return value
+        self.turned[node] = turned
+        if math.isnan(towards) and node.primitive.name in EDGES:
+            there = np.full_like(there, math.nan)
+        return np.where(turned, there, value)
 
     def decisions(self, outputs: Sequence[Node]) -> Iterator[Decision]:
         """The decisions that noise can turn, of those that some outputs depend on."""
@@ -217,10 +246,20 @@ def _numbered(nodes: Sequence[Node], known: Mapping[Node, Array]) -> dict[Node, 
 
 
 def _outcome(node: Node, operands: Sequence[Array]) -> Array:
-    """What a decision comes to: of a remainder the quotient."""
-    if node.primitive.name == "remainder":
+    """What a decision comes to: of a remainder the quotient, at an edge the side."""
+    name = node.primitive.name
+    if name == "remainder":
         return np.asarray(run_silently(np.floor_divide, *operands))
-    return _evaluate(node, operands)
+    found = _evaluate(node, operands)
+    if name not in EDGES:
+        return found
+    with np.errstate(all="ignore"):
+        side = np.where(np.isnan(found), 3, np.where(np.isinf(found), 2, 0))
+        if name == "div":  # from infinity to minus infinity
+            side = side + 8 * np.sign(operands[1])
+        if name == "atan2":  # from pi to -pi
+            side = side + 8 * np.sign(operands[0]) * (operands[1] < 0)
+    return np.asarray(np.nan_to_num(side), np.int64)
 
 
 # Results -------------------------------------------------------------------------------------------------------------
@@ -266,7 +305,7 @@ def judge(
 
     def remaining(decides: bool) -> list[int]:
         places = [place for place, each in excess.items() if each]
-        for number in range(SAMPLES):
+        for number in range(TURNED_SAMPLES if decides else SAMPLES):
             if not places:
                 break
             sample = sampler.sample(number, [wanted[place] for place in places], decides)
