@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .campaign import SPACING, Campaign, Group, Statistics, usable_jobs
-from .report import table, write
+from .report import table, write, write_alike
 
 
 def main() -> int:
@@ -17,14 +17,14 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=10.0, help="how long")
     parser.add_argument("--programs", type=int, help="stop after so many programs")
     parser.add_argument("--seed", type=int, help="of the campaign; a random one by default")
-    parser.add_argument("--only", type=int, metavar="SEED", help="the one program of that seed")
+    parser.add_argument(
+        "--only", type=int, nargs="+", metavar="SEED", help="the programs of these seeds, and no others"
+    )
     parser.add_argument("--jobs", type=int, default=usable_jobs(), help="child processes at a time")
     parser.add_argument("--folder", type=Path, default=Path("findings"), help="where findings are written")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else secrets.randbelow(SPACING)
-    if options.only is not None:
-        seed, number = divmod(options.only, SPACING)
-    print(f"SEED={seed}", flush=True)
+    print("SEED=" + (f"{seed}" if options.only is None else ", ".join(map(str, options.only))), flush=True)
 
     def say(group: Group) -> None:
         path = write(options.folder, group)
@@ -35,13 +35,16 @@ def main() -> int:
 
     campaign = Campaign(seed, options.jobs, say=say, tell=tell)
     if options.only is not None:
-        campaign.only(number)
+        campaign.only(options.only)
     else:
         campaign.run(options.minutes * 60, options.programs)
     print(table(campaign.statistics))
-    for group in sorted(campaign.groups.values(), key=lambda group: -group.count):
+    for group in sorted(campaign.groups.values(), key=lambda group: -len(group.alike)):
         finding, called = group.finding, ", ".join(sorted(set(group.program.callees)))
-        print(f"{group.count:6} {finding.kind} in {finding.mode}: {called}: {finding.detail}")
+        print(f"{1 + len(group.alike):6} {finding.kind} in {finding.mode}: {called}: {finding.detail}")
+    alike = write_alike(options.folder, campaign.groups.values())
+    if alike:
+        print(f"{alike}: the seeds of programs that were taken for one of these: once it is mended, run them again")
     print(f"{len(campaign.groups)} findings" + (f", in {options.folder}" if campaign.groups else ""))
     return 1 if campaign.groups else 0
 

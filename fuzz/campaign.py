@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,13 +30,18 @@ ALL_MODES = (*(mode for mode in MODES if mode != "eager"), TORCH)
 
 @dataclass
 class Group:
-    """Findings that are probably one: alike in kind, place, and the functions of the smallest program."""
+    """Findings that are probably one: alike in kind, place, and the functions of the smallest program.
+
+    Attributes:
+        alike: the seeds of programs that were taken for the same finding and not made small. Another one may hide among
+            them: when the first is mended, they are to be run again.
+    """
 
     finding: Finding
     program: Program
     seed: int
     target: str
-    count: int = 1
+    alike: list[int] = field(default_factory=list)
     verdicts: dict[str, str] = field(default_factory=dict)  # in every mode, for every target
 
 
@@ -117,13 +122,16 @@ class Campaign:
                 if each.is_alive():
                     self.tell(self.statistics)
 
-    def only(self, number: int) -> None:
-        """Run one program, for every target."""
+    def only(self, seeds: Sequence[int]) -> None:
+        """Run the programs of some seeds, each by itself and for every target."""
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="minitorch-fuzz-") as folder:
             children = {name: self._child(name, Path(folder)) for name in self.machines}
-            for name in self.machines:
-                self._examine(children, name, self.seed * SPACING + number, start)
+            for seed in seeds:
+                found, self.groups = self.groups, {}
+                for name in self.machines:
+                    self._examine(children, name, seed, start)
+                self.groups = found | self.groups
             for each in children.values():
                 each.close()
         self.statistics.seconds = time.monotonic() - start
@@ -186,8 +194,8 @@ class Campaign:
         """Make a program small, put it with those that are like it, and run it in every mode for every target."""
         with self._lock:
             known = self._group_of(finding, said.program)
-            if known is not None and (known.count >= 3 or finding.place):
-                known.count += 1
+            if known is not None and (len(known.alike) >= 2 or finding.place):
+                known.alike.append(seed)
                 return
             busy = self._shrunk > SHRINKING * (time.monotonic() - start) * self.jobs + 20
         child, program, began = children[name], said.program, time.monotonic()
@@ -209,7 +217,7 @@ class Campaign:
             self._shrunk += time.monotonic() - began
             key = self._key(finding, program)
             if key in self.groups:
-                self.groups[key].count += 1
+                self.groups[key].alike.append(seed)
                 return
             self.groups[key] = group
         group.verdicts = {

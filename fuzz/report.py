@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import re
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,19 @@ def write(folder: Path, group: Group) -> Path:
     path = folder / name.replace(" ", "-")
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def write_alike(folder: Path, groups: Iterable[Group]) -> Path | None:
+    """Write the seeds that were put with a finding and not made small; a line for each finding, as options."""
+    lines = [
+        f"{group.finding.kind} in {group.finding.mode}, seed {group.seed}: --only {' '.join(map(str, group.alike))}\n"
+        for group in groups
+        if group.alike
+    ]
+    path = folder / "alike.txt"
+    if lines:
+        path.write_text("".join(lines), encoding="utf-8")
+    return path if lines else None
 
 
 def table(statistics: Statistics) -> str:

@@ -121,3 +121,14 @@ def test_a_program_is_made_as_small_as_it_can_be() -> None:
     program = generate(next(seed for seed in range(1000) if ".t" in generate(seed).callees[2:]))
     small = small_one(program, lambda candidate: ".t" in candidate.callees)
     assert len(small.body) == 1 and len(small.inputs) == 1
+
+
+def test_a_finding_that_is_taken_for_another_is_found_when_that_is_mended() -> None:
+    """The seeds of what is not made small are kept, and run again each by itself."""
+    found = Campaign(0, target=fuzz_faults.frequent_and_rare, machines=NATIVE)
+    found.run(programs=400)
+    alike = [seed for group in found.groups.values() for seed in group.alike]
+    assert {group.finding.detail for group in found.groups.values()} == {"frequent"} and len(alike) > 4
+    again = Campaign(0, target=fuzz_faults.rare, machines=NATIVE)
+    again.only(alike)
+    assert "rare" in {group.finding.detail for group in again.groups.values()}
