@@ -127,6 +127,16 @@ def test_nan_is_inserted_after_every_number(wrap, right):
     assert wrap(lambda e, v: mt.bucketize(v, e, right=right))(edges, values).tolist() == expected
 
 
+@pytest.mark.parametrize("wrap", [lambda function: function, mt.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_nan_boundaries_come_after_every_number(wrap, count, right):
+    edges, values = mt.tensor([1.0, 2.0, *[math.nan] * count]), mt.tensor([0.0, 1.0, 1.5, 2.0, math.inf, math.nan])
+    expected = [0, 1, 1, 2, 2, 2 + count] if right else [0, 0, 1, 1, 2, 2 + count]
+    assert wrap(lambda e, v: mt.searchsorted(e, v, right=right))(edges, values).tolist() == expected
+    assert wrap(lambda e, v: mt.bucketize(v, e, right=right))(edges, values).tolist() == expected
+
+
 def test_unique_of_a_number():
     with pytest.raises(IndexError, match="0-dimensional"):
         mt.tensor(3).unique(dim=0)

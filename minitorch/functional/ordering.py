@@ -129,7 +129,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
 
     `right` (or ``side="right"``) counts equal elements, too. The last dimension of the sequence is
     searched; its other dimensions are those of the values, unless it has only one. All pairs are compared. NaN comes
-    after every number.
+    after every number, and a NaN to insert after every element.
 
     Example:
         >>> import minitorch as mt
@@ -137,9 +137,10 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, right: bool = False, si
         tensor([0, 1, 3])
     """
     sequence, values = promote(sorted_sequence, input)
-    reaches = P.less if right or side == "right" else P.less_equal
+    is_before = P.less_equal if right or side == "right" else P.less
     rows = unsqueeze(sequence, -2) if sequence.ndim > 1 else sequence
-    before = P.bitwise_not(reaches(unsqueeze(values, -1), rows))
+    values = unsqueeze(values, -1)
+    before = P.bitwise_or(is_before(rows, values), P.bitwise_not(P.equal(values, values)))
     return P.reduce_sum(P.cast(before, dtype=int64), dims=(before.ndim - 1,))
 
 
