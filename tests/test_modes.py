@@ -6,6 +6,7 @@ Bit by bit with the backend that calls NumPy; within the last digits with the on
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -122,6 +123,14 @@ def test_types_are_the_same_in_every_mode_and_refused_in_all_or_none(case):
     """Also where floats are expected and something else is given."""
     for dtype in dtypes.ALL:
         assert kinds_or_error(eager, case, dtype) == kinds_or_error(interpreted, case, dtype), dtype
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if any(array.dtype == bool for array in case.arrays)], ids=str)
+def test_masks_of_other_types_are_taken_or_refused_in_every_mode(case):
+    for dtype in dtypes.ALL:
+        arrays = tuple(x.astype(dtype.numpy) if x.dtype == bool else x for x in case.arrays)
+        given = replace(case, arrays=arrays)
+        assert kinds_or_error(eager, given, None) == kinds_or_error(interpreted, given, None), dtype
 
 
 def test_every_public_function_has_a_case():

@@ -166,6 +166,7 @@ where: Primitive = declare(
         lambda g, y, condition, a, b: where(condition, scalar(0, g), g),
     ),
     saves=(0,),
+    refuses=_refused(("bool",)),
     doc="a where the condition holds, b elsewhere",
 )
 
