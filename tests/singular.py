@@ -12,6 +12,10 @@ SCORES = [[-INF, -INF, -INF], [INF, 1, 2], [-INF, 0, 1], [0, 0, 0], [1000, -1000
 PAIRS = [(0.0, 0.0), (-0.0, 0.0), (0.0, -0.0), (0.0, 1.0), (1.0, 0.0), (-1.0, 0.0), (0.0, -1.0), (1.0, INF), (2.0, 2.0)]
 PAIRS += [(-2.0, 2.0), (1e200, 1e200), (2.0, -1.0), (0.0, -2.0), (0.0, 0.5), (1e-300, 1e300), (1e300, 1e-300)]
 
+# A number, a lower and an upper bound: between, below, above, ties, bounds that cross, NaN at each place.
+BOUNDED = [(0.5, 0, 1), (-1.0, 0, 1), (2.0, 0, 1), (0.0, 1, 1), (2.0, 1, 1), (1.0, 1, 1), (0.0, 0, 1), (1.0, 0, 1)]
+BOUNDED += [(0.0, 2, 1), (1.5, 2, 1), (3.0, 2, 1), (math.nan, 0, 1), (0.0, math.nan, 1), (0.0, 0, math.nan)]
+
 ROWS = []
 
 
@@ -67,7 +71,7 @@ ONE = {
     "asin": [1.0, -1, 0],
     "acos": [1.0, -1, 0],
     "atanh": [1.0, -1, 0],
-    "acosh": [1.0, INF, 1e308],
+    "acosh": [1.0, INF, 1e308, -1, -2, 0.5, math.nan],
     "asinh": [0.0, -0.0, INF, -INF, 1e308, -1e308],
     "atan": [INF, -INF, 0],
     "tanh": [INF, -INF, 1000],
@@ -83,7 +87,7 @@ ONE = {
     "trunc": [0.5, -0.0],
     "sign": [0.0, -2.0],
     "frac": [0.5, 0],
-    "logit": [0.0, 1, 0.5],
+    "logit": [0.0, 1, 0.5, -1, 2, INF, math.nan],
     "nan_to_num": [INF, -INF, math.nan, 1],
 }
 for _name, _x in ONE.items():
@@ -113,6 +117,9 @@ for _name in [
     row(_name, lambda L, F, x, n=_name: getattr(F, n)(x), [0.0, -0.0, 1, -1, 3, -3, 6, 1000, -1000])
 for _name in ("relu", "relu6", "hardtanh", "leaky_relu", "elu", "selu", "softplus", "logsigmoid"):
     row(f"{_name} of infinities", lambda L, F, x, n=_name: getattr(F, n)(x), [INF, -INF])
+for _name in ("relu", "relu6", "hardtanh", "hardsigmoid", "gelu", "silu", "softplus"):
+    # Of 32: PyTorch's scalar and vector loops differ for hardtanh.
+    row(f"{_name} of NaN", lambda L, F, x, n=_name: getattr(F, n)(x), [math.nan] * 32)
 row("gelu, tanh", lambda L, F, x: F.gelu(x, approximate="tanh"), [0.0, 1000, -1000])
 row("softplus, threshold", lambda L, F, x: F.softplus(x, 2, 1), [0.5, 0.4, 0.6])
 row("clamp", lambda L, F, x: L.clamp(x, -1, 1), [-1.0, 1, 0, 2, INF])
@@ -135,6 +142,24 @@ for _name in [
     "mul",
 ]:
     row(_name, lambda L, F, x, y, n=_name: getattr(L, n)(x, y), *map(list, zip(*PAIRS, strict=True)))
+for _name in ("remainder", "fmod"):
+    row(
+        f"{_name}, exact quotients and endless ones",
+        lambda L, F, x, y, n=_name: getattr(L, n)(x, y),
+        *([6.0, -6, 1, -1, 1, 1, 1, -1], [1.5, 1.5, -INF, INF, INF, 0, -0.0, 0]),
+    )
+row("remainder, quotients that round up", lambda L, F, x, y: x % y, [3.0, 6, 1e6, 1], [0.1, 0.6, 0.1, 0.001])
+for _mode in ("trunc", "floor"):
+    row(
+        f"div, {_mode}",
+        lambda L, F, x, y, n=_mode: L.div(x, y, rounding_mode=n),
+        *([0.0, 1, math.nan, INF], [0.0, 0, 1, 2]),
+    )
+row("clamp to tensors", lambda L, F, *x: L.clamp(*x), *map(list, zip(*BOUNDED, strict=True)))
+row("clamp to a lower tensor", lambda L, F, x, y: L.clamp(x, y), [0.0, math.nan, 0, 1, 2], [1.0, 0, math.nan, 1, 1])
+row(
+    "clamp to an upper tensor", lambda L, F, x, y: L.clamp(x, max=y), [0.0, math.nan, 0, 1, 2], [1.0, 0, math.nan, 1, 1]
+)
 row("remainder", lambda L, F, x, y: L.remainder(x, y), [0.0, 3.0, -3.0], [1.0, 1.5, 2.0])
 row("fmod", lambda L, F, x, y: L.fmod(x, y), [0.0, 3.0, -3.0], [1.0, 1.5, 2.0])
 row("maximum of NaN", lambda L, F, x, y: L.maximum(x, y), [math.nan, 1.0], [1.0, math.nan])
@@ -142,7 +167,7 @@ row("fmax of NaN", lambda L, F, x, y: L.fmax(x, y), [math.nan, 1.0], [1.0, math.
 row("fmin of NaN", lambda L, F, x, y: L.fmin(x, y), [math.nan, 1.0], [1.0, math.nan])
 row("lerp", lambda L, F, x, y: L.lerp(x, y, 0.5), [0.0, 1.0], [0.0, 1.0])
 for _name in ("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"):
-    _pair = ([0.0, 1, 2, -1, INF, 3], [0.0, 0, 0, 0, 1, 3])
+    _pair = ([0.0, 1, 2, -1, INF, 3, math.nan, 1, math.nan, INF], [0.0, 0, 0, 0, 1, 3, 1, math.nan, math.nan, INF])
     row(_name, lambda L, F, x, y, n=_name: getattr(F, n)(x, y, reduction="none"), *_pair)
 row("huber_loss, delta", lambda L, F, x, y: F.huber_loss(x, y, delta=0.5), [0.0, 0.5, -0.5, 1e-9], [0.0, 0, 0, 0])
 row("smooth_l1_loss, beta 0", lambda L, F, x, y: F.smooth_l1_loss(x, y, beta=0.0), [0.0, 0.5, -0.5], [0.0, 0, 0])
@@ -161,6 +186,7 @@ for _name in ("softmax", "log_softmax", "softmin"):
 row("logsumexp", lambda L, F, x: L.logsumexp(x, 1), SCORES)
 row("prod of rows", lambda L, F, x: L.prod(x, 1), [[0.0, 2, 3], [0, 0, 3], [0, 0, 0], [1, 2, 3], [INF, 0, 1]])
 row("prod", lambda L, F, x: L.prod(x), [[0.0, 2], [3, 4]])
+row("prod, two infinities", lambda L, F, x: L.prod(x), [INF, INF, 1])
 row("prod, two zeros", lambda L, F, x: L.prod(x), [[0.0, 2], [0, 4]])
 row("cumprod", lambda L, F, x: L.cumprod(x, 1), [[0.0, 2, 3], [2, 0, 3], [0, 0, 0], [1, 2, 3]])
 for _name in ("amax", "amin"):
@@ -173,6 +199,8 @@ for _name in ("max", "min", "median"):
     row(f"{_name} of rows", lambda L, F, x, n=_name: getattr(L, n)(x, 1)[0], [[1.0, 1, 0], [INF, INF, 0], [2, 2, 2]])
 for _name in ("max", "min"):
     row(_name, lambda L, F, x, n=_name: getattr(L, n)(x), [1.0, 1, 0])
+    row(f"{_name} of NaN", lambda L, F, x, n=_name: getattr(L, n)(x), [math.nan, 1, math.nan])
+    row(f"{_name} of rows with NaN", lambda L, F, x, n=_name: getattr(L, f"a{n}")(x, 1), [[math.nan, 1, 2], [1, 0, 0]])
 row("sort", lambda L, F, x: weighted(L, L.sort(x, stable=True)[0]), [1.0, 1, 2, 0])
 row("topk", lambda L, F, x: weighted(L, L.topk(x, 2)[0]), [1.0, 1, 0])
 row("nansum", lambda L, F, x: L.nansum(x), [math.nan, 1.0])

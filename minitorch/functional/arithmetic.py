@@ -14,6 +14,7 @@ from ..dtypes import PYTHON_NUMBERS, DType, bool_
 from ..errors import DTypeError
 from ..interpreters import bind
 from ..tensor import Tensor
+from .derivatives import with_derivative
 from .elementwise import reciprocal, rsqrt, sqrt, square
 from .formulas import unit_sign
 from .operands import (
@@ -132,10 +133,13 @@ def div(input: Operand, other: Operand, *, rounding_mode: str | None = None) -> 
         raise ValueError(f"div: rounding_mode is None, 'trunc' or 'floor', not {rounding_mode!r}")
     a, b = promote(input, other)
     if a.dtype.is_floating_point:
-        return P.trunc(P.div(a, b))
+        return _trunc_divide(a, b)
     down = floor_divide(a, b)
     too_low = P.bitwise_and(P.less(down, like(0, a)), P.bitwise_not(P.equal(P.mul(down, b), a)))
     return P.add(down, P.cast(too_low, dtype=a.dtype))
+
+
+_trunc_divide = with_derivative("trunc_divide", lambda a, b: P.trunc(P.div(a, b)), None, None)
 
 
 def floor_divide(input: Operand, other: Operand) -> Tensor:
@@ -178,7 +182,7 @@ def fmod(input: Operand, other: Operand) -> Tensor:
     require_number(a, "fmod")
     if a.dtype.is_floating_point:  # exact: of two numbers >= 0, both remainders are the same
         s = unit_sign(a)
-        return P.mul(s, P.remainder(P.mul(s, a), P.absolute(b)))
+        return P.mul(s, P.remainder(P.mul(s, a), P.mul(unit_sign(b), b)))
     rest = P.remainder(a, b)
     zero = like(0, a)
     apart = P.bitwise_xor(P.less(rest, zero), P.less(a, zero))

@@ -16,14 +16,14 @@ from ..tensor import Tensor
 Formula = Callable[..., Tensor]
 
 
-def with_derivative(name: str, formula: Formula, *derivatives: Formula) -> Formula:
+def with_derivative(name: str, formula: Formula, *derivatives: Formula | None) -> Formula:
     """A formula that `backward` passes with derivatives of its own.
 
     Args:
         name: of the function, on the tape.
         formula: ``(*inputs) -> output``, of float tensors of one type, which broadcast.
         derivatives: for each input, ``(*inputs) -> derivative``, written with tensor operations, so that it can itself
-            be differentiated.
+            be differentiated; None where it is 0, whatever the cotangent is.
     """
 
     class Differentiable(Function):
@@ -34,9 +34,10 @@ def with_derivative(name: str, formula: Formula, *derivatives: Formula) -> Formu
 
         @staticmethod
         def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
-            inputs = ctx.saved_tensors
+            inputs, (g,) = ctx.saved_tensors, cotangents
+            flat = P.constant(value=0, shape=g.shape, dtype=g.dtype)
             rules = zip(derivatives, ctx.needs_input_grad, strict=True)
-            return tuple([P.mul(cotangents[0], rule(*inputs)) if needed else None for rule, needed in rules])
+            return tuple([(P.mul(g, rule(*inputs)) if rule else flat) if needed else None for rule, needed in rules])
 
     Differentiable.__name__ = Differentiable.__qualname__ = name
 

@@ -120,9 +120,9 @@ def _acosh(x: Tensor) -> Tensor:
 
 
 def _acosh_derivative(x: Tensor) -> Tensor:
-    """1 / sqrt(x*x - 1), without the square."""
-    one = like(1, x)
-    return P.div(one, P.mul(P.sqrt(P.sub(x, one)), P.sqrt(P.add(x, one))))
+    """1 / sqrt(x*x - 1), without the square; as in PyTorch also below -1, where the function is NaN."""
+    t, one = P.absolute(x), like(1, x)
+    return P.div(one, P.mul(P.sqrt(P.sub(t, one)), P.sqrt(P.add(t, one))))
 
 
 def _log_of_double(x: Tensor) -> Tensor:
@@ -147,8 +147,10 @@ def _logit(x: Tensor) -> Tensor:
 
 
 def _logit_derivative(x: Tensor) -> Tensor:
+    """NaN outside of [0, 1], as the function is."""
     one = like(1, x)
-    return P.div(one, P.mul(x, P.sub(one, x)))
+    inside = P.bitwise_and(P.less_equal(like(0, x), x), P.less_equal(x, one))
+    return P.where(inside, P.div(one, P.mul(x, P.sub(one, x))), like(math.nan, x))
 
 
 logit = with_derivative("logit", _logit, _logit_derivative)
@@ -180,7 +182,7 @@ def _sign(x: Tensor) -> Tensor:
     return P.sub(P.cast(P.less(zero, x), dtype=x.dtype), P.cast(P.less(x, zero), dtype=x.dtype))
 
 
-sign = with_derivative("sign", _sign, lambda x: like(0, x))
+sign = with_derivative("sign", _sign, None)
 
 
 def ceil(x: Tensor) -> Tensor:

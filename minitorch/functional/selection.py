@@ -88,10 +88,22 @@ def clamp(input: Tensor, min: Operand | None = None, max: Operand | None = None)
     if not bounds:
         raise ValueError("clamp needs min, max or both")
     x, *limits = stored_alike("clamp", input, *bounds)
+    low, high = None if min is None else limits[0], None if max is None else limits[-1]
+    y = x
     # Where a number is inside (NaN is not), it passes with its gradient; elsewhere the bound, or NaN, without one.
-    if min is not None:
-        x = P.where(P.less_equal(limits[0], x), x, P.maximum(limits[0], share(x)))
-    return x if max is None else P.where(P.less_equal(x, limits[-1]), x, minimum(limits[-1], share(x)))
+    if low is not None:
+        y = P.where(P.less_equal(low, y), y, P.maximum(share(low), share(y)))
+    if high is not None:
+        y = P.where(P.less_equal(y, high), y, minimum(share(high), share(y)))
+    return _with_gradients_of_bounds(y, x, low, high) if any(bound._requires_grad for bound in limits) else y
+
+
+def _with_gradients_of_bounds(y: Tensor, x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    """Where a bound is the result, that bound itself; a lower one only if it is below the upper one, as in PyTorch."""
+    if low is not None:
+        below = P.less(x, low)
+        y = P.where(below if high is None else P.bitwise_and(below, P.less(low, high)), low, y)
+    return y if high is None else P.where(P.less(high, x if low is None else P.maximum(x, low)), high, y)
 
 
 def clamp_min(input: Tensor, min: Operand) -> Tensor:

@@ -296,7 +296,7 @@ remainder = _binary(
     "remainder",
     np.remainder,
     NUMBERS,
-    (lambda g, y, a, b: g, lambda g, y, a, b: neg(mul(g, floor(div(a, b))))),
+    (lambda g, y, a, b: g, lambda g, y, a, b: neg(mul(g, floor_divide(a, b)))),  # a / b may be rounded up
     saves=(0, 1),
     doc="a - b * floor(a / b), with the sign of b; of integers divided by 0, 0",
 )

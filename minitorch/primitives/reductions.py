@@ -15,7 +15,7 @@ from .. import dtypes
 from ..ir import Primitive, Shape, Spec
 from ..tensor import Tensor
 from .declare import axis_error, declare
-from .elementwise import add, cast, div, equal, mul, scalar, where
+from .elementwise import add, bitwise_not, bitwise_or, cast, div, equal, mul, scalar, where
 from .movement import concatenate, expand, flip, pad, reshape, slice_
 
 Array = np.ndarray[Any, Any]
@@ -115,8 +115,8 @@ reduce_sum = _reduction(
 
 
 def _max_rule(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Equal maxima share the cotangent, as in PyTorch's amax."""
-    hit = equal(x, _back(y, x, dims))
+    """Equal maxima share the cotangent, as in PyTorch's amax; where the result is NaN, its NaNs do."""
+    hit = bitwise_or(equal(x, _back(y, x, dims)), bitwise_not(equal(x, x)))
     count = reduce_sum(cast(hit, dtype=x.dtype), dims=dims)
     return where(hit, _back(div(g, count), x, dims), scalar(0, x))
 

@@ -53,7 +53,7 @@ def relu(input: Tensor) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """x, limited to a range; the gradient is 0 outside of it and at its ends.
+    """x, limited to a range; the gradient is 0 outside of it, at its ends and for NaN.
 
     Raises:
         ValueError: if the range is empty.
@@ -67,8 +67,8 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
     if min_val > max_val:
         raise ValueError(f"hardtanh: min_val={min_val} is above max_val={max_val}")
     low, high = (scalar(fitting("hardtanh", bound, input.dtype), input) for bound in (min_val, max_val))
-    limited = P.where(P.less_equal(input, low), low, input)
-    return P.where(P.less_equal(high, input), high, limited)
+    low_or_nan = P.where(P.less_equal(input, low), low, share(input))
+    return P.where(P.less_equal(high, input), high, P.where(P.less(low, input), input, low_or_nan))
 
 
 def relu6(input: Tensor) -> Tensor:

@@ -95,7 +95,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     input, target = _pair(input, target, "huber_loss")
     difference = P.absolute(P.sub(input, target))
     line = (difference - delta / 2) * delta
-    near = P.less(difference, scalar(delta, difference))
+    near = P.bitwise_not(P.less_equal(scalar(delta, difference), difference))  # NaN is, and has the gradient NaN
     short = P.where(near, difference, scalar(0, difference))  # an infinite one has a square without a slope
     return reduced(P.where(near, short * short * 0.5, line), reduction)
 
