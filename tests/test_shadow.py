@@ -411,3 +411,25 @@ def test_operands_that_are_equal_are_at_no_edge() -> None:
     known = dict.fromkeys(graph.inputs, x)
     found = [np.ones(50), np.full(50, 1e-9), np.full(50, 1e16)]
     assert judge(graph.nodes, known, graph.outputs, found).beyond == (0, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "amax", "relu"])
+def test_which_of_two_zeros_is_larger_is_left_open_and_said(name: str) -> None:
+    a, b = mt.tensor([0.0, -0.0, 0.0, -0.0, 1.0]), mt.tensor([-0.0, 0.0, 0.0, -0.0, 2.0])
+    functions: dict[str, Step] = {
+        "maximum": mt.maximum,
+        "minimum": mt.minimum,
+        "amax": lambda a, b: mt.stack([a, b]).amax(0),
+        "relu": lambda a, b: F.relu(a),
+    }
+    f = mt.jit(lambda a, b: 1 / functions[name](a, b), check=True)
+    f(a, b)
+    assert f.checked()[0].ok
+    graph = f.graph(a, b)
+    known = dict(zip(graph.inputs, (a.numpy(), b.numpy()), strict=False))
+    (right,) = mt.backends.interpret.compile(graph)(list(known.values())[: len(graph.inputs)])
+    if name != "relu":
+        judgement = judge(graph.nodes, known, graph.outputs, [right * np.float32([-1, -1, 1, 1, 1])])
+        assert not judgement.beyond and "zeros of either sign" in str(judgement.decisions[0])
+        assert judgement.decisions[0].count == 2
+        assert judge(graph.nodes, known, graph.outputs, [right * np.float32([1, 1, -1, 1, 1])]).beyond == (0,)

@@ -40,6 +40,9 @@ JUMPS = frozenset({"floor", "trunc", "floor_divide", "remainder"})
 # With poles, branch cuts or domains; they jump there, and nowhere else.
 EDGES = frozenset({"div", "sqrt", "log", "log1p", "pow", "atan2", "exp", "expm1"})
 
+# Which of two zeros is the larger is left open; NumPy's answer depends on the processor.
+MAXIMA = frozenset({"maximum", "reduce_max"})
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -56,12 +59,14 @@ class Decision:
     ulp: int | None
 
     def __str__(self) -> str:
-        node, apart = self.node, "rounding" if self.ulp is None else f"{self.ulp} ulp"
+        node, apart = self.node, "within rounding" if self.ulp is None else f"within {self.ulp} ulp"
         if node.primitive.name in EDGES:
-            apart = "rounding of a pole or the edge of the domain"
+            apart = "within rounding of a pole or the edge of the domain"
+        if node.primitive.name in MAXIMA:
+            apart = "zeros of either sign"
         return (
             f"{node.primitive.name}: {node.spec}, recorded at {node.source}, fell out differently: "
-            f"in {self.count} of {node.spec.size} elements the values are within {apart}"
+            f"in {self.count} of {node.spec.size} elements the values are {apart}"
         )
 
 
@@ -143,6 +148,8 @@ class _Sampler:
                     value = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
             if moved and (is_decision(node) or node.primitive.name in EDGES):
                 value = self._decided(node, operands, value, (1, -1, math.nan)[number // 2 % 3] if decides else 0)
+            if node.primitive.name in MAXIMA and node.dtype.is_floating_point:
+                value = self._of_two_zeros(node, value, (1, -1)[number % 2] if decides else 0)
             values[node] = value
             if node in self._weights:
                 values[node] = move(values[node], self._random(number, node))
@@ -191,6 +198,24 @@ class _Sampler:
         if math.isnan(towards) and node.primitive.name in EDGES:
             there = np.full_like(there, math.nan)
         return np.where(turned, there, value)
+
+    def _of_two_zeros(self, node: Node, value: Array, sign: int) -> Array:
+        """A maximum, which may be either of two zeros.
+
+        Args:
+            sign: of the zero that it is; 0 for the one that it is without noise.
+        """
+        own = [self.right[operand] for operand in node.inputs]
+        if node.primitive.name == "maximum":
+            both = np.signbit(own[0]) != np.signbit(own[1])
+        else:
+            zeros, dims = own[0] == 0, node.params["dims"]
+            both = (zeros & np.signbit(own[0])).any(dims) & (zeros & ~np.signbit(own[0])).any(dims)
+        both = both & (self.right[node] == 0)
+        if not both.any():
+            return value
+        self.turned[node] = both
+        return np.where(both, np.copysign(value, value.dtype.type(sign)), value) if sign else value
 
     def decisions(self, outputs: Sequence[Node]) -> Iterator[Decision]:
         """The decisions that noise can turn, of those that some outputs depend on."""
