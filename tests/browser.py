@@ -28,7 +28,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DRIVER = ("chromedriver", "chromium.chromedriver")
-SECONDS = 30  # for whatever is waited for; the usual is one or two
+SECONDS = 120  # for whatever is waited for; the usual is one or two, and ten times that on a busy machine
 HERE = ("127.0.0.1", "localhost")
 
 

@@ -71,7 +71,7 @@ def wrong(program: Program) -> bool:
 
 
 def small_one(program: Program, still_fails: Callable[[Program], bool]) -> Program:
-    return shrink(program, still_fails, answer(Question(program=program.returning_all, modes=())).specs, seconds=60)
+    return shrink(program, still_fails, answer(Question(program=program.returning_all, modes=())).specs, seconds=600)
 
 
 def test_a_planted_miscompile_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:

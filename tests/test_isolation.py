@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,14 @@ from minitorch.modes import isolation
 from minitorch.modes.isolation import ChildDiedError, isolated
 
 pytestmark = pytest.mark.skipif(not isolation.AVAILABLE, reason="no child processes by fork here")
+
+
+@pytest.fixture
+def no_child_left() -> Iterator[None]:
+    """Of the children that a test starts, none is there afterwards; other tests may have left some."""
+    before = set(psutil.Process().children())
+    yield
+    assert set(psutil.Process().children()) <= before
 
 
 def test_what_it_returns_comes_back_and_what_it_changes_does_not() -> None:
@@ -36,20 +44,21 @@ def crash() -> None:
 
 
 @pytest.mark.parametrize(
-    ("run", "how"),
+    ("run", "seconds", "how"),
     [
-        (crash, "SIGSEGV"),
-        (os.abort, "SIGABRT"),
-        (lambda: os._exit(3), "status 3"),
-        (lambda: os._exit(0), "status 0"),
-        (lambda: time.sleep(100), "did not end within 1 s"),
-        (lambda: signal.pause(), "did not end within 1 s"),
+        (crash, 60, "SIGSEGV"),
+        (os.abort, 60, "SIGABRT"),
+        (lambda: os._exit(3), 60, "status 3"),
+        (lambda: os._exit(0), 60, "status 0"),
+        (lambda: time.sleep(100), 1, "did not end within 1 s"),
+        (lambda: signal.pause(), 1, "did not end within 1 s"),
     ],
 )
-def test_its_end_has_a_name(run: Callable[[], Any], how: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_its_end_has_a_name(
+    run: Callable[[], Any], seconds: float, how: str, capfd: pytest.CaptureFixture[str], no_child_left: None
+) -> None:
     with pytest.raises(ChildDiedError, match=how):
-        isolated(run, 1)
-    assert not psutil.Process().children()
+        isolated(run, seconds)
     assert capfd.readouterr().err == ""
 
 
@@ -66,11 +75,10 @@ def test_what_it_raises_is_raised() -> None:
         isolated(local, 60)
 
 
-def test_an_interrupt_ends_it() -> None:
+def test_an_interrupt_ends_it(no_child_left: None) -> None:
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         isolated(lambda: time.sleep(100), 60)
-    assert not psutil.Process().children()
 
 
 def test_where_there_is_no_fork_it_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:
