@@ -180,6 +180,41 @@ def test_no_public_function_shares_memory_but_those_that_do_in_pytorch():
     assert {case.name for case in [*CASES, *METHODS] if any(shares(case))} == SHARED
 
 
+# Calls whose last step is a movement of what was computed, beside those of the table.
+MOVED = {
+    "conv1d": lambda x: F.conv1d(x, mt.ones(4, 3, 2), stride=3),
+    "conv1d of no batch": lambda x: F.conv1d(x[0], mt.ones(4, 3, 2)),
+    "conv2d": lambda x: F.conv2d(x[:, None], mt.ones(4, 1, 2, 2)),
+    "conv3d": lambda x: F.conv3d(x[None, None], mt.ones(4, 1, 2, 2, 2)),
+    "index_select": lambda x: x.index_select(1, mt.tensor([2, 0])),
+    "index_add": lambda x: x.index_add(2, mt.tensor([2, 0]), x[:, :, :2]),
+    "index_copy": lambda x: x.index_copy(1, mt.tensor([2, 0]), x[:, :2]),
+    "index_fill": lambda x: x.index_fill(2, mt.tensor([2, 0]), 1),
+    "x[:, :, tensor]": lambda x: x[:, :, mt.tensor([2, 0])],
+    "x[:, tensor]": lambda x: x[:, mt.tensor([2, 0])],
+    "topk": lambda x: x.topk(2, 1),
+    "sort": lambda x: x.sort(1, descending=True),
+    "max": lambda x: x.max(1),
+    "median": lambda x: x.median(1),
+    "matmul": lambda x: x.mT @ x,
+    "cov": lambda x: mt.outer(x[0, 0], x[0, 1]),
+    "max_pool1d": lambda x: F.max_pool1d(x, 2),
+    "embedding": lambda x: F.embedding(mt.tensor([[1, 0]]), x[0]),
+}
+
+
+def test_what_no_argument_has_the_memory_of_is_contiguous():
+    """In eager mode; `einsum` gives a view of what it computed, as in PyTorch."""
+    moved = [
+        Case(name, function, (np.arange(30, dtype=np.float32).reshape(2, 3, 5),)) for name, function in MOVED.items()
+    ]
+    for case in [*CASES, *METHODS, *moved]:
+        given = case.tensors()
+        for result in tensors(case.function(*given), mt.Tensor):
+            shared = any(np.shares_memory(x._value, result._value) for x in given)
+            assert shared or result.is_contiguous() or case.name == "einsum", case.name
+
+
 # Results of jitted functions ---------------------------------------------------------------------------------------
 
 

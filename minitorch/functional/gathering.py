@@ -19,6 +19,7 @@ from ..errors import DTypeError, ShapeError
 from ..interpreters import concrete
 from ..primitives.movement import inverse_permutation
 from ..tensor import Tensor
+from .casting import contiguous
 from .indexing import MASK_FIX, getitem
 from .operands import fitting, from_array, number, operand, to_dtype, wrap_dim
 from .parts import part
@@ -245,7 +246,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         return P.reshape(P.gather(ravel(input), index), shape=())
     order = _front(input, dim)
     taken = P.gather(P.permute(input, dims=order) if dim else input, index)
-    return P.permute(taken, dims=inverse_permutation(order)) if dim else taken
+    return contiguous(P.permute(taken, dims=inverse_permutation(order))) if dim else taken
 
 
 def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
@@ -260,7 +261,7 @@ def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, sou
             "MT201", f"{name}: the source {source.spec} does not fit {len(shape)} dimensions {list(shape)}"
         )
     written = write(P.permute(x, dims=order), P.expand(source, shape=shape), index)
-    return P.permute(written, dims=inverse_permutation(order))
+    return contiguous(P.permute(written, dims=inverse_permutation(order)))
 
 
 @_also_without_dimensions

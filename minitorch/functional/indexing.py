@@ -21,6 +21,7 @@ from ..errors import ShapeError
 from ..interpreters import broadcast_shapes, concrete
 from ..ir import Shape
 from ..tensor import Tensor
+from .casting import contiguous
 from .inplace import assign
 from .operands import fitting_or_infinite, from_array, number, operand, to_dtype
 from .parts import position
@@ -238,7 +239,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
     if not chosen.tensors:
         return view
     how = advanced(chosen)
-    return _permuted(P.gather(_permuted(view, how.order), *how.indices), how.placed)
+    return contiguous(_permuted(P.gather(_permuted(view, how.order), *how.indices), how.placed))
 
 
 # x[index] = value -----------------------------------------------------------------------------------------

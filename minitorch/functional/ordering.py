@@ -17,6 +17,7 @@ from ..errors import ShapeError
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
 from ..tensor import Tensor
+from .casting import contiguous
 from .gathering import gather
 from .operands import from_array, operand, promote, wrap_dim
 from .parts import dim_with_places, part
@@ -91,7 +92,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= length:
         raise ShapeError("MT201", f"topk: {k} elements of {input.spec} along dimension {dim}, which has {length}")
     order = argsort(input, dim, descending=largest)
-    best = part(order, dim, 0, k) if input.ndim else order
+    best = contiguous(part(order, dim, 0, k)) if input.ndim else order
     return Ordered(gather(input, dim, best), best)
 
 

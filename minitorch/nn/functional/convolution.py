@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import DTypeError, ShapeError
+from ...functional.casting import contiguous
 from ...functional.linalg import matmul
 from ...functional.parts import part
 from ...ir import Shape
@@ -269,7 +270,9 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
         def convolve(x: Tensor) -> Tensor:
             _check(x, weight, bias, amounts, apart, groups, name)
             result: Tensor = Convolution.apply(x, weight, step, amounts, apart, groups)
-            return result if bias is None else result + P.reshape(bias, shape=(1, *bias.shape) + (1,) * ndim)
+            return (
+                contiguous(result) if bias is None else result + P.reshape(bias, shape=(1, *bias.shape) + (1,) * ndim)
+            )
 
         return with_batch(convolve, input, ndim, name)
 
