@@ -228,3 +228,14 @@ def test_the_gradient_of_a_running_product_is_right_at_zeros(length):
         x[1, length // 2] = 0
         x[2] = 0
     assert gradcheck(lambda x: x.cumprod(1), (x,))
+
+
+@pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float32, mt.float64], ids=str)
+@pytest.mark.parametrize("shape", [(1,), (3, 1), (40, 1), (1, 40), (40, 3)])
+def test_a_sum_of_negative_zeros_is_zero(dtype: mt.DType, shape: tuple[int, ...]) -> None:
+    """A sum starts at 0.0, also that of a single element, as in PyTorch."""
+    z = (-mt.zeros(*shape)).to(dtype)
+    for function in (lambda z: 1 / z.sum(-1), lambda z: 1 / z.mean(-1), lambda z: 1 / z.sum()):
+        for backend in ("interpret", "loops", "llvm"):
+            found = mt.jit(function, backend=backend)(z)
+            assert found.tolist() == function(z).tolist() == mt.full_like(found, math.inf).tolist()

@@ -21,11 +21,9 @@ from .emit_online import Online, online_pairs
 from .emit_sweeps import Sweeper
 from .gemm import recognise
 from .index import Variable
-from .instructions import (
-    I64,
-)
+from .instructions import I64, combine, constant
 from .layout import nest_units
-from .loops import Accumulate, LoopKernel, Nest
+from .loops import Accumulate, LoopKernel, Nest, neutral
 from .origins import at_origin
 from .streaming import streamed
 from .sweeps import recognise as sweeps_of
@@ -228,8 +226,11 @@ class _Emitter(Online):
                 continue
             for number in self._abreast():
                 for statement, *others in together(loop.statements, self.lane):
-                    if isinstance(statement, Accumulate):  # of a single element
-                        self.totals[statement.slot, number] = self._value(statement.value)
+                    if isinstance(statement, Accumulate):  # of a single element; 0.0 + -0.0 is 0.0
+                        value, dtype = self._value(statement.value), statement.value.dtype
+                        start = constant(dtype, neutral(statement.reduction, dtype), value.type)
+                        total = combine(self.builder, statement.reduction, dtype, start, value)
+                        self.totals[statement.slot, number] = total
                     elif others:
                         self._store_together([statement, *others])
                     else:
