@@ -77,7 +77,10 @@ def _machine(options: argparse.Namespace) -> None:
 def _reproduce(options: argparse.Namespace) -> int:
     from .modes.shadow import reproduce
 
-    report = reproduce(options.folder)
+    try:
+        report = reproduce(options.folder)
+    except FileNotFoundError as error:
+        raise CommandError(f"{options.folder} holds no reproducer: there is no {error.filename}") from None
     print(report)
     return int(not report.ok)
 

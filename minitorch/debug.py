@@ -141,6 +141,7 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
         args, kwargs: tensors, plain values, and nested tuples, lists and dicts of them.
 
     Raises:
+        TypeError: if there is no text.
         ValueError: if the text does not use all arguments.
         IndexError, KeyError: if it uses some that there are not.
 
@@ -154,6 +155,8 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
         >>> _ = f(mt.tensor([1.0, 2.0]))
         y = [2. 4.], its sum 6.0
     """
+    if not isinstance(fmt, str):
+        raise TypeError(f'debug.print: the first argument is a text, such as "x = {{}}", not {type(fmt).__name__}')
     leaves, structure = flatten((args, kwargs))
     places = [place for place, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     plain: list[Any] = [None if isinstance(leaf, Tensor) else leaf for leaf in leaves]

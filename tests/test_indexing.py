@@ -228,7 +228,7 @@ ERRORS = {
     "int before": (lambda x: x[:, -4], IndexError, "index -4 is out of range for dimension 1"),
     "list outside": (lambda x: x[[0, 2]], IndexError, "index 2 is out of range"),
     "tensor outside": (lambda x: x[mt.tensor([0, 2])], IndexError, "out of bounds"),
-    "too many": (lambda x: x[0, 0, 0], IndexError, "3 indices for a tensor of 2 dimensions"),
+    "too many": (lambda x: x[0, 0, 0], IndexError, "too many indices, 3, for .*, which has 2 dimensions"),
     "two ellipses": (lambda x: x[..., ...], IndexError, r"more than one \.\.\."),
     "backwards": (lambda x: x[::-1], ValueError, "use flip"),
     "float": (lambda x: x[1.5], IndexError, "not 1.5"),

@@ -15,7 +15,14 @@ F = mt.nn.functional
 
 x, y = mt.ones(2, 3), mt.tensor([0, 1])
 w = mt.ones(2, requires_grad=True)
-SGD, Adam, AdamW, schedules, utils = mt.optim.SGD, mt.optim.Adam, mt.optim.AdamW, mt.optim.lr_scheduler, mt.nn.utils
+nn, SGD, Adam, AdamW, schedules, utils = (
+    mt.nn,
+    mt.optim.SGD,
+    mt.optim.Adam,
+    mt.optim.AdamW,
+    mt.optim.lr_scheduler,
+    mt.nn.utils,
+)
 
 # The call, its error, and words of the message.
 TRAINING = [
@@ -37,11 +44,54 @@ TRAINING = [
     ("schedules.StepLR(3, 1)", TypeError, "StepLR takes an optimizer first, not int"),
     ("schedules.LambdaLR(3, abs)", TypeError, "LambdaLR takes an optimizer first, not int"),
     ("schedules.StepLR(SGD([w]), 0)", ValueError, "at least 1, not 0"),
+    ("schedules.StepLR(SGD([w]), 1.5)", TypeError, "StepLR: step_size is an int, not float"),
+    ("schedules.StepLR(SGD([w]), 1, 'a')", TypeError, "StepLR: gamma is a number, not str"),
+    ("schedules.StepLR(SGD([w]), 1, last_epoch=3)", KeyError, "StepLR: with last_epoch=3 each group needs"),
+    ("schedules.StepLR(SGD([w]), 1, last_epoch=-2)", ValueError, "StepLR: last_epoch cannot be negative: -2"),
+    ("schedules.StepLR(SGD([w]), 1, last_epoch='a')", TypeError, "StepLR: last_epoch is an int, not str"),
+    ("schedules.CosineAnnealingLR(SGD([w]), 0)", ValueError, "T_max is a number of epochs, more than 0, not 0"),
+    ("schedules.CosineAnnealingLR(SGD([w]), 'a')", TypeError, "CosineAnnealingLR: T_max is a number, not str"),
+    ("schedules.CosineAnnealingLR(SGD([w]), 3, 'a')", TypeError, "CosineAnnealingLR: eta_min is a number"),
+    ("schedules.LambdaLR(SGD([w]), 3)", TypeError, "lr_lambda is a function, or a list of them, not int"),
+    ("schedules.LambdaLR(SGD([w]), [])", ValueError, "one function for each group of parameters: 1, not 0"),
+    ("schedules.LambdaLR(SGD([w]), lambda epoch: None)", TypeError, "lr_lambda returns is a number, not NoneType"),
     ("mt.nn.Linear(2, 3).load_state_dict(5)", TypeError, "a dict of tensors by name, not int"),
     ("mt.nn.Linear(2, 3).load_state_dict({'bias': [1]})", TypeError, "'bias' is a tensor or an array, not list"),
     ("utils.clip_grad_norm_([w], 'a')", TypeError, "clip_grad_norm_: max_norm is a number, not str"),
     ("utils.clip_grad_norm_([w], 1.0, 'a')", TypeError, "clip_grad_norm_: norm_type is a number"),
     ("utils.clip_grad_value_([w], 'a')", TypeError, "clip_grad_value_: clip_value is a number"),
+]
+# Refused when they are made, as in PyTorch or earlier.
+MODULES = [
+    ("nn.Dropout(2.0)", ValueError, "Dropout: p is a probability, from 0 to 1, not 2.0"),
+    ("nn.Dropout(math.nan)", ValueError, "Dropout: p is a probability, from 0 to 1, not nan"),
+    ("nn.Dropout('a')", TypeError, "Dropout: p is a number, not str"),
+    ("nn.Hardtanh(2, 1)", ValueError, "Hardtanh: min_val=2 is above max_val=1"),
+    ("nn.CrossEntropyLoss(weight=[1.0, 2.0])", TypeError, "CrossEntropyLoss: weight is a tensor, not list"),
+    ("nn.BCEWithLogitsLoss(pos_weight=[1.0])", TypeError, "BCEWithLogitsLoss: pos_weight is a tensor"),
+    ("nn.Linear(3, -4)", ValueError, "Linear: out_features cannot be negative: -4"),
+    ("nn.Linear(2.0, 4)", TypeError, "Linear: in_features is an int, not float"),
+    ("nn.Conv2d(-3, 4, 3)", ValueError, "Conv2d: in_channels cannot be negative: -3"),
+    ("nn.Conv2d(3, 4, 3, groups=0)", ValueError, "Conv2d: 3 and 4 channels do not divide into 0 groups"),
+    ("nn.Conv2d(3, 4, 3, groups=-1)", ValueError, "Conv2d: 3 and 4 channels do not divide into -1 groups"),
+    ("nn.Conv2d(3, 4, 3, groups=2)", ValueError, "Conv2d: 3 and 4 channels do not divide into 2 groups"),
+    ("nn.Conv2d(3, 4, 3.0)", TypeError, "kernel_size is made of ints, not 3.0"),
+    ("nn.Conv2d(3, 4, 'ab')", TypeError, "kernel_size is made of ints, not 'ab'"),
+    ("nn.Conv2d(3, 4, 3, padding='foo')", ValueError, 'Conv2d: padding is "same", "valid" or a number'),
+    ("nn.Conv1d(3, 4, 3, padding='same', stride=2)", ValueError, 'Conv1d: padding="same" needs a stride of 1'),
+    ("nn.Embedding(-3, 4)", ValueError, "Embedding: num_embeddings cannot be negative: -3"),
+    ("nn.Embedding(3, 4, padding_idx=7)", ValueError, "Embedding: padding_idx=7 is not a row of 3"),
+    ("nn.BatchNorm1d(-3)", ValueError, "BatchNorm1d: num_features cannot be negative: -3"),
+    ("nn.LayerNorm(-3)", ValueError, "LayerNorm: a length cannot be negative: -3"),
+    ("nn.RMSNorm(2.5)", TypeError, "RMSNorm: a length is an int, not float"),
+    ("nn.GroupNorm(2, 3)", ValueError, "GroupNorm: 3 channels do not divide into 2 groups"),
+    ("nn.GroupNorm(0, 3)", ValueError, "GroupNorm: 3 channels do not divide into 0 groups"),
+    ("nn.Sequential(3)", TypeError, "Sequential holds modules, and 0 is of type int"),
+    ("nn.Sequential().append(abs)", TypeError, "Sequential holds modules, and 0 is of type builtin_function"),
+    ("nn.ModuleList(3)", TypeError, "ModuleList takes a list of modules, not int"),
+    ("nn.ModuleDict({'a': 3})", TypeError, "ModuleDict holds modules, and a is of type int"),
+    ("nn.init.normal_(mt.ones(2), 0.0, -1.0)", ValueError, "normal_: the standard deviation cannot be negative"),
+    ("nn.init.uniform_(mt.ones(2), 2.0, 1.0)", ValueError, "from 2.0 up to 1.0 there is no number"),
 ]
 FUNCTIONS = [
     ("mt.arange(math.nan)", ValueError, "arange: the bounds and the step have to be finite"),
@@ -70,7 +120,6 @@ FUNCTIONS = [
     ("mt.manual_seed('a')", TypeError, "manual_seed: the seed is a number, not str: 'a'"),
     ("mt.normal(0.0, -1.0, (2,))", ValueError, "the standard deviation cannot be negative: -1.0"),
     ("mt.ones(2).normal_(0.0, -1.0)", ValueError, "normal_: the standard deviation cannot be negative"),
-    ("mt.nn.init.normal_(mt.ones(2), 0.0, -1.0)", ValueError, "normal_: the standard deviation cannot be negative"),
     ("mt.ones(2).uniform_(1.0, 0.0)", ValueError, "uniform_: from 1.0 up to 0.0 there is no number"),
     ("mt.bernoulli(2.0)", TypeError, "bernoulli: input is a tensor, not float"),
     ("mt.bernoulli(x, 2.0)", ValueError, "bernoulli: p is a probability, from 0 to 1, not 2.0"),
@@ -85,6 +134,14 @@ FUNCTIONS = [
     ("F.nll_loss(x, y, weight=mt.ones(4))", ValueError, "nll_loss: the weight is f32[4]"),
     ("F.cross_entropy(x, mt.ones(2, 3), weight=mt.ones(1))", ValueError, "cross_entropy: the weight is f32[1]"),
     ("mt.bucketize(x, [1.0])", TypeError, "not list"),
+    ("mt.stack([x, mt.ones(2)])", ValueError, "stack: f32[2,3] and f32[2] have different shapes"),
+    ("x.masked_fill(x, 0)", TypeError, "masked_fill: the mask is f32[2,3], not bool"),
+    ("x.pow('a')", TypeError, "a tensor or a number is needed here, not str"),
+    ("mt.tensor([1, 300], dtype=mt.uint8)", ValueError, "300 does not fit uint8: its numbers go from 0 to 255"),
+    ("mt.tensor([-129, 1], dtype=mt.int8)", ValueError, "-129 does not fit int8: its numbers go from -128 to 127"),
+    ("mt.grad(x)", TypeError, "a function is differentiated, not Tensor: write mt.grad(f)(x)"),
+    ("mt.hessian(x)", TypeError, "a function is differentiated, not Tensor"),
+    ("mt.debug.print(x)", TypeError, "debug.print: the first argument is a text"),
 ]
 
 
@@ -130,7 +187,7 @@ def test_values_out_of_range_are_refused_in_eager_mode(call: str, words: str) ->
     mt.jit(lambda: eval(call))()
 
 
-@pytest.mark.parametrize(("call", "error", "words"), TRAINING)
+@pytest.mark.parametrize(("call", "error", "words"), TRAINING + MODULES)
 def test_wrong_call_of_training_is_refused(call: str, error: type[Exception], words: str) -> None:
     with pytest.raises(error) as refused:
         eval(call)

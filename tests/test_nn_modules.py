@@ -335,3 +335,10 @@ def test_dropout_in_a_graph_draws_anew_each_time():
     mt.manual_seed(0)
     assert drop(mt.ones(64)).tolist() == first.tolist() == (mt.manual_seed(0), nn.Dropout(0.5)(mt.ones(64)))[1].tolist()
     assert math.isclose(first.mean().item(), 1, abs_tol=0.5)
+
+
+def test_layers_without_elements_are_made_as_in_pytorch() -> None:
+    assert mt.nn.Linear(0, 4)(mt.ones(2, 0)).shape == (2, 4)
+    assert mt.nn.Linear(4, 0)(mt.ones(2, 4)).shape == (2, 0)
+    assert mt.nn.Conv2d(0, 4, 3).weight.shape == (4, 0, 3, 3)
+    assert mt.nn.init.xavier_normal_(mt.ones(0, 0)).shape == (0, 0)

@@ -265,7 +265,9 @@ def test_nothing_is_written_and_the_reproducer_fails_again(
     assert "as in eager mode" in capsys.readouterr().out
 
 
-def test_reproducers_that_do_not_fit(tmp_path: Path) -> None:
+def test_reproducers_that_do_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", str(tmp_path / "nowhere")]) == 2
+    assert "nowhere holds no reproducer" in capsys.readouterr().err
     wrong = mt.passes.Pass("own", lambda graph: graph.subgraph([graph.nodes[0]] * len(graph.outputs)), "wrong")
     f = mt.jit(lambda x: x.exp().log(), check=tmp_path, passes=(wrong,))
     with pytest.raises(MismatchError, match="the pass 'own'"):

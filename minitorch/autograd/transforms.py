@@ -116,7 +116,10 @@ def _as_tuple(argnums: int | Sequence[int]) -> tuple[int, ...]:
     return (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
 
-def _named_like(function: Callable[..., Any], what: str, result: Callable[..., Any]) -> Callable[..., Any]:
+def _named_like(function: Any, what: str, result: Callable[..., Any]) -> Callable[..., Any]:
+    if not callable(function):
+        kind = type(function).__name__
+        raise TypeError(f"a function is differentiated, not {kind}: write mt.grad(f)(x), not mt.grad(f(x))")
     name = getattr(function, "__name__", type(function).__name__)
     result.__name__ = result.__qualname__ = f"{what}({name})"
     return result

@@ -81,6 +81,10 @@ concat = concatenate = cat
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """Tensors of one shape side by side, along a new dimension.
 
+    Raises:
+        TypeError: if the tensors are not in a list or tuple.
+        ShapeError: if a shape differs, or there are no tensors (``MT201``).
+
     Example:
         >>> import minitorch as mt
         >>> mt.stack([mt.tensor([1, 2]), mt.tensor([3, 4])], dim=1)
@@ -88,6 +92,9 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
                 [2, 4]])
     """
     _check_several("stack", tensors)
+    for each in tensors:
+        if each.shape != tensors[0].shape:
+            raise ShapeError("MT201", f"stack: {tensors[0].spec} and {each.spec} have different shapes")
     return cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
 
 

@@ -79,7 +79,8 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     elif dtype.category == "int" and array.dtype.kind in "if" and not isinstance(data, np.ndarray) and array.size:
         bounds, low, high = np.iinfo(dtype.numpy), array.min().item(), array.max().item()
         if not (low >= (bounds.min or -bounds.max) and high <= bounds.max):  # as PyTorch, which takes -1 for uint8
-            raise ValueError(f"the numbers from {low} to {high} do not fit {dtype.name}")
+            worst = high if high > bounds.max else low
+            raise ValueError(f"{worst} does not fit {dtype.name}: its numbers go from {bounds.min} to {bounds.max}")
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy, copy=False)
 

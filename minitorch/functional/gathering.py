@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import PYTHON_NUMBERS, int64
+from ..dtypes import PYTHON_NUMBERS, bool_, int64
 from ..errors import DTypeError, ShapeError
 from ..interpreters import concrete
 from ..primitives.movement import inverse_permutation
@@ -310,12 +310,17 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """One number where a mask holds, the tensor elsewhere; mask and tensor broadcast.
 
+    Raises:
+        DTypeError: if the mask is not bool (``MT202``).
+
     Example:
         >>> import minitorch as mt
         >>> x = mt.tensor([1.0, -1.0])
         >>> x.masked_fill(x < 0, 0.0)
         tensor([1., 0.])
     """
+    if mask.dtype is not bool_:
+        raise DTypeError("MT202", f"masked_fill: the mask is {mask.spec}, not bool", fix="compare: x != 0")
     return P.where(mask, _filling(value, input, "masked_fill"), input)
 
 

@@ -107,8 +107,8 @@ def selection(x: Tensor, index: Any) -> Selection:
     missing = len(whole) - sum(map(_width, items))
     dots = [place for place, item in enumerate(items) if item is Ellipsis] or [len(items)]
     if missing < 0 or len(dots) > 1:
-        problem = "more than one ..." if len(dots) > 1 else f"{x.ndim - missing} indices"
-        raise IndexError(f"{problem} for a tensor of {x.ndim} dimensions, {x.spec}")
+        given = "more than one ..." if len(dots) > 1 else f"too many indices, {x.ndim - missing},"
+        raise IndexError(f"{given} for {x.spec}, which has {x.ndim} dimensions")
     items[dots[0] : dots[0] + 1] = [slice(None)] * missing
 
     bounds: list[tuple[int, int, int]] = []

@@ -156,7 +156,7 @@ def result_type(*operands: Operand) -> DType:
         else:
             value = value.item() if isinstance(value, np.generic) else value
             if not isinstance(value, dtypes.PYTHON_NUMBERS):
-                raise TypeError(f"result_type takes tensors and numbers, not {type(value).__name__}")
+                raise TypeError(f"a tensor or a number is needed here, not {type(value).__name__}")
             dtype, priority = dtypes.PYTHON_TYPES[type(value)], 2
         known = priorities[priority]
         priorities[priority] = dtype if known is None else dtypes.promote_types(known, dtype)

@@ -55,6 +55,8 @@ class Session:
 
     def __init__(self, graph: Graph, backend: str = backends.DEFAULT) -> None:
         backends.check(backend)
+        if not isinstance(graph, BaseGraph):
+            raise TypeError(f"a session is made of a graph, mt.Graph(), not of {type(graph).__name__}")
         if getattr(graph, "_staging", None) is None:
             raise FetchError(
                 "MT305",

@@ -20,11 +20,7 @@ class _Listed(Module):
         """Make these the modules held, in this order."""
         named = list(named)
         for name, module in named:
-            if not isinstance(module, Module):
-                raise TypeError(
-                    f"{type(self).__name__} holds modules, and {name} is a {type(module).__name__}; "
-                    "for a function, write a Module that calls it"
-                )
+            self._require_module(name, module)
         for name in [name for name, value in vars(self).items() if isinstance(value, Module)]:
             delattr(self, name)
         for name, module in named:
@@ -125,6 +121,8 @@ class ModuleList(_Listed):
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__()
+        if not isinstance(modules, Iterable):
+            raise TypeError(f"ModuleList takes a list of modules, not {type(modules).__name__}")
         self._renumber(modules)
 
 

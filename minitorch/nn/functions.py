@@ -10,9 +10,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from ..functional.operands import probability, require_tensor
 from ..functional.shaping import flatten, unflatten
 from ..tensor import Tensor
 from . import functional as F
+from .functional.activations import require_range
+from .functional.arguments import ALLOWED
 from .module import Module
 
 
@@ -23,16 +26,22 @@ class FunctionModule(Module):
         function: what is called.
         tensors: how many tensors it takes.
         signature: the parameters of the module: the function's, without the tensors.
+        check: refuses options that cannot be, as early as PyTorch does.
     """
 
     function: ClassVar[Callable[..., Any]]
     tensors: ClassVar[int]
     signature: ClassVar[inspect.Signature]
+    check: ClassVar[Callable[..., Any]]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__()
         given = self.signature.bind(*args, **options)
         given.apply_defaults()
+        for name, value in given.arguments.items():
+            if not isinstance(value, ALLOWED.get(str(self.signature.parameters[name].annotation), object)):
+                require_tensor(type(self).__name__, name, value)
+        self.check(**given.arguments)
         for name, value in given.arguments.items():
             if isinstance(value, Tensor):
                 self.register_buffer(name, value)  # e.g. the class weights of a loss
@@ -69,7 +78,13 @@ _DOC = """{summary}
 
 
 def module_of(
-    name: str, function: Callable[..., Any], call: str, result: str, tensors: int = 1, **defaults: Any
+    name: str,
+    function: Callable[..., Any],
+    call: str,
+    result: str,
+    tensors: int = 1,
+    check: Callable[..., Any] = lambda **options: None,
+    **defaults: Any,
 ) -> type[FunctionModule]:
     """A class of modules that call a function.
 
@@ -79,6 +94,7 @@ def module_of(
         call: an example for its documentation.
         result: what the example gives.
         tensors: how many are tensors.
+        check: is given the options when a module is made, and refuses those that cannot be.
         defaults: defaults that differ from the function's.
 
     Example:
@@ -104,22 +120,40 @@ def module_of(
             "function_parameters": frozenset(each.name for each in parameters),
             "tensors": tensors,
             "signature": inspect.Signature(options),
+            "check": staticmethod(check),
         },
     )
 
 
-def _identity(input: Tensor) -> Tensor:
-    """The input itself: a place that is left free."""
-    return input
+class Identity(Module):
+    """The input itself: a place that is left free. It takes any arguments, so that it can stand in for any module.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.Identity(54, unused=0.1)(mt.tensor([-1.0, 2.0]))
+        tensor([-1.,  2.])
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        """The input."""
+        return input
 
 
-Identity = module_of("Identity", _identity, "Identity()(mt.tensor([-1.0, 2.0]))", "tensor([-1.,  2.])")
 Flatten = module_of("Flatten", flatten, "Flatten()(mt.zeros(2, 3, 4)).shape", "(2, 12)", start_dim=1)
 Unflatten = module_of("Unflatten", unflatten, "Unflatten(1, (3, 4))(mt.zeros(2, 12)).shape", "(2, 3, 4)")
 
 ReLU = module_of("ReLU", F.relu, "ReLU()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
 ReLU6 = module_of("ReLU6", F.relu6, "ReLU6()(mt.tensor([-1.0, 2.0]))", "tensor([0., 2.])")
-Hardtanh = module_of("Hardtanh", F.hardtanh, "Hardtanh()(mt.tensor([-1.0, 2.0]))", "tensor([-1.,  1.])")
+Hardtanh = module_of(
+    "Hardtanh",
+    F.hardtanh,
+    "Hardtanh()(mt.tensor([-1.0, 2.0]))",
+    "tensor([-1.,  1.])",
+    check=lambda min_val, max_val: require_range("Hardtanh", min_val, max_val),
+)
 Hardsigmoid = module_of(
     "Hardsigmoid", F.hardsigmoid, "Hardsigmoid()(mt.tensor([-4.0, 1.5]))", "tensor([0.0000, 0.7500])"
 )
@@ -141,7 +175,13 @@ LogSoftmax = module_of(
     "LogSoftmax", F.log_softmax, "LogSoftmax(dim=0)(mt.tensor([-1.0, 2.0]))", "tensor([-3.0486, -0.0486])"
 )
 
-Dropout = module_of("Dropout", F.dropout, "Dropout(0.5).eval()(mt.tensor([-1.0, 2.0]))", "tensor([-1.,  2.])")
+Dropout = module_of(
+    "Dropout",
+    F.dropout,
+    "Dropout(0.5).eval()(mt.tensor([-1.0, 2.0]))",
+    "tensor([-1.,  2.])",
+    check=lambda p: probability("Dropout: p", p),
+)
 MaxPool1d = module_of("MaxPool1d", F.max_pool1d, "MaxPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 3)")
 MaxPool2d = module_of("MaxPool2d", F.max_pool2d, "MaxPool2d(2)(mt.zeros(1, 3, 6, 6)).shape", "(1, 3, 3, 3)")
 AvgPool1d = module_of("AvgPool1d", F.avg_pool1d, "AvgPool1d(2)(mt.zeros(1, 3, 6)).shape", "(1, 3, 3)")

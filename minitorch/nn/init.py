@@ -7,13 +7,12 @@ inputs, so that signals neither die out nor blow up on their way through many la
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from ..errors import ShapeError
+from ..functional import random
 from ..functional.creation import full
 from ..functional.inplace import assign
-from ..functional.operands import real
-from ..functional.random import Generator, rand, randn
+from ..functional.random import Generator
 from ..tensor import Tensor
 from .parameter import concretely
 
@@ -61,17 +60,13 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 def _fan(tensor: Tensor, mode: str) -> int:
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f'mode is "fan_in" or "fan_out", not {mode!r}')
-    return fans(tensor)[mode == "fan_out"]
-
-
-def _write(tensor: Tensor, value: Callable[[], Tensor]) -> Tensor:
-    with concretely():
-        return assign(tensor, value(), "the initialization")
+    return max(1, fans(tensor)[mode == "fan_out"])  # 0 of a weight without elements: nothing is drawn then
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """The same number everywhere."""
-    return _write(tensor, lambda: full((), val, dtype=tensor.dtype))
+    with concretely():
+        return assign(tensor, full((), val, dtype=tensor.dtype), "the initialization")
 
 
 def zeros_(tensor: Tensor) -> Tensor:
@@ -87,13 +82,17 @@ def ones_(tensor: Tensor) -> Tensor:
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Numbers between `a` and `b`, all equally likely.
 
+    Raises:
+        ValueError: if `a` is larger than `b`.
+
     Example:
         >>> import minitorch as mt
         >>> w = mt.nn.init.uniform_(mt.empty(100), -2, -1)
         >>> bool((w >= -2).all()), bool((w < -1).all())
         (True, True)
     """
-    return _write(tensor, lambda: rand(tensor.shape, generator=generator, dtype=tensor.dtype) * (b - a) + a)
+    with concretely():
+        return random.uniform_(tensor, a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
@@ -102,20 +101,19 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Gene
     Raises:
         ValueError: for a negative standard deviation.
     """
-    if not real("normal_: the standard deviation", std) >= 0:
-        raise ValueError(f"normal_: the standard deviation cannot be negative: {std}")
-    return _write(tensor, lambda: randn(tensor.shape, generator=generator, dtype=tensor.dtype) * std + mean)
+    with concretely():
+        return random.normal_(tensor, mean, std, generator=generator)
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform with variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
-    bound = gain * math.sqrt(6 / sum(fans(tensor)))
+    bound = gain * math.sqrt(6 / max(1, sum(fans(tensor))))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with variance ``2 / (fan_in + fan_out)`` (Glorot and Bengio, AISTATS 2010)."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2 / sum(fans(tensor))), generator)
+    return normal_(tensor, 0.0, gain * math.sqrt(2 / max(1, sum(fans(tensor)))), generator)
 
 
 def kaiming_uniform_(

@@ -12,9 +12,11 @@ from typing import Any
 from ..dtypes import DEFAULT_FLOAT, DType
 from ..functional.creation import empty
 from ..functional.devices import on_cpu
+from ..functional.operands import whole
 from ..tensor import Tensor
 from . import functional as F
 from . import init
+from .functional.convolution import amounts
 from .functional.pooling import Ints, per_dim
 from .module import Module
 from .parameter import Parameter, concretely
@@ -55,7 +57,8 @@ class Linear(_Affine):
     ) -> None:
         super().__init__()
         on_cpu(device)
-        self.in_features, self.out_features = in_features, out_features
+        self.in_features = whole("Linear: in_features", in_features)
+        self.out_features = whole("Linear: out_features", out_features)
         self.weight = parameter(out_features, in_features, dtype=dtype)
         self.bias = parameter(out_features, dtype=dtype) if bias else None
         self.reset_parameters()
@@ -89,13 +92,17 @@ class _Conv(_Affine):
     ) -> None:
         super().__init__()
         on_cpu(device)
-        if in_channels % groups or out_channels % groups:
-            raise ValueError(f"{in_channels} and {out_channels} channels do not divide into {groups} groups")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        name = type(self).__name__
+        self.in_channels = whole(f"{name}: in_channels", in_channels)
+        self.out_channels = whole(f"{name}: out_channels", out_channels)
+        self.groups = groups
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise ValueError(f"{name}: {in_channels} and {out_channels} channels do not divide into {groups} groups")
         self.kernel_size = per_dim(kernel_size, self.dims, "kernel_size")
         self.stride = per_dim(stride, self.dims, "stride")
         self.padding = padding if isinstance(padding, str) else per_dim(padding, self.dims, "padding")
         self.dilation = per_dim(dilation, self.dims, "dilation")
+        amounts(self.padding, self.kernel_size, self.stride, self.dilation, name)  # refuses what is none
         self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype)
         self.bias = parameter(out_channels, dtype=dtype) if bias else None
         self.reset_parameters()
@@ -157,9 +164,10 @@ class Embedding(Module):
     ) -> None:
         super().__init__()
         on_cpu(device)
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.num_embeddings = whole("Embedding: num_embeddings", num_embeddings)
+        self.embedding_dim = whole("Embedding: embedding_dim", embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ValueError(f"padding_idx={padding_idx} is not a row of {num_embeddings}")
+            raise ValueError(f"Embedding: padding_idx={padding_idx} is not a row of {num_embeddings}")
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = parameter(num_embeddings, embedding_dim, dtype=dtype)
         self.reset_parameters()

@@ -137,7 +137,16 @@ class Module:
         """Assign a module to an attribute whose name is computed."""
         if not name or "." in name:
             raise KeyError(f"the name of a module is not empty and has no dot: {name!r}")
+        if module is not None:
+            self._require_module(name, module)
         setattr(self, name, module)
+
+    def _require_module(self, name: str, module: object) -> None:
+        if not isinstance(module, Module):
+            raise TypeError(
+                f"{type(self).__name__} holds modules, and {name} is of type {type(module).__name__}; "
+                "for a function, write a Module that calls it"
+            )
 
     def get_submodule(self, target: str) -> Module:
         """The module of a name as in `named_modules`."""

@@ -11,12 +11,19 @@ from ..functional.creation import ones, zeros
 from ..functional.devices import on_cpu
 from ..functional.elementwise import reciprocal
 from ..functional.inplace import assign
+from ..functional.operands import whole
 from ..tensor import Tensor
 from . import functional as F
 from . import init
 from .layers import parameter
 from .module import Module
 from .parameter import Parameter, concretely
+
+
+def _lengths(normalized_shape: int | Sequence[int], name: str) -> tuple[int, ...]:
+    """The last lengths of what is normalized; one may be given by itself."""
+    lengths = normalized_shape if isinstance(normalized_shape, Sequence) else (normalized_shape,)
+    return tuple([whole(f"{name}: a length", each) for each in lengths])
 
 
 class LayerNorm(Module):
@@ -39,7 +46,7 @@ class LayerNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device)
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = _lengths(normalized_shape, type(self).__name__)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = parameter(*shape, dtype=dtype) if elementwise_affine else None
         self.bias = parameter(*shape, dtype=dtype) if elementwise_affine and bias else None
@@ -74,7 +81,7 @@ class RMSNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device)
-        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        shape = _lengths(normalized_shape, type(self).__name__)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
         self.weight = parameter(*shape, dtype=dtype) if elementwise_affine else None
         reset_scale(self.weight, None)
@@ -119,6 +126,8 @@ class GroupNorm(Module):
         super().__init__()
         on_cpu(device)
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        if num_groups < 1 or whole("GroupNorm: num_channels", num_channels) % num_groups:
+            raise ValueError(f"GroupNorm: {num_channels} channels do not divide into {num_groups} groups")
         self.weight = parameter(num_channels, dtype=dtype) if affine else None
         self.bias = parameter(num_channels, dtype=dtype) if affine and bias else None
         reset_scale(self.weight, self.bias)
@@ -155,7 +164,11 @@ class _BatchNorm(Module):
     ) -> None:
         super().__init__()
         on_cpu(device)
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.num_features, self.eps, self.momentum = (
+            whole(f"{type(self).__name__}: num_features", num_features),
+            eps,
+            momentum,
+        )
         self.affine, self.track_running_stats = affine, track_running_stats
         self.weight = parameter(num_features, dtype=dtype) if affine else None
         self.bias = parameter(num_features, dtype=dtype) if affine and bias else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import TracingError
-from ..functional.operands import real
+from ..functional.operands import real, whole
 from ..interpreters import current_staging
 from .optimizer import Optimizer
 
@@ -28,14 +28,25 @@ class LRScheduler:
     Args:
         optimizer: whose groups are changed.
         last_epoch: the number of epochs that have been, minus one, for going on after a break.
+
+    Raises:
+        TypeError: if a number is something else.
+        KeyError: when going on, if the groups do not hold what their learning rates were at first.
     """
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         self.optimizer = _checked(optimizer, type(self).__name__)
         self.base_lrs: list[float] = []
+        if last_epoch != -1:
+            whole(f"{type(self).__name__}: last_epoch", last_epoch)
         for group in optimizer.param_groups:
-            if last_epoch == -1 or "initial_lr" not in group:
+            if last_epoch == -1:
                 group["initial_lr"] = group["lr"]
+            elif "initial_lr" not in group:
+                raise KeyError(
+                    f'{type(self).__name__}: with last_epoch={last_epoch} each group needs an "initial_lr", the '
+                    "learning rate that it began with: load the optimizer's state first, or set it"
+                )
             self.base_lrs.append(group["initial_lr"])
         self.last_epoch = last_epoch
         self.step()
@@ -91,9 +102,9 @@ class StepLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
-        if real("StepLR: step_size", step_size) <= 0:
+        if whole("StepLR: step_size", step_size) < 1:
             raise ValueError(f"StepLR: step_size is a number of epochs, at least 1, not {step_size}")
-        self.step_size, self.gamma = step_size, gamma
+        self.step_size, self.gamma = step_size, real("StepLR: gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
     def lr(self, base: float, group: int) -> float:
@@ -117,14 +128,18 @@ class LambdaLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:
         count = len(_checked(optimizer, "LambdaLR").param_groups)
+        if not callable(lr_lambda) and not isinstance(lr_lambda, Sequence):
+            raise TypeError(f"LambdaLR: lr_lambda is a function, or a list of them, not {type(lr_lambda).__name__}")
         self.lr_lambdas = [lr_lambda] * count if callable(lr_lambda) else list(lr_lambda)
         if len(self.lr_lambdas) != count:
-            raise ValueError(f"there are {count} groups and {len(self.lr_lambdas)} functions")
+            raise ValueError(
+                f"LambdaLR: one function for each group of parameters: {count}, not {len(self.lr_lambdas)}"
+            )
         super().__init__(optimizer, last_epoch)
 
     def lr(self, base: float, group: int) -> float:
         """What the group's function says."""
-        return base * self.lr_lambdas[group](self.last_epoch)
+        return base * real("LambdaLR: what lr_lambda returns", self.lr_lambdas[group](self.last_epoch))
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -140,7 +155,9 @@ class CosineAnnealingLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
-        self.T_max, self.eta_min = T_max, eta_min
+        if not real("CosineAnnealingLR: T_max", T_max) > 0:
+            raise ValueError(f"CosineAnnealingLR: T_max is a number of epochs, more than 0, not {T_max}")
+        self.T_max, self.eta_min = T_max, real("CosineAnnealingLR: eta_min", eta_min)
         super().__init__(optimizer, last_epoch)
 
     def lr(self, base: float, group: int) -> float:

@@ -11,7 +11,7 @@ import math
 from ... import primitives as P
 from ...dtypes import DType
 from ...functional.elementwise import sigmoid
-from ...functional.operands import fitting, require_float, require_number, to_dtype, widened, wrap_dims
+from ...functional.operands import fitting, real, require_float, require_number, to_dtype, widened, wrap_dims
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 
@@ -64,11 +64,21 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tens
         tensor([-1.0000,  0.5000,  1.0000])
     """
     require_number(input, "hardtanh")
-    if min_val > max_val:
-        raise ValueError(f"hardtanh: min_val={min_val} is above max_val={max_val}")
+    require_range("hardtanh", min_val, max_val)
     low, high = (scalar(fitting("hardtanh", bound, input.dtype), input) for bound in (min_val, max_val))
     low_or_nan = P.where(P.less_equal(input, low), low, share(input))
     return P.where(P.less_equal(high, input), high, P.where(P.less(low, input), input, low_or_nan))
+
+
+def require_range(name: str, min_val: float, max_val: float) -> None:
+    """Refuse a range without numbers.
+
+    Raises:
+        TypeError: if a bound is not a number.
+        ValueError: if the range is empty.
+    """
+    if not real(f"{name}: min_val", min_val) <= real(f"{name}: max_val", max_val):
+        raise ValueError(f"{name}: min_val={min_val} is above max_val={max_val}")
 
 
 def relu6(input: Tensor) -> Tensor:

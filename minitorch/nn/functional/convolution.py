@@ -179,10 +179,14 @@ def _weight_gradient(
     return P.permute(result, dims=(1, 0, *rest))
 
 
-def _amounts(
+def amounts(
     padding: str | Ints, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int], name: str
 ) -> Pairs:
-    """The padding before and after each dimension, from ints or from PyTorch's words for it."""
+    """The padding before and after each dimension, from ints or from PyTorch's words for it.
+
+    Raises:
+        ValueError: for other words, for a negative number, and for "same" with a stride.
+    """
     if padding == "valid":
         return [(0, 0)] * len(size)
     if padding == "same":
@@ -265,11 +269,11 @@ def _conv(ndim: int) -> Callable[..., Tensor]:
         if weight.ndim != ndim + 2:
             raise ShapeError("MT201", f"{name}: the weight is {weight.spec}, not of {ndim + 2} dimensions")
         step, apart = per_dim(stride, ndim, "stride"), per_dim(dilation, ndim, "dilation")
-        amounts = _amounts(padding, weight.shape[2:], step, apart, name)
+        ends = amounts(padding, weight.shape[2:], step, apart, name)
 
         def convolve(x: Tensor) -> Tensor:
-            _check(x, weight, bias, amounts, apart, groups, name)
-            result: Tensor = Convolution.apply(x, weight, step, amounts, apart, groups)
+            _check(x, weight, bias, ends, apart, groups, name)
+            result: Tensor = Convolution.apply(x, weight, step, ends, apart, groups)
             return (
                 contiguous(result) if bias is None else result + P.reshape(bias, shape=(1, *bias.shape) + (1,) * ndim)
             )

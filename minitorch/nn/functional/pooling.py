@@ -33,7 +33,9 @@ Pairs = Sequence[tuple[int, int]]
 
 def per_dim(value: Ints, count: int, name: str) -> tuple[int, ...]:
     """One int per dimension, from one for all or one for each; 1 or more, paddings and lengths of results 0 or more."""
-    values = (value,) * count if isinstance(value, int) else tuple(value)
+    values = tuple(value) if isinstance(value, Sequence) else (value,) * count
+    if not all(hasattr(each, "__index__") for each in values):
+        raise TypeError(f"{name} is made of ints, not {value!r}")
     if len(values) != count:
         raise ValueError(f"{name} is one int, or one for each of {count} dimensions, not {value!r}")
     least = 0 if name in ("padding", "output_size") else 1
