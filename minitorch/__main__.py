@@ -62,7 +62,7 @@ def _primitives(options: argparse.Namespace) -> None:
 
 
 def _cache(options: argparse.Namespace) -> None:
-    from .compiler import cache  # loads LLVM
+    from .compiler.runtime import cache  # loads LLVM
 
     cache.cache_command(options)
 

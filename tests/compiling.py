@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import minitorch as mt
 from minitorch import dtypes
-from minitorch.compiler.machine import compile_ir
+from minitorch.compiler.codegen.machine import compile_ir
 
 Program = Callable[..., tuple[mt.Tensor, ...]]
 

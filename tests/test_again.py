@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch.compiler import again
-from minitorch.compiler.machine import host
-from minitorch.compiler.schedule import AGAIN
+from minitorch.compiler.fusion import again
+from minitorch.compiler.host import host
+from minitorch.compiler.kernels.schedule import AGAIN
 from tests.graphs import assert_compiled_agrees, graphs
 
 F = mt.nn.functional

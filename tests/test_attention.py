@@ -10,12 +10,13 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch.compiler import evaluate, source, threads
-from minitorch.compiler.emit import emit
-from minitorch.compiler.machine import compile_ir
-from minitorch.compiler.schedule import schedule
-from minitorch.compiler.sweeps import recognise
-from minitorch.compiler.transient import AGAIN
+from minitorch.compiler.codegen.emit import emit
+from minitorch.compiler.codegen.machine import compile_ir
+from minitorch.compiler.fusion.transient import AGAIN
+from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.loop_ir import evaluate, source
+from minitorch.compiler.runtime import threads
+from minitorch.compiler.scheduling.sweeps import recognise
 from tests.graphs import assert_close
 
 Array = np.ndarray[Any, Any]

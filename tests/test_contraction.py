@@ -14,10 +14,13 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
-from minitorch.compiler import emit, evaluate, gemm, gemm_tiling, machine, source, split
-from minitorch.compiler.layout import units
-from minitorch.compiler.loops import LoopKernel
-from minitorch.compiler.schedule import Schedule, schedule
+from minitorch.compiler.codegen import emit, machine
+from minitorch.compiler.host import host
+from minitorch.compiler.kernels.schedule import Schedule, schedule
+from minitorch.compiler.loop_ir import evaluate, source
+from minitorch.compiler.loop_ir.loops import LoopKernel
+from minitorch.compiler.scheduling import gemm, gemm_tiling, split
+from minitorch.compiler.scheduling.layout import units
 from minitorch.graph import Graph
 from tests.graphs import assert_close
 
@@ -339,7 +342,7 @@ def test_a_matrix_that_is_read_once_is_cut_along_k(
     shape: tuple[int, int, int], pieces: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Into pieces that are read once too, if partial results are little beside it."""
-    small = replace(machine.host(), caches=(1 << 14, 1 << 18, 1 << 23))
+    small = replace(host(), caches=(1 << 14, 1 << 18, 1 << 23))
     for room in (gemm_tiling, split):
         monkeypatch.setattr(room, "host", lambda: small)
     gemm_tiling.tiling.cache_clear()

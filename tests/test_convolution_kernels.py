@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
-from minitorch.compiler import evaluate, gemm, machine
-from minitorch.compiler.contractions import all_dimensions, contract
-from minitorch.compiler.emit import emit
-from minitorch.compiler.schedule import Schedule, schedule
-from minitorch.compiler.source import source
+from minitorch.compiler.codegen.emit import emit
+from minitorch.compiler.host import host
+from minitorch.compiler.kernels.schedule import Schedule, schedule
+from minitorch.compiler.loop_ir import evaluate
+from minitorch.compiler.loop_ir.contractions import all_dimensions, contract
+from minitorch.compiler.loop_ir.source import source
+from minitorch.compiler.scheduling import gemm
 from minitorch.graph import Graph
 from tests.graphs import assert_close, evaluate_graph
 
@@ -308,7 +310,7 @@ def test_repeated_elements_are_read_once(times: int, width: int) -> None:
 
     check(function, x, y)
     (kernel,) = scheduled(function, x, y).kernels
-    assert machine.host().lanes(4) % times or not re.search(r"masked\.gather", kernel.llvm)
+    assert host().lanes(4) % times or not re.search(r"masked\.gather", kernel.llvm)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4])

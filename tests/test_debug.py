@@ -14,7 +14,7 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch.compiler import alone
+from minitorch.compiler.runtime import alone
 from minitorch.errors import NonFiniteError
 
 Captured = pytest.CaptureFixture[str]

@@ -17,8 +17,9 @@ import llvmlite
 import pytest
 
 import minitorch
-from minitorch.compiler import cache, machine
-from minitorch.compiler.cache import HEADER, DiskCache
+from minitorch.compiler.host import Host, host
+from minitorch.compiler.runtime import cache
+from minitorch.compiler.runtime.cache import HEADER, DiskCache
 
 KEY, CODE = bytes(range(32)), os.urandom(3000)
 INT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
@@ -54,12 +55,12 @@ def test_another_key_is_another_entry(disk: DiskCache) -> None:
 
 
 def test_the_key_is_all_that_the_code_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = machine.host()
+    here = host()
     keys = [cache.key("text"), cache.key("text2"), cache.key("text", 1)]
     for field in ("triple", "cpu", "features"):
-        other = machine.Host(**{**vars(host), field: "other"})
+        other = Host(**{**vars(here), field: "other"})
         with monkeypatch.context() as patch:
-            patch.setattr(cache.machine, "host", lambda other=other: other)
+            patch.setattr(cache, "host", lambda other=other: other)
             keys.append(cache.key("text"))
     for module, name in ((minitorch, "__version__"), (llvmlite, "__version__"), (cache, "MAGIC")):
         with monkeypatch.context() as patch:
@@ -275,7 +276,7 @@ def test_statistics(disk: DiskCache) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from minitorch.compiler.cache import DiskCache
+from minitorch.compiler.runtime.cache import DiskCache
 disk = DiskCache(Path(sys.argv[1]), limit=40 * 4096)
 bad = 0
 for turn in range(150):

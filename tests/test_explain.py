@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch.compiler.fusions import FUSIONS
+from minitorch.compiler.fusion.fusions import FUSIONS
 from minitorch.modes.breakeven import BreakEven, eagerly
 from minitorch.nn import functional as F
 from minitorch.passes import DEFAULT

@@ -10,8 +10,8 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch.compiler.kernel import in_units
-from minitorch.compiler.schedule import Schedule, schedule
+from minitorch.compiler.kernels.schedule import Schedule, schedule
+from minitorch.graph.cost import in_units
 
 
 def scheduled(function: Callable[..., Any], *args: mt.Tensor) -> Schedule:

@@ -21,7 +21,7 @@ from fuzz.report import write
 from fuzz.shrink import shrink
 from fuzz.values import DTYPES, Input
 from fuzz.worker import Question, answer
-from minitorch.compiler import instructions
+from minitorch.compiler.codegen import instructions
 from tests import fuzz_faults
 
 ROOT = Path(__file__).resolve().parents[1]

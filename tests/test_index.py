@@ -8,7 +8,16 @@ import math
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitorch.compiler.index import Index, Quotient, Remainder, Variable, linear, reshaped, unravelled, variable
+from minitorch.compiler.loop_ir.index import (
+    Index,
+    Quotient,
+    Remainder,
+    Variable,
+    linear,
+    reshaped,
+    unravelled,
+    variable,
+)
 
 SHAPES = st.lists(st.integers(1, 6), min_size=1, max_size=4).map(tuple)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import minitorch as mt
 from benchmarks.cases import HEADS, transformer_block
 from benchmarks.libraries import Minitorch
-from minitorch.compiler import keep
-from minitorch.compiler.machine import host
+from minitorch.compiler.fusion import keep
+from minitorch.compiler.host import host
 from tests.graphs import assert_compiled_agrees, graphs
 
 F = mt.nn.functional

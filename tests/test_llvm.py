@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
-from minitorch.compiler import evaluate, source
-from minitorch.compiler.schedule import schedule
+from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.loop_ir import evaluate, source
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
 from tests.graphs import assert_close, assert_compiled_agrees

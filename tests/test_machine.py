@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from minitorch.compiler import cache, machine
 from minitorch.compiler import host as host_module
+from minitorch.compiler.codegen import machine
+from minitorch.compiler.runtime import cache
 
 INT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 
@@ -140,7 +141,7 @@ def test_listings() -> None:
 
 
 def test_the_host() -> None:
-    host = machine.host()
+    host = host_module.host()
     assert host.vector_bytes in (16, 32, 64) and host.vector_registers >= 16 and host.cores >= 1
     assert 0 < host.caches[0] <= host.caches[1] and host.caches[2] > 0
     assert host.lanes(4) * 4 == host.vector_bytes and host.lanes(1 << 20) == 1
@@ -150,10 +151,10 @@ def test_a_target_restricts_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """What LLVM is told of is the processor of the target and its features, which all belong to this machine's too."""
     own = set(host_module.llvm.get_host_cpu_features().flatten().split(","))
     keys, sizes = set(), []
-    for target in machine.executable_targets():
+    for target in host_module.executable_targets():
         monkeypatch.setenv("MINITORCH_TARGET", target)
         found = host_module.host.__wrapped__()
-        monkeypatch.setattr(cache.machine, "host", lambda found=found: found)
+        monkeypatch.setattr(cache, "host", lambda found=found: found)
         keys.add(cache.key("text"))
         sizes.append(found.vector_bytes)
         assert found.target == target and set(found.features.split(",")) <= own

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 from llvmlite import ir
 
-from minitorch.compiler import machine
-from minitorch.compiler.machine import host
-from minitorch.compiler.mathematics import (
+from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.mathematics import (
     ERRORS,
     FORMULAS,
     FUNCTIONS,
@@ -22,6 +21,7 @@ from minitorch.compiler.mathematics import (
     functions_for,
     half,
 )
+from minitorch.compiler.host import host
 from minitorch.primitives.erf import erf
 from tests.graphs import same_bits
 from tests.units import bits, errors

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from minitorch.compiler.memory import ALIGNMENT, Lifetime, Pool, address, aligned, plan
+from minitorch.compiler.kernels.arena import ALIGNMENT, Lifetime, aligned, plan
+from minitorch.compiler.runtime.memory import Pool, address
 
 MEGABYTE = 1 << 20
 

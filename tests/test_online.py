@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.compiler import emit_online, nests
-from minitorch.compiler.emit_online import online_pairs
-from minitorch.compiler.layout import Layout
-from minitorch.compiler.machine import host
+from minitorch.compiler.codegen import emit_online
+from minitorch.compiler.codegen.emit_online import online_pairs
+from minitorch.compiler.host import host
+from minitorch.compiler.scheduling import nests
+from minitorch.compiler.scheduling.layout import Layout
 
 FUNCTIONS = {
     "softmax": lambda x, dim: x.softmax(dim),

@@ -18,8 +18,9 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import debug
 from minitorch.backends import get
-from minitorch.compiler import driver, merge
-from minitorch.compiler.memory import pool
+from minitorch.compiler.kernels import merge
+from minitorch.compiler.runtime import driver
+from minitorch.compiler.runtime.memory import pool
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
 from tests.graphs import assert_close
@@ -352,7 +353,7 @@ def test_random_graphs_over_their_inputs(data: st.DataObject) -> None:
 
 
 def test_without_a_look_into_numpys_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("minitorch.compiler.driver.NATURAL", False)
+    monkeypatch.setattr("minitorch.compiler.runtime.driver.NATURAL", False)
     monkeypatch.setattr("minitorch.backends.llvm.handles", driver.Descriptions)
     driver.driver.cache_clear()
     try:

@@ -18,19 +18,19 @@ from llvmlite import ir
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import llvm
-from minitorch.compiler import (
+from minitorch.compiler.codegen import (
     emit_columns,
     emit_gemm,
     emit_indices,
     emit_products,
     emit_values,
     instructions,
-    placement,
-    steps,
 )
-from minitorch.compiler.machine import host
-from minitorch.compiler.mathematics import exponential
-from minitorch.compiler.mathematics.values import splat
+from minitorch.compiler.codegen.mathematics import exponential
+from minitorch.compiler.codegen.mathematics.values import splat
+from minitorch.compiler.host import host
+from minitorch.compiler.kernels import placement
+from minitorch.compiler.runtime import steps
 from minitorch.errors import MismatchError
 from minitorch.modes import shadow
 

@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.__main__ import main
-from minitorch.compiler import instructions, nests, placement
-from minitorch.compiler import schedule as scheduling
-from minitorch.compiler.kernel import Kernel
+from minitorch.compiler.codegen import instructions
+from minitorch.compiler.kernels import placement
+from minitorch.compiler.kernels import schedule as scheduling
+from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.scheduling import nests
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
 from minitorch.modes.difference import are_equal, ulps

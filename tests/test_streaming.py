@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch.compiler import streaming
-from minitorch.compiler.machine import host
+from minitorch.compiler.host import host
+from minitorch.compiler.scheduling import streaming
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
 from tests.graphs import assert_compiled_agrees

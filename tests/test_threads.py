@@ -22,8 +22,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from minitorch.compiler import machine, threads
-from minitorch.compiler.memory import address
+from minitorch.compiler.codegen import machine
+from minitorch.compiler.runtime import threads
+from minitorch.compiler.runtime.memory import address
 
 # Adds 1 to each element of its part, and does that so many times.
 TEXT = """
@@ -278,7 +279,8 @@ def test_a_forked_process_starts_its_own_threads(kernel: Any) -> None:
 def test_a_process_ends_although_there_are_threads(end: str) -> None:
     program = f"""
         import ctypes, threading
-        from minitorch.compiler import machine, threads
+        from minitorch.compiler.codegen import machine
+        from minitorch.compiler.runtime import threads
         text = "define void @nothing(ptr %b, i64 %begin, i64 %stop) {{ ret void }}"
         kernel = machine.load(machine.compile_ir(text), "nothing").function("nothing")
         threads.set_num_threads(3)

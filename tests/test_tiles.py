@@ -12,12 +12,13 @@ import pytest
 from llvmlite import ir
 
 import minitorch as mt
-from minitorch.compiler import evaluate, machine
-from minitorch.compiler.emit import emit
-from minitorch.compiler.layout import units
-from minitorch.compiler.loops import LoopKernel
-from minitorch.compiler.schedule import schedule
-from minitorch.compiler.tiles import transpose_function
+from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.emit import emit
+from minitorch.compiler.codegen.tiles import transpose_function
+from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.loop_ir import evaluate
+from minitorch.compiler.loop_ir.loops import LoopKernel
+from minitorch.compiler.scheduling.layout import units
 from minitorch.nn import functional as F
 
 from .graphs import assert_close

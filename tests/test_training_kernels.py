@@ -7,7 +7,7 @@ import minitorch as mt
 from benchmarks.cases import HEADS, rnn_loss
 from benchmarks.cases import transformer_block as block_of
 from benchmarks.libraries import Minitorch
-from minitorch.compiler import steps
+from minitorch.compiler.runtime import steps
 
 F = mt.nn.functional
 LIBRARY = Minitorch()

@@ -61,13 +61,13 @@ def set_num_threads(number: int) -> None:
         >>> mt.get_num_threads()
         1
     """
-    from ..compiler import threads
+    from ..compiler.runtime import threads
 
     threads.set_num_threads(number)
 
 
 def get_num_threads() -> int:
     """On how many threads compiled kernels may run: by default one for each core that this process may use."""
-    from ..compiler import threads
+    from ..compiler.runtime import threads
 
     return threads.get_num_threads()

@@ -3,8 +3,8 @@
 Outputs and large intermediates come from a pool of memory, because fresh pages cost more than the arithmetic on them.
 Each call works on memory of its own, so several threads may call one executable at once.
 
-A graph of small kernels is one call of native code (`minitorch.compiler.driver`). Kernels that are worth sharing among
-threads, and library calls, are steps of their own.
+A graph of small kernels is one call of native code (`minitorch.compiler.runtime.driver`). Kernels that are worth
+sharing among threads, and library calls, are steps of their own.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.alone import by_machine, run_watched
-from ..compiler.driver import driver, handles
-from ..compiler.fusions import ALL_ON
-from ..compiler.memory import pool
-from ..compiler.placement import place
-from ..compiler.roots import is_stored_already, output_base
-from ..compiler.schedule import schedule
-from ..compiler.steps import Call, Kernels, Layout, Memory, Program, Value
+from ..compiler.fusion.fusions import ALL_ON
+from ..compiler.fusion.roots import is_stored_already, output_base
+from ..compiler.kernels.placement import place
+from ..compiler.kernels.schedule import schedule
+from ..compiler.runtime.alone import by_machine, run_watched
+from ..compiler.runtime.driver import driver, handles
+from ..compiler.runtime.memory import pool
+from ..compiler.runtime.steps import Call, Kernels, Layout, Memory, Program, Value
 from ..graph import Graph
 from ..interpreters import Observer, Recorder, current_observer
 from ..ir import Node

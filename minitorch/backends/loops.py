@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.alone import Known, by_python, run_alone, run_watched
-from ..compiler.fusions import ALL_ON
-from ..compiler.kernel import Kernel
-from ..compiler.schedule import Schedule, schedule
+from ..compiler.fusion.fusions import ALL_ON
+from ..compiler.kernels.kernel import Kernel
+from ..compiler.kernels.schedule import Schedule, schedule
+from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched
 from ..graph import Graph
 from ..interpreters import Recorder, current_observer
 from .interpret import Interpreted

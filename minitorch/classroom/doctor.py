@@ -65,7 +65,7 @@ def _packages() -> Iterator[Finding]:
 
 
 def _compiler() -> Iterator[Finding]:
-    from ..compiler.machine import host
+    from ..compiler.host import host
 
     x = ones(1000)
     right = bool((jit(lambda x: x * 2 + 1)(x) == 3).all().item())
@@ -76,7 +76,7 @@ def _compiler() -> Iterator[Finding]:
 
 
 def _cache() -> Iterator[Finding]:
-    from ..compiler.cache import default_folder
+    from ..compiler.runtime.cache import default_folder
 
     folder = default_folder()
     try:

@@ -34,6 +34,8 @@ VECTORS: tuple[tuple[str, int, int], ...] = (
     ("", 16, 32),  # NEON, VSX, and whatever else
 )
 
+MOST_STEP = 4  # elements from lane to lane that a few vector loads and shuffles cover, on every target
+
 CACHE_DEFAULTS = {1: 32 << 10, 2: 512 << 10, 3: 8 << 20}  # bytes, where the system does not say
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 

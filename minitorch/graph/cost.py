@@ -198,3 +198,18 @@ def live_bytes(graph: Graph) -> dict[Node, int]:
             if last_use[root] == position:
                 alive -= root.spec.nbytes
     return found
+
+
+def in_units(number: float, unit: str = "") -> str:
+    """A number with a prefix, to three digits or so.
+
+    Example:
+        >>> in_units(999, "B"), in_units(12_345, "B"), in_units(4.2e9)
+        ('999 B', '12.3 kB', '4.2 G')
+    """
+    for prefix in ("", "k", "M", "G"):
+        if abs(number) < 999.5 or prefix == "G":
+            break
+        number /= 1000
+    digits = f"{number:.3g}" if abs(number) < 1000 else f"{number:.0f}"
+    return f"{digits} {prefix}{unit}".rstrip()

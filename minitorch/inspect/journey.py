@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ..compiler.contractions import all_dimensions
-from ..compiler.decompose import decompose
-from ..compiler.kernel import Kernel, in_units
-from ..compiler.reshapes import reshapes_last
-from ..compiler.schedule import Schedule
+from ..compiler.fusion.decompose import decompose
+from ..compiler.fusion.reshapes import reshapes_last
+from ..compiler.kernels.kernel import Kernel
+from ..compiler.kernels.schedule import Schedule
+from ..compiler.loop_ir.contractions import all_dimensions
 from ..graph import Graph
+from ..graph.cost import in_units
 from ..graph.text import node_names, operand_text
 from ..graph.values import is_splat
 from ..ir import Node

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..compiler.kernel import Kernel, in_units
-from ..compiler.schedule import Schedule
+from ..compiler.kernels.kernel import Kernel
+from ..compiler.kernels.schedule import Schedule
+from ..graph.cost import in_units
 from ..graph.text import node_names
 from ..ir import Node
 from ..primitives import constant

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..autograd import no_grad
-from ..compiler.schedule import Schedule, schedule
+from ..compiler.kernels.schedule import Schedule, schedule
 from ..graph import Graph, topological_order
 from ..interpreters import Staging, current_staging
 from ..ir import INPUT as INPUT_NODE

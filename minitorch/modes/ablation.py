@@ -100,7 +100,7 @@ def _variants(program: Program, passes: Sequence[Pass]) -> Iterator[tuple[str, S
     if passes:
         yield "all passes", [], everything
     if hasattr(program.compiled, "schedule"):
-        from ..compiler.fusions import FUSIONS  # loads LLVM
+        from ..compiler.fusion.fusions import FUSIONS  # loads LLVM
 
         for name in FUSIONS:
             yield f"fusion: {name}", passes, frozenset((name,))
@@ -123,7 +123,7 @@ def _counts(graph: Graph, schedule: Any) -> tuple[int, int, int]:
     if schedule is None:
         cost = graph.cost()
         return cost.nodes, cost.bytes, cost.peak_bytes
-    from ..compiler.cost import fused_cost
+    from ..compiler.kernels.cost import fused_cost
 
     fused = fused_cost(schedule, graph)
     return fused.kernels, fused.bytes, fused.peak_bytes

@@ -32,9 +32,9 @@ from .isolation import ChildDiedError, isolated
 from .rounding import evaluated, judge
 
 if TYPE_CHECKING:
-    from ..compiler.alone import Runner
-    from ..compiler.kernel import Kernel
-    from ..compiler.schedule import Schedule
+    from ..compiler.kernels.kernel import Kernel
+    from ..compiler.kernels.schedule import Schedule
+    from ..compiler.runtime.alone import Runner
     from .recording import Program
 
 Array = np.ndarray[Any, Any]
@@ -138,7 +138,7 @@ def _bits(array: Array) -> tuple[Any, ...]:
 
 
 def _first_wrong_kernel(graph: Graph, schedule: Schedule, arrays: Sequence[Array], backend: str) -> Culprit | None:
-    from ..compiler.alone import by_machine, by_python, given
+    from ..compiler.runtime.alone import by_machine, by_python, given
 
     if (node := _changed(graph, graph, schedule.graph, arrays)) is not None:
         return Culprit(SCHEDULE, "none yet: in the graph that is scheduled", node, str(schedule.graph))
@@ -178,8 +178,8 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
     Args:
         found: a node that is computed wrongly from known values: then the loops of that are looked at.
     """
-    from ..compiler.alone import by_python
-    from ..compiler.schedule import schedule
+    from ..compiler.kernels.schedule import schedule
+    from ..compiler.runtime.alone import by_python
 
     if found is None:
         kernels: tuple[Kernel, ...] = (kernel,)
@@ -197,7 +197,7 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
 
 def _rounds(kernel: Kernel) -> int:
     """How often the statements of a kernel's loops are run, and what sums inside them sum."""
-    from ..compiler.expressions import Sum, walk
+    from ..compiler.loop_ir.expressions import Sum, walk
 
     if kernel.loops is None:
         return 0
@@ -208,7 +208,7 @@ def _rounds(kernel: Kernel) -> int:
 
 def _fault(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> str | None:
     """What a kernel does wrong with right values: empty for wrong numbers, None if it does nothing wrong."""
-    from ..compiler.alone import OutOfBoundsError
+    from ..compiler.runtime.alone import OutOfBoundsError
 
     made = {node: np.asarray(values[node], order="C") for node in kernel.reads}
     try:
@@ -248,8 +248,8 @@ def _first_wrong_node(
 
 def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -> bool:
     """Whether a node is computed rightly by a program that begins with the known values."""
-    from ..compiler.alone import OutOfBoundsError, run_alone
-    from ..compiler.schedule import schedule
+    from ..compiler.kernels.schedule import schedule
+    from ..compiler.runtime.alone import OutOfBoundsError, run_alone
 
     graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
@@ -276,7 +276,7 @@ def _running(
     program: Program, schedule: Schedule, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
 ) -> Culprit | None:
     """Whether the kernels give other bits one by one than as the compiled program."""
-    from ..compiler.alone import by_machine, by_python, run_alone
+    from ..compiler.runtime.alone import by_machine, by_python, run_alone
 
     if found is None:
         return Culprit(RUNNING, _last_kernel(program, schedule, arrays), None, str(schedule), fault)

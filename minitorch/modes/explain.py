@@ -17,7 +17,7 @@ from .breakeven import BreakEven, measure_on_zeros
 from .recording import Program
 
 if TYPE_CHECKING:
-    from ..compiler.kernel import Kernel
+    from ..compiler.kernels.kernel import Kernel
 
 MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
 WIDTH = 100  # letters in a line; a notebook page breaks longer ones within words

@@ -11,7 +11,7 @@ from .explain import counted
 from .recording import Program
 
 if TYPE_CHECKING:
-    from ..compiler.kernel import Kernel
+    from ..compiler.kernels.kernel import Kernel
 
 MOST_PROGRAMS = 128  # of a history; the oldest are forgotten beyond that
 MOST_LISTED = 8

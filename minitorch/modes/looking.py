@@ -28,8 +28,8 @@ from .stepping import Stepper, Values, kernels_of, values
 from .trace import Traced, names_of, trace
 
 if TYPE_CHECKING:
-    from ..compiler.cost import FusedCost
-    from ..compiler.schedule import Schedule
+    from ..compiler.kernels.cost import FusedCost
+    from ..compiler.kernels.schedule import Schedule
 
 
 class Looking(Calling):
@@ -123,7 +123,7 @@ class Looking(Calling):
             >>> cost.kernels, cost.bytes, cost.unfused.nodes, cost.unfused.bytes
             (1, 2048000, 9, 8196096)
         """
-        from ..compiler.cost import fused_cost
+        from ..compiler.kernels.cost import fused_cost
 
         program = self.traced(*args, **kwargs).program
         return fused_cost(self.ledger(*args, **kwargs), program.graph, program.updates, program.donated)
@@ -138,7 +138,7 @@ class Looking(Calling):
             >>> kernel.kind, kernel.bytes_read, kernel.bytes_written
             ('K2', 128, 16)
         """
-        from ..compiler.schedule import schedule  # loads LLVM
+        from ..compiler.kernels.schedule import schedule  # loads LLVM
 
         return schedule(self.traced(*args, **kwargs).program.pipeline.graph)
 

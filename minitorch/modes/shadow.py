@@ -141,7 +141,7 @@ class Shadowed:
         def run() -> tuple[list[Array], bool]:
             if not hasattr(compiled, "allocate"):
                 return compiled([np.array(array, order="K") for array in arrays], overwrite), False
-            from ..compiler.memory import Guards, pool  # it is loaded already
+            from ..compiler.runtime.memory import Guards, pool  # it is loaded already
 
             guards = Guards()
             compiled.allocate(guards.array)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ..passes import Run
 
 if TYPE_CHECKING:
-    from ..compiler.kernel import Kernel
-    from ..compiler.schedule import Schedule
+    from ..compiler.kernels.kernel import Kernel
+    from ..compiler.kernels.schedule import Schedule
     from .trace import Traced
 
 
@@ -40,7 +40,7 @@ class Stages(Run):
     @cached_property
     def ledger(self) -> Schedule:
         """The kernels, and why each edge was fused or was not."""
-        from ..compiler.schedule import schedule  # loads LLVM
+        from ..compiler.kernels.schedule import schedule  # loads LLVM
 
         return schedule(self.graph)
 

@@ -25,7 +25,7 @@ from ..tensor import Tensor
 from .naming import Names
 
 if TYPE_CHECKING:
-    from ..compiler.schedule import Schedule
+    from ..compiler.kernels.schedule import Schedule
 
 Array = np.ndarray[Any, Any]
 

@@ -91,8 +91,8 @@ _known: dict[int, Machine] = {}  # by the number of threads
 
 
 def _remembered(threads: int, again: bool) -> Machine:
-    from ..compiler import cache as code_cache  # loads LLVM
-    from ..compiler.machine import host
+    from ..compiler.host import host
+    from ..compiler.runtime import cache as code_cache  # loads LLVM
 
     about = (FORMAT, platform.node(), host(), threads)
     key = hashlib.sha256(repr(about).encode()).digest()
@@ -125,11 +125,11 @@ def read(content: bytes) -> Machine | None:
 
 def measure() -> Machine:
     """Measure now, in about a second: the best of some rounds, as other programs may be in the way."""
-    from ..compiler import machine as compiler  # loads LLVM
-    from ..compiler.threads import get_num_threads
+    from ..compiler.host import host  # loads LLVM
+    from ..compiler.runtime.threads import get_num_threads
     from .roofs import bandwidth, flop_rate
 
-    host = compiler.host()
+    target = host()
     copies, rates = [], dict.fromkeys((dtype.name for dtype in TYPES), 0.0)
     begin = perf_counter()
     for number in range(ROUNDS):
@@ -141,7 +141,7 @@ def measure() -> Machine:
     begin, used = perf_counter(), process_time()
     flop_rate(dtypes.float32, SECONDS)
     busy = process_time() - used < BUSY * threads * (perf_counter() - begin)
-    return Machine(host.cpu, host.vector_bytes, threads, host.caches, max(copies), rates, busy)
+    return Machine(target.cpu, target.vector_bytes, threads, target.caches, max(copies), rates, busy)
 
 
 def machine(again: bool = False) -> Machine:
@@ -159,7 +159,7 @@ def machine(again: bool = False) -> Machine:
         >>> here.bandwidth > 0 and here.flops["float32"] > 0
         True
     """
-    from ..compiler.threads import get_num_threads
+    from ..compiler.runtime.threads import get_num_threads
 
     threads = get_num_threads()
     if again or threads not in _known:

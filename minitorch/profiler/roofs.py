@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from ..compiler import cache, machine, threads
-from ..compiler.emit import emit
-from ..compiler.expressions import Load
-from ..compiler.index import Variable, variable
-from ..compiler.instructions import I64, PRIMITIVES, computed_in, computed_type, constant, multiply_add
-from ..compiler.layout import units
-from ..compiler.loops import Buffer, Loop, LoopKernel, Nest, Store
-from ..compiler.memory import address, pool
-from ..compiler.steps import GRAIN
-from ..compiler.vector_memory import POINTER, integer
+from ..compiler.codegen.emit import emit
+from ..compiler.codegen.instructions import I64, PRIMITIVES, computed_type, constant, multiply_add
+from ..compiler.codegen.vector_memory import POINTER, integer
+from ..compiler.host import host
+from ..compiler.loop_ir.expressions import Load, computed_in
+from ..compiler.loop_ir.index import Variable, variable
+from ..compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Store
+from ..compiler.runtime import cache, threads
+from ..compiler.runtime.memory import address, pool
+from ..compiler.runtime.steps import GRAIN
+from ..compiler.scheduling.layout import units
 from ..dtypes import DType, float32
 
 ROUNDS = 2000  # of a loop of multiply-adds, in each of `UNITS`
@@ -52,15 +53,15 @@ def copy_kernel(size: int) -> LoopKernel:
 
 def bandwidth(seconds: float) -> float:
     """Bytes read and written in a second by a copy that is too large for the caches."""
-    host = machine.host()
-    size = min(COPIED * host.caches[2], MOST_COPIED) // 2 // 4
+    here = host()
+    size = min(COPIED * here.caches[2], MOST_COPIED) // 2 // 4
     kernel = copy_kernel(size)
     source, target = pool.array((size,), np.float32), pool.array((size,), np.float32)
     source[:] = 1
     target[:] = 0  # now the pages are there
-    (library,) = cache.libraries([emit(kernel, host.vector_bytes)], "kernel")
+    (library,) = cache.libraries([emit(kernel, here.vector_bytes)], "kernel")
     function, table = library.function("kernel"), _table(source, target)
-    extent = units(kernel, host.vector_bytes)
+    extent = units(kernel, here.vector_bytes)
 
     def copy() -> None:
         table[-1] = 0  # what is done of it
@@ -90,7 +91,7 @@ def flop_rate(dtype: DType, seconds: float) -> float:
 
 def lanes(dtype: DType) -> int:
     """How many numbers a vector register holds when it computes with them."""
-    return machine.host().lanes(computed_in(dtype).itemsize)
+    return host().lanes(computed_in(dtype).itemsize)
 
 
 def flops_text(dtype: DType) -> tuple[str, int]:
@@ -100,7 +101,7 @@ def flops_text(dtype: DType) -> tuple[str, int]:
     so no multiplication waits for the one before. Floats are rounded as kernels round them.
     """
     kind = ir.VectorType(computed_type(dtype), lanes(dtype))
-    chains = machine.host().vector_registers * 3 // 4
+    chains = host().vector_registers * 3 // 4
     module = ir.Module(name="roof")
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), "kernel")
     buffers, begin, end = function.args

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.cost import FusedCost
-from ...compiler.kernel import in_units
-from ...compiler.memory import Lifetime, aligned, plan
-from ...compiler.placement import Placement, place
-from ...compiler.roots import output_base
-from ...compiler.schedule import Schedule
-from ...graph.cost import always, live_bytes
+from ...compiler.fusion.roots import output_base
+from ...compiler.kernels.arena import Lifetime, aligned, plan
+from ...compiler.kernels.cost import FusedCost
+from ...compiler.kernels.placement import Placement, place
+from ...compiler.kernels.schedule import Schedule
+from ...graph.cost import always, in_units, live_bytes
 from ...ir import Node
 from ...modes.explain import counted
 from .. import colours

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.kernel import Kernel, in_units
-from ...compiler.schedule import Schedule
-from ...graph.cost import costs
+from ...compiler.kernels.kernel import Kernel
+from ...compiler.kernels.schedule import Schedule
+from ...graph.cost import costs, in_units
 from .. import colours
 from .plot import Plot, bar, footnote, jitted, named, short, tidy, write
 

@@ -1,0 +1,197 @@
+"""The machine: LLVM assembly in, machine code for the host out, and machine code as functions that Python can call.
+
+It knows nothing about graphs or kernels: text goes in, addresses come out. The disk cache stands between `compile_ir`
+and `load` (see `minitorch.compiler.runtime.cache`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from ..host import host
+
+# --- text to machine code ---------------------------------------------------------------------------------------------
+
+# level -> (LLVM's pass pipeline, or None for no passes at all; effort of the code generator)
+LEVELS: dict[int, tuple[int | None, int]] = {0: (None, 1), 1: (1, 1), 2: (2, 2), 3: (3, 3)}
+
+# llvmlite's linker for Windows is the older one, which wants code that can be far from what it refers to. Everywhere
+# else code and constants are loaded as one piece, so constants can be operands.
+JIT_LINK = sys.platform != "win32"
+CODE_MODEL = {"reloc": "pic", "codemodel": "small"} if JIT_LINK else {"codemodel": "jitdefault"}
+
+
+def _target_machine(effort: int) -> Any:
+    _initialize()
+    machine, target = host(), llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=effort, jit=not JIT_LINK, **CODE_MODEL
+    )
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+# Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation.
+_machines: dict[int, deque[Any]] = {effort: deque() for _, effort in LEVELS.values()}
+
+
+@contextmanager
+def _borrow(effort: int) -> Iterator[Any]:
+    try:
+        machine = _machines[effort].pop()
+    except IndexError:
+        machine = _target_machine(effort)
+    yield machine
+    _machines[effort].append(machine)  # one that raised is not used again
+
+
+@contextmanager
+def _module(text: str, level: int) -> Iterator[tuple[Any, Any]]:
+    """The verified module and a target machine, in a context of their own, which ends with them.
+
+    LLVM's contexts never forget a type or a constant, so one that lives as long as the process would grow for ever.
+    """
+    passes, effort = LEVELS[level]
+    with _borrow(effort) as machine, llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+        module.verify()  # before anything else: a pass that meets an ill-typed call ends the process
+        if passes is not None:
+            options = llvm.create_pipeline_tuning_options(passes)
+            options.loop_vectorization = options.slp_vectorization = passes > 1
+            builder = llvm.create_pass_builder(machine, options)
+            builder.getModulePassManager().run(module, builder)
+        yield module, machine
+
+
+@cache
+def _code_generator() -> Callable[..., Any]:
+    """LLVM's code generator, without the lock that llvmlite puts round every call.
+
+    The lock is for contexts that threads share. Here every compilation has a context and a target machine of its own,
+    which is all that LLVM asks for; without the lock, two threads compile two kernels in the time of one.
+    """
+    locked = llvm.ffi.lib.LLVMPY_TargetMachineEmitToMemory
+    function = ctypes.CDLL(llvm.ffi.lib._name).LLVMPY_TargetMachineEmitToMemory
+    function.argtypes, function.restype = locked.argtypes, locked.restype
+    return function
+
+
+def compile_ir(text: str, level: int = 0) -> bytes:
+    """Object code for the host.
+
+    Args:
+        text: a module in LLVM's assembly language.
+        level: a row of `LEVELS`: 0 for text that is already the code we want, up to 3 for LLVM's whole pipeline.
+
+    Raises:
+        RuntimeError: if the text does not parse or is not well-formed; the message is LLVM's.
+    """
+    with _module(text, level) as (module, machine), llvm.ffi.OutputString() as error:
+        buffer = _code_generator()(machine, module, 1, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+        try:
+            library = llvm.ffi.lib
+            return ctypes.string_at(library.LLVMPY_GetBufferStart(buffer), library.LLVMPY_GetBufferSize(buffer))
+        finally:
+            library.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def compile_all(texts: Iterable[str], level: int = 0) -> list[bytes]:
+    """`compile_ir` of each text, on as many threads as there are cores, while the next texts are being made."""
+    coming = iter(texts)
+    first = list(itertools.islice(coming, 2))
+    if len(first) < 2 or host().cores < 2:
+        return [compile_ir(text, level) for text in (*first, *coming)]
+    with ThreadPoolExecutor(host().cores, "minitorch-compile") as executor:
+        return list(executor.map(compile_ir, itertools.chain(first, coming), itertools.repeat(level)))
+
+
+def optimised(text: str, level: int = 0) -> str:
+    """The module after LLVM's passes of that level."""
+    with _module(text, level) as (module, _):
+        return str(module)
+
+
+def assembly(text: str, level: int = 0) -> str:
+    """The host's assembly language for a module, as a listing to read."""
+    with _module(text, level) as (module, machine):
+        return str(machine.emit_assembly(module))
+
+
+# --- machine code to functions ----------------------------------------------------------------------------------------
+
+# What every kernel is: void (i8** buffers, i64 begin, i64 end). ctypes releases the interpreter's lock during the call.
+KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+
+
+@cache
+def _linker_target() -> Any:
+    """For the linker, which wants to know the architecture only; naming no features saves most of its time."""
+    _initialize()
+    return llvm.Target.from_default_triple().create_target_machine(**CODE_MODEL)
+
+
+def _linkers() -> Iterator[tuple[Any, str]]:
+    """A linker for each library, and the library's name in it.
+
+    A linker takes 140 KB and 0.2 ms, so libraries share one; it keeps 9 KB of every library it ever had, so not
+    too many do. It ends with the last of them.
+    """
+    while True:
+        linker = llvm.create_lljit_compiler(_linker_target(), use_jit_link=JIT_LINK, suppress_errors=True)
+        for number in range(32):
+            yield linker, f"minitorch.{number}"
+
+
+_next_linker, _one_at_a_time = _linkers(), threading.Lock()
+
+
+class Library:
+    """Loaded object code. It stays in memory as long as the library or one of its functions is referenced."""
+
+    def __init__(self, machine_code: bytes, names: Iterable[str]) -> None:
+        with _one_at_a_time:
+            linker, own_name = next(_next_linker)
+        builder = llvm.JITLibraryBuilder().add_object_img(machine_code).add_current_process()
+        for name in names:
+            builder.export_symbol(name)
+        self._code = builder.link(linker, own_name)  # holds on to the linker
+
+    def address(self, name: str) -> int:
+        """The address of one of the functions, good for as long as the library lives."""
+        return int(self._code[name])
+
+    def function(self, name: str, prototype: Any = KERNEL) -> Any:
+        """One of the functions as a ctypes object, which keeps the library alive."""
+        function = prototype(self.address(name))
+        function.library, function.address = self, self.address(name)
+        return function
+
+
+def load(machine_code: bytes, *names: str) -> Library:
+    """The named functions of some object code, ready to be called.
+
+    Raises:
+        RuntimeError: if this is no object code for the host, has no such function, or calls one that does not exist.
+
+    Example:
+        >>> library = load(compile_ir("define i32 @twice(i32 %x) { %y = shl i32 %x, 1  ret i32 %y }"), "twice")
+        >>> library.function("twice", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32))(21)
+        42
+    """
+    return Library(machine_code, names)

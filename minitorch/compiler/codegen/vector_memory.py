@@ -1,0 +1,186 @@
+"""Vectors in and out of memory, as LLVM instructions: dense, strided, scattered; whole or under a mask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+
+from .instructions import BIT, I64
+from .mathematics.values import splat
+
+POINTER = ir.PointerType()
+I32 = ir.IntType(32)
+
+
+def integer(value: int) -> Any:
+    """A 64-bit constant."""
+    return ir.Constant(I64, value)
+
+
+def byte_size(element: Any) -> int:
+    """The bytes of an element in memory."""
+    return {"half": 2, "float": 4, "double": 8}.get(str(element), getattr(element, "width", 8) // 8)
+
+
+def first_lanes(lanes: int, count: int) -> Any:
+    """The mask of the first `count` lanes."""
+    return ir.Constant(ir.VectorType(BIT, lanes), [int(lane < count) for lane in range(lanes)])
+
+
+def load(builder: Any, place: Any, kind: Any, mask: Any = None) -> Any:
+    """Neighbouring elements; zero in lanes that the mask leaves out, whose memory is not touched."""
+    if mask is None:
+        return builder.load(place, typ=kind, align=byte_size(kind.element))
+    return _call(builder, "masked.load", kind, kind, [place, _alignment(kind), mask, ir.Constant(kind, None)])
+
+
+def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
+    """Neighbouring elements."""
+    align = byte_size(value.type.element)
+    if mask is None:
+        builder.store(value, place, align=align)
+    elif isinstance(mask, ir.Constant) and sum(lane.constant for lane in mask.constant) == 1:
+        # LLVM 22 for x86 stores more than one element if a truncation goes before.
+        builder.store(builder.extract_element(value, ir.Constant(I32, 0)), place, align=align)
+    else:
+        _call(builder, "masked.store", ir.VoidType(), value.type, [value, place, _alignment(value.type), mask])
+
+
+def store_past_caches(builder: Any, place: Any, value: Any, wanted: Any) -> None:
+    """A whole vector to memory, past the caches if it fills its place in a line; not at all if `wanted` is not 0."""
+    size = value.type.count * byte_size(value.type.element)
+    offset = builder.and_(builder.ptrtoint(place, I64), integer(size - 1))
+    with builder.if_else(builder.icmp_unsigned("==", offset, wanted)) as (fits, straddles):
+        with fits:
+            stored = builder.store(value, place, align=size)
+            stored.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(I32, 1)]))
+        with straddles:
+            store(builder, place, value)
+
+
+def wait_for_stores(builder: Any) -> None:
+    """Stores past the caches keep no order with others: what follows is to be seen after them."""
+    builder.fence("seq_cst")
+
+
+def load_repeated(builder: Any, first: Any, kind: Any, times: int, count: int) -> Any:
+    """Neighbouring elements, each in so many lanes one after another, in the first `count` lanes."""
+    needed = -(-count // times)
+    found = load(builder, first, kind, None if needed == kind.count else first_lanes(kind.count, needed))
+    return shuffled(builder, found, found, [lane // times for lane in range(kind.count)])
+
+
+def store_interleaved(builder: Any, first: Any, values: list[Any], count: int) -> None:
+    """The first `count` lanes of some vectors: lane 0 of each, then lane 1 of each, and so on, without gaps."""
+    lanes, number = values[0].type.count, len(values)
+    for start in range(0, count * number, lanes):
+        result = values[0]
+        for own, value in enumerate(values):
+            order = [lanes + at // number if at % number == own else lane for lane, at in _counted(start, lanes)]
+            result = shuffled(builder, result, value, order)
+        place = builder.gep(first, [integer(start)], source_etype=result.type.element)
+        there = min(lanes, count * number - start)
+        store(builder, place, result, None if there == lanes else first_lanes(lanes, there))
+
+
+def _counted(start: int, count: int) -> Iterator[tuple[int, int]]:
+    return enumerate(range(start, start + count))
+
+
+def gather(builder: Any, places: Any, kind: Any, mask: Any = None) -> Any:
+    """The element at each lane's address; zero in lanes that the mask leaves out."""
+    mask = first_lanes(kind.count, kind.count) if mask is None else mask
+    return _call(builder, "masked.gather", kind, kind, [places, _alignment(kind), mask, ir.Constant(kind, None)])
+
+
+def scatter(builder: Any, places: Any, value: Any, mask: Any = None) -> None:
+    """An element to each lane's address."""
+    mask = first_lanes(value.type.count, value.type.count) if mask is None else mask
+    _call(builder, "masked.scatter", ir.VoidType(), value.type, [value, places, _alignment(value.type), mask])
+
+
+def prefetch(builder: Any, place: Any) -> None:
+    """Ask for the line of memory at an address, which may be anything."""
+    name = "llvm.prefetch.p0"
+    module = builder.module
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, I32, I32, I32])
+    function = module.globals.get(name) or ir.Function(module, kind, name)
+    # To be read, kept in every cache, and data.
+    builder.call(function, [place, *(ir.Constant(I32, number) for number in (0, 3, 1))])
+
+
+def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int, mask: Any = None) -> Any:
+    """The elements a constant step apart, in the first `count` lanes: all between them is read, and sorted out.
+
+    Under a mask, which is not known beforehand, nothing between them is read.
+
+    Args:
+        builder: where instructions go.
+        first: the address of lane 0's element.
+        kind: the vector.
+        step: from lane to lane, not 0; backwards if negative.
+        count: how many lanes to fill.
+        mask: which of them, perhaps.
+    """
+    lanes = kind.count
+    nothing = first_lanes(lanes, 0)
+    reach = (count - 1) * abs(step)  # from the lowest element to the highest
+    lowest = builder.gep(first, [integer(-reach)], source_etype=kind.element) if step < 0 else first
+    places = [lane * step + (reach if step < 0 else 0) for lane in range(count)]
+    result = None
+    for start in range(0, reach + 1, lanes):
+        there = min(lanes, reach + 1 - start)
+        place = builder.gep(lowest, [integer(start)], source_etype=kind.element)
+        present = None if there == lanes else first_lanes(lanes, there)
+        if mask is not None:
+            lane_at = {place: lane for lane, place in enumerate(places)}
+            present = shuffled(builder, mask, nothing, [lane_at.get(start + at, lanes) for at in range(lanes)])
+        covering = load(builder, place, kind, present)
+        result = covering if result is None else result
+        order = []
+        for lane in range(lanes):
+            offset = places[lane] - start if lane < count else -1
+            order.append(lanes + offset if 0 <= offset < lanes else lane)
+        result = shuffled(builder, result, covering, order)
+    return result
+
+
+def broadcast(builder: Any, value: Any, lanes: int) -> Any:
+    """A scalar in every lane."""
+    kind = ir.VectorType(value.type, lanes)
+    if isinstance(value, ir.Constant):
+        return splat(kind, value.constant)
+    nothing = ir.FormattedConstant(value.type, "undef")
+    nothing.type = kind
+    first = builder.insert_element(nothing, value, ir.Constant(I32, 0))
+    return shuffled(builder, first, first, [0] * lanes)
+
+
+def shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
+    """The lanes of two vectors, numbered one after another, in some order."""
+    return builder.shuffle_vector(a, b, _lane_numbers(tuple(order)))
+
+
+@cache
+def _lane_numbers(order: tuple[int, ...]) -> Any:
+    """A constant, which keeps its text: to print so many parts again and again would take long."""
+    return ir.Constant(ir.VectorType(I32, len(order)), list(order))
+
+
+def _alignment(kind: Any) -> Any:
+    return ir.Constant(I32, byte_size(kind.element))
+
+
+def _call(builder: Any, name: str, result: Any, kind: Any, operands: list[Any]) -> Any:
+    """Call one of LLVM's memory intrinsics on vectors."""
+    lanes = f"v{kind.count}{kind.element.intrinsic_name}"
+    pointers = f"v{kind.count}p0" if name in ("masked.gather", "masked.scatter") else "p0"
+    full = f"llvm.{name}.{lanes}.{pointers}"
+    module = builder.module
+    function = module.globals.get(full)
+    if function is None:
+        function = ir.Function(module, ir.FunctionType(result, [operand.type for operand in operands]), full)
+    return builder.call(function, operands)

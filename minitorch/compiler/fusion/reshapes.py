@@ -1,0 +1,63 @@
+"""Reshapes of contractions, moved behind the elementwise operations that follow.
+
+A product with more than two dimensions is computed as one of matrices: ``reshape(dot(reshape(x), w))``. What follows
+has another shape than the product then, and so would run over other rows. Here ``f(reshape(y), z)`` becomes
+``reshape(f(y, reshape(z)))``, the same numbers at the same places in memory, and `f` can be the epilogue of `y`.
+
+Where `z` is the result of a reduction this ends: row-resident kernels keep the shape that they reduce.
+"""
+
+from __future__ import annotations
+
+from ... import primitives as P
+from ...graph import Graph
+from ...graph.build import apply, with_inputs
+from ...ir import Node, Source, Spec
+from ...primitives import Literal
+from ..loop_ir.lower import POINTWISE
+
+
+def reshapes_last(graph: Graph) -> Graph:
+    """The graph with reshapes of contractions as late as they can be."""
+    moved: dict[Node, Node] = {}
+    behind: dict[Node, Node] = {}  # for a new reshape, what it is a reshape of
+    reduced: set[Node] = set()  # what is computed from the result of a reduction
+    nodes: list[Node] = []
+
+    def add(node: Node) -> Node:
+        nodes.append(node)
+        return node
+
+    def shaped(node: Node, like: Node, source: Source | None) -> Node:
+        """A value in the shape of another one."""
+        if node in behind and behind[node].shape == like.shape:
+            return behind[node]
+        if node.primitive is P.constant and not isinstance(node.params["value"], Literal):
+            return add(apply(P.constant, source=source, **{**node.params, "shape": like.shape}))
+        return add(apply(P.reshape, node, source=source, shape=like.shape))
+
+    for node in graph.nodes:
+        operands = tuple(moved.get(operand, operand) for operand in node.inputs)
+        kind = node.primitive.kind
+        if kind == "reduction" or (kind in (*POINTWISE, "movement") and reduced.intersection(node.inputs)):
+            reduced.add(node)
+        core = next((behind[operand] for operand in operands if operand in behind), None)
+        if core is not None and kind in POINTWISE and node not in reduced:
+            inside = tuple(shaped(operand, core, node.source) for operand in operands)
+            result = add(Node(node.primitive, inside, node.params, Spec(core.shape, node.dtype), node.source))
+            moved[node] = add(apply(P.reshape, result, source=node.source, shape=node.shape))
+            behind[moved[node]] = result
+            continue
+        moved[node] = add(with_inputs(node, operands))
+        if node.primitive is P.reshape:
+            (x,) = operands
+            if x in behind or x.primitive.kind == "contraction":
+                behind[moved[node]] = behind.get(x, x)
+    if not behind:
+        return graph
+    outputs = [moved.get(node, node) for node in graph.outputs]
+    needed = set(outputs)
+    for node in reversed(nodes):
+        if node in needed:
+            needed.update(node.inputs)
+    return Graph(graph.inputs, outputs, [node for node in nodes if node in needed], graph.name, verify=False)

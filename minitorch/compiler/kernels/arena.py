@@ -1,0 +1,130 @@
+"""Offsets in one arena for the values that a graph computes on the way, from their live ranges."""
+
+from __future__ import annotations
+
+import itertools
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+ALIGNMENT = 64  # bytes: a cache line, and the longest vector register
+
+
+@dataclass(frozen=True)
+class Lifetime:
+    """A buffer of a schedule.
+
+    Attributes:
+        size: bytes.
+        first: the step that writes it.
+        last: the last step that reads it (or `first`, if none does).
+        in_place: numbers of buffers, last read at step `first`, whose place it may take: the step reads each element of
+            theirs before it writes the same bytes of this one.
+    """
+
+    size: int
+    first: int
+    last: int
+    in_place: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where each buffer lies in the arena.
+
+    Attributes:
+        offsets: in bytes, one per buffer.
+        size: bytes of the arena.
+        lower_bound: the most bytes that are live at one step; no plan is smaller.
+    """
+
+    offsets: tuple[int, ...]
+    size: int
+    lower_bound: int
+
+
+def aligned(size: int, alignment: int = ALIGNMENT) -> int:
+    """`size`, rounded up."""
+    return -(-size // alignment) * alignment
+
+
+# Orders in which buffers are placed; the first that reaches the lower bound wins, else the smallest arena. Large ones
+# first is "greedy by size" of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020).
+ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
+    lambda buffer: (-buffer.size, buffer.first),
+    lambda buffer: (buffer.first, -buffer.size),
+    lambda buffer: (buffer.first - buffer.last, -buffer.size),
+)
+
+
+def plan(buffers: Sequence[Lifetime]) -> Plan:
+    """Places in one arena such that no two buffers overlap while both are live.
+
+    A buffer goes where one of its `in_place` buffers lies, if it can, else into the smallest gap that holds it.
+
+    Example:
+        >>> chain = plan([Lifetime(100, 0, 1), Lifetime(100, 1, 2, in_place=(0,)), Lifetime(100, 2, 3)])
+        >>> chain.offsets, chain.size
+        ((0, 0, 128), 256)
+    """
+    bound = lower_bound(buffers)
+    best: Plan | None = None
+    for order in ORDERS:
+        offsets = _place(buffers, [i for _, i in sorted((order(buffer), i) for i, buffer in enumerate(buffers))])
+        size = max((offset + aligned(buffer.size) for offset, buffer in zip(offsets, buffers, strict=True)), default=0)
+        if best is None or size < best.size:
+            best = Plan(tuple(offsets), size, bound)
+        if best.size == bound:
+            break
+    assert best is not None
+    return best
+
+
+def _place(buffers: Sequence[Lifetime], order: Sequence[int]) -> list[int]:
+    offsets = [0] * len(buffers)
+    placed: list[tuple[int, int]] = []  # offset and number, in order
+    for i in order:
+        buffer, size = buffers[i], aligned(buffers[i].size)
+        if not size:
+            continue
+        live = [
+            (start, j) for start, j in placed if buffers[j].first <= buffer.last and buffer.first <= buffers[j].last
+        ]
+        offsets[i] = offset = _offset(buffers, i, size, live)
+        insort(placed, (offset, i))
+    return offsets
+
+
+def _offset(buffers: Sequence[Lifetime], i: int, size: int, live: Sequence[tuple[int, int]]) -> int:
+    shared = {j: start for start, j in live if _may_share(buffers, i, j) or _may_share(buffers, j, i)}
+    for offset in shared.values():
+        if all(
+            start + aligned(buffers[j].size) <= offset or offset + size <= start or shared.get(j) == offset
+            for start, j in live
+        ):
+            return offset
+    best, width, top = -1, -1, 0
+    for start, j in live:
+        if size <= start - top and (best < 0 or start - top < width):
+            best, width = top, start - top
+        top = max(top, start + aligned(buffers[j].size))
+    return top if best < 0 else best
+
+
+def _may_share(buffers: Sequence[Lifetime], new: int, old: int) -> bool:
+    return old in buffers[new].in_place and buffers[old].last == buffers[new].first
+
+
+def lower_bound(buffers: Sequence[Lifetime]) -> int:
+    """The most live bytes at one step, supposing that every buffer that may take a place of another one does."""
+    change: dict[int, int] = defaultdict(int)  # what is live at a step, less what was at the one before
+    shared: dict[int, int] = defaultdict(int)
+    for buffer in buffers:
+        size = aligned(buffer.size)
+        change[buffer.first] += size
+        change[buffer.last + 1] -= size
+        shared[buffer.first] += min(size, max((aligned(buffers[j].size) for j in buffer.in_place), default=0))
+    steps = sorted(change)
+    live = itertools.accumulate(change[step] for step in steps)
+    return max((size - shared.get(step, 0) for step, size in zip(steps, live, strict=True)), default=0)

@@ -1,0 +1,103 @@
+"""What running a graph as kernels costs, beside what running it node by node would."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ...graph import Cost, Graph
+from ...graph.cost import Traffic, in_units
+from ...ir import Node
+from ..fusion.roots import is_stored_already, output_base
+from .kernel import Kernel
+from .placement import place
+from .schedule import Schedule
+
+
+@dataclass(frozen=True)
+class FusedCost(Traffic):
+    """The counts of a schedule.
+
+    Attributes:
+        kernels: units of work, library calls among them.
+        bytes_read, bytes_written: from and to memory, of all kernels.
+        flops: arithmetic on elements of any type.
+        transcendentals: elements of exp, log, sqrt and the like.
+        peak_bytes: the most memory alive at once, kernel by kernel: inputs and array constants always, a value until
+            the last kernel that reads it, outputs until the end. Memory that is used in place counts twice.
+        arena_bytes: what intermediate values take, where those that are not needed at the same time share memory.
+        intermediate_bytes: what they would take if each had memory of its own.
+        peak_in_arena: inputs, array constants, and the most that a call takes: the arena and outputs, but for those
+            that are written over an input.
+        unfused: the same counts of the function as it is written, every operation by itself, as eager mode runs them:
+            of the graph before the passes, which drop operations, and before the compiler rewrites any for itself.
+    """
+
+    kernels: int
+    bytes_read: int
+    bytes_written: int
+    flops: int
+    transcendentals: int
+    peak_bytes: int
+    arena_bytes: int
+    intermediate_bytes: int
+    peak_in_arena: int
+    unfused: Cost
+
+    def __str__(self) -> str:
+        unfused = self.unfused
+        rows = [
+            ("kernels", str(self.kernels), str(unfused.nodes)),
+            ("read", in_units(self.bytes_read, "B"), in_units(unfused.bytes_read, "B")),
+            ("written", in_units(self.bytes_written, "B"), in_units(unfused.bytes_written, "B")),
+            ("peak", in_units(self.peak_bytes, "B"), in_units(unfused.peak_bytes, "B")),
+            ("peak with the arena", in_units(self.peak_in_arena, "B"), ""),
+            ("intermediates", in_units(self.intermediate_bytes, "B"), ""),
+            ("their arena", in_units(self.arena_bytes, "B"), ""),
+            ("arithmetic", in_units(self.flops), in_units(unfused.flops)),
+            ("exp, log and the like", in_units(self.transcendentals), in_units(unfused.transcendentals)),
+        ]
+        head = f"{'':<22}{'fused':>12}{'node by node':>16}"
+        return "\n".join([head, *(f"{name:<22}{fused:>12}{before:>16}".rstrip() for name, fused, before in rows)])
+
+
+def fused_cost(
+    schedule: Schedule, written: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
+) -> FusedCost:
+    """The cost of a schedule, beside that of the graph as it was written.
+
+    Outputs that replace an input, and inputs that are given away, are as for `place`.
+    """
+    kernels, placement = schedule.kernels, place(schedule, updates, donated)
+    nodes = (*schedule.graph.inputs, *schedule.graph.nodes)
+    there = sum(node.spec.nbytes for node in nodes if is_stored_already(node))
+    return FusedCost(
+        len(kernels),
+        sum(kernel.bytes_read for kernel in kernels),
+        sum(kernel.bytes_written for kernel in kernels),
+        sum(kernel.flops for kernel in kernels),
+        sum(kernel.transcendentals for kernel in kernels),
+        _peak(schedule, there),
+        placement.arena_bytes,
+        placement.intermediate_bytes,
+        there + placement.peak_bytes,
+        written.cost(),
+    )
+
+
+def _peak(schedule: Schedule, there: int) -> int:
+    end = len(schedule.kernels)
+    last: dict[Node, int] = {}
+    for number, kernel in enumerate(schedule.kernels):
+        last |= dict.fromkeys(_in_memory(kernel), number)
+    last |= dict.fromkeys(map(output_base, schedule.graph.outputs), end)
+    alive = peak = there
+    for number, kernel in enumerate(schedule.kernels):
+        alive += sum(node.spec.nbytes for node in kernel.made)
+        peak = max(peak, alive)
+        alive -= sum(node.spec.nbytes for node in _in_memory(kernel) if last[node] == number)
+    return peak
+
+
+def _in_memory(kernel: Kernel) -> set[Node]:
+    return {node for node in (*kernel.reads, *kernel.made) if not is_stored_already(node)}

@@ -1,0 +1,113 @@
+"""A kernel: one unit of work of a schedule, what it reads and writes, and its texts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...graph import cost
+from ...graph.cost import in_units
+from ...ir import Node
+from ..codegen import machine
+from ..codegen.emit import emit
+from ..host import host
+from ..loop_ir.loops import LoopKernel
+from ..loop_ir.source import source
+from ..scheduling import count
+from ..scheduling.layout import units
+from ..scheduling.split import PARTIAL
+
+
+@dataclass
+class Kernel:
+    """One unit of work.
+
+    Attributes:
+        name: short, with the operations it ends in.
+        kind: ``"K1"`` pointwise, ``"K2"`` reduction, ``"K3"`` row-resident, ``"K4"`` contraction, ``"K5"`` side by
+            side, ``"call"`` other calls.
+        phases: the nodes that it computes, in program order; those of each phase by themselves.
+        reads, writes: the nodes whose values it reads from memory, and those that it writes.
+        loops: its loops; None for a call.
+        buffers: the node behind each buffer of the loops.
+    """
+
+    name: str
+    kind: str
+    phases: tuple[tuple[Node, ...], ...]
+    reads: tuple[Node, ...]
+    writes: tuple[Node, ...]
+    loops: LoopKernel | None = None
+    buffers: tuple[Node, ...] = ()
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """What it computes, in program order."""
+        return tuple(dict.fromkeys(node for phase in self.phases for node in phase))
+
+    @property
+    def made(self) -> tuple[Node, ...]:
+        """What has to be given memory: the values that it writes, and what it needs for itself while it runs."""
+        return self.writes + tuple(dict.fromkeys(node for node in self.buffers if node.primitive is PARTIAL))
+
+    @property
+    def bytes_read(self) -> int:
+        """From memory: every element that is needed, once."""
+        return self._bytes[0]
+
+    @property
+    def bytes_written(self) -> int:
+        """To memory."""
+        return self._bytes[1]
+
+    @cached_property
+    def _bytes(self) -> tuple[int, int]:
+        if self.loops is None:
+            return sum(node.spec.nbytes for node in self.reads), sum(node.spec.nbytes for node in self.writes)
+        read: dict[Node, int] = {}
+        written: dict[Node, int] = {}
+        for node, (reads, writes) in zip(self.buffers, count.elements(self.loops), strict=True):
+            read[node] = min(node.spec.size, read.get(node, 0) + reads)
+            written[node] = min(node.spec.size, written.get(node, 0) + writes)
+        return (
+            sum(size * node.dtype.itemsize for node, size in read.items()),
+            sum(size * node.dtype.itemsize for node, size in written.items()),
+        )
+
+    @cached_property
+    def flops(self) -> int:
+        """Arithmetic operations on elements; exp, log and the like apart."""
+        return sum(map(cost.flops, self.nodes)) if self.loops is None else count.operations(self.loops)[0]
+
+    @cached_property
+    def transcendentals(self) -> int:
+        """Elements of exp, log, sqrt and the like."""
+        return sum(map(cost.transcendentals, self.nodes)) if self.loops is None else count.operations(self.loops)[1]
+
+    @cached_property
+    def source(self) -> str:
+        """The kernel as Python that runs; of a call, the name of what is called."""
+        return source(self.loops) if self.loops else f"# {self.nodes[0].primitive.name}, run by NumPy\n"
+
+    @cached_property
+    def llvm(self) -> str:
+        """The kernel as LLVM IR; empty for a call."""
+        return emit(self.loops, host().vector_bytes) if self.loops else ""
+
+    @cached_property
+    def assembly(self) -> str:
+        """The kernel as the host's assembly language; empty for a call."""
+        return machine.assembly(self.llvm) if self.loops else ""
+
+    @property
+    def units(self) -> int:
+        """The length of its parallel range."""
+        return units(self.loops, host().vector_bytes) if self.loops else 0
+
+    def __str__(self) -> str:
+        where = ", ".join(dict.fromkeys(str(node.source) for node in self.nodes if node.source))
+        where = where if len(where) <= 60 else f"{where[:57]}..."
+        return (
+            f"{self.name:<36} {self.kind:<5}{len(self.nodes):>6}{in_units(self.bytes_read, 'B'):>10}"
+            f"{in_units(self.bytes_written, 'B'):>10}{in_units(self.flops):>9}  {where}"
+        ).rstrip()

@@ -1,0 +1,124 @@
+"""Kernels put together after fusion: what runs side by side, and what is too small to be a kernel of its own.
+
+Fusion joins what runs over the same rows. What is left are kernels that have nothing to do with each other, such as the
+updates of fifty parameters, and small ones that wait for a large one, such as the mean of the losses of a batch. Each
+call of a kernel costs some microseconds, and each wait for all threads more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, chain
+
+from ...ir import Node
+from ..loop_ir.loops import LoopKernel
+from .kernel import Kernel
+
+LONGEST_NAME = 36
+SMALL = 1 << 15  # operations and rounds of the loops of a kernel that is not worth a call
+
+
+def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Put pointwise kernels that do not need each other side by side, in one kernel of kind K5.
+
+    The *depth* of a kernel is the longest way from it to the end. Kernels of one depth do not need each other, whatever
+    their shapes: the updates of all parameters by an optimiser are the case that matters.
+    """
+    depth: dict[int, int] = {}
+    users: dict[Node, list[int]] = {}
+    for number, kernel in enumerate(kernels):
+        for node in kernel.reads:
+            users.setdefault(node, []).append(number)
+    for number in range(len(kernels) - 1, -1, -1):
+        below = [depth[user] + 1 for node in kernels[number].writes for user in users.get(node, ())]
+        depth[number] = max(below, default=0)
+    levels: dict[int, list[int]] = {}
+    for number, kernel in enumerate(kernels):
+        if kernel.kind == "K1":
+            levels.setdefault(depth[number], []).append(number)
+    level_of = {number: tuple(level) for level in levels.values() for number in level}
+    return _in_order(kernels, [level_of.get(number, (number,)) for number in range(len(kernels))])
+
+
+def _in_order(kernels: Sequence[Kernel], levels: Sequence[tuple[int, ...]]) -> list[Kernel]:
+    """The kernels, those of one level put together, as near to their order as possible: so nothing waits in memory.
+
+    A level comes when its last kernel would have come, or before the first that reads one of it.
+    """
+    made = {node: number for number, kernel in enumerate(kernels) for node in kernel.writes}
+    done: set[tuple[int, ...]] = set()
+    result: list[Kernel] = []
+    for number, level in enumerate(levels):
+        pending = [level] if number == level[-1] else []
+        while pending:
+            at = pending[-1]
+            reads = {made[node] for each in at for node in kernels[each].reads if node in made}
+            missing = [levels[each] for each in sorted(reads) if levels[each] not in done]
+            if at not in done and missing:
+                pending += missing
+                continue
+            pending.pop()
+            if at not in done:
+                done.add(at)
+                own = [kernels[each] for each in at]
+                result.append(_side_by_side(own) if len(own) > 1 else own[0])
+    return result
+
+
+def _side_by_side(kernels: Sequence[Kernel]) -> Kernel:
+    name = f"{kernels[0].name.split('_')[0]}_{len(kernels)}_side_by_side"
+    return _together(kernels, name, "K5", tuple(0 for _ in kernels))
+
+
+def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
+    """Make small kernels later phases of the one before them, where that is made of loops too.
+
+    A kernel can move up to the last one that it reads from.
+    """
+    result: list[Kernel] = []
+    made: dict[Node, int] = {}  # the kernel that writes a value, by its place in `result`
+    for kernel in kernels:
+        place = max((made[node] for node in kernel.reads if node in made), default=0)
+        while place < len(result) and not result[place].units:
+            place += 1
+        if kernel.loops is None or kernel.flops + kernel.loops.rounds > SMALL:
+            place = len(result)
+        if place < len(result):
+            first = result[place]
+            kind = max(first, kernel, key=lambda each: each.loops.rounds if each.loops else 0).kind
+            assert first.loops is not None
+            name = first.name if first.name.endswith("...") else f"{first.name} then {kernel.name.partition('_')[2]}"
+            name = name if len(name) <= LONGEST_NAME else f"{first.name[: LONGEST_NAME - 9]} then ..."
+            result[place] = _together((first, kernel), name, kind, (0, first.loops.phases[-1] + 1))
+        else:
+            result.append(kernel)
+        made |= dict.fromkeys(kernel.writes, place)
+    return result
+
+
+def _together(kernels: Sequence[Kernel], name: str, kind: str, first_phases: Sequence[int]) -> Kernel:
+    """The kernels in one, the phases of each beginning where they are told to."""
+    loops = [kernel.loops for kernel in kernels if kernel.loops is not None]
+    begins = list(accumulate((len(kernel.buffers) for kernel in kernels), initial=0))
+    phases: list[dict[Node, None]] = [{} for _ in range(max(first_phases) + 1)]
+    for kernel, first in zip(kernels, first_phases, strict=True):
+        phases += [{} for _ in range(first + len(kernel.phases) - len(phases))]
+        for number, nodes in enumerate(kernel.phases, first):
+            phases[number] |= dict.fromkeys(nodes)
+    writes = tuple(dict.fromkeys(chain.from_iterable(kernel.writes for kernel in kernels)))
+    reads = dict.fromkeys(chain.from_iterable(kernel.reads for kernel in kernels))
+    return Kernel(
+        name,
+        kind,
+        tuple(map(tuple, phases)),
+        tuple(node for node in reads if node not in writes),
+        writes,
+        LoopKernel(
+            "kernel",
+            tuple(chain.from_iterable(each.buffers for each in loops)),
+            tuple(chain.from_iterable(each.nests for each in loops)),
+            tuple(start + begin for each, begin in zip(loops, begins, strict=False) for start in each.starts),
+            tuple(phase + first for each, first in zip(loops, first_phases, strict=True) for phase in each.phases),
+        ),
+        tuple(chain.from_iterable(kernel.buffers for kernel in kernels)),
+    )

@@ -1,0 +1,244 @@
+"""The schedule of a graph: its kernels in order, and the ledger, which says of every edge whether it was fused and why
+not.
+
+A kernel is either generated loops (kinds K1 pointwise, K2 reduction, K3 row-resident, K4 contraction) or a call into
+NumPy (whatever has no loops yet). Bytes are those that a kernel must move at least: every buffer once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence, Set
+from dataclasses import dataclass, field
+
+from ...graph import Graph, topological_order
+from ...graph.cost import in_units
+from ...ir import INPUT, Node
+from ..fusion.again import cheaper_again
+from ..fusion.decompose import decompose
+from ..fusion.fuse import Group, fuse
+from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
+from ..fusion.keep import worth_keeping
+from ..fusion.reshapes import reshapes_last
+from ..fusion.roots import (
+    CONTRACTION,
+    NONE_KEPT,
+    OUTPUT,
+    REDUCTION,
+    base_of,
+    find_roots,
+    is_call,
+    is_stored_already,
+    output_base,
+)
+from ..fusion.transient import AGAIN as TILE_BY_TILE
+from ..fusion.transient import find_transient
+from ..loop_ir.contractions import all_dimensions
+from ..scheduling.nests import build_kernel
+from ..scheduling.split import PARTIAL
+from ..scheduling.sweeps import recognise
+from .kernel import Kernel
+from .merge import merge_siblings, merge_small
+
+FUSED = "fused"
+OTHER_ROWS = "the kernels run over different rows"
+AGAIN = "to compute it again costs less than to store it and read it back"
+LATER = "in the same kernel, after all of its rows are done"
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One use of a value.
+
+    Attributes:
+        producer, consumer: the nodes.
+        fused: whether the value goes from one to the other without memory.
+        reason: why not, or ``"fused"``, or that the value is computed again rather than stored.
+        bytes: what is saved by fusing, or moved for want of it: a write and a read of the value.
+    """
+
+    producer: Node
+    consumer: Node
+    fused: bool
+    reason: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The kernels of a graph in the order in which they run, and the ledger.
+
+    Attributes:
+        graph: what was scheduled.
+        kernels: in order.
+        edges: one per use of a computed value.
+    """
+
+    graph: Graph
+    kernels: tuple[Kernel, ...]
+    edges: tuple[Edge, ...] = field(default=())
+
+    def __str__(self) -> str:
+        from .placement import place  # which builds on this file
+
+        placement = place(self)
+        saved = sum(edge.bytes for edge in self.edges if edge.fused)
+        kept = [edge for edge in self.edges if not edge.fused]
+        count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"
+        lines = [f"{count:<36} {'kind':<5}{'nodes':>6}{'read':>10}{'written':>10}{'FLOPs':>9}  asked for at"]
+        lines += map(str, self.kernels)
+        lines.append(
+            f"{len(self.edges) - len(kept)} of {len(self.edges)} edges fused, {in_units(saved, 'B')} not moved"
+        )
+        lines.append(
+            f"intermediates: {in_units(placement.intermediate_bytes, 'B')} "
+            f"in an arena of {in_units(placement.arena_bytes, 'B')}"
+        )
+        alike: dict[tuple[str, str, str], list[int]] = {}
+        for edge in kept:
+            key = edge.producer.primitive.name, edge.consumer.primitive.name, edge.reason
+            alike.setdefault(key, []).append(edge.bytes)
+        for reason in (TILE_BY_TILE, AGAIN):
+            again = list(dict.fromkeys(at.producer.primitive.name for at in self.edges if at.reason == reason))
+            lines += [f"{', '.join(again)}: {reason}"] if again else []
+        if kept:
+            lines.append(f"not fused, {in_units(sum(edge.bytes for edge in kept), 'B')} moved for it:")
+        for (producer, consumer, reason), sizes in alike.items():
+            times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
+            lines.append(f"  {f'{producer} -> {consumer}{times}':<34}{in_units(sum(sizes), 'B'):>10}  {reason}")
+        return "\n".join(lines)
+
+
+def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
+    """Partition a graph into kernels; `without` are the classes of fusion that are switched off, of `FUSIONS`."""
+    graph = reshapes_last(all_dimensions(decompose(graph)))
+    transient, refused = _transient(graph, without), set[Node]()
+    while True:
+        kept = NONE_KEPT if RECOMPUTING in without else worth_keeping(graph, transient, without)
+        roots = find_roots(graph, transient, kept, store_all=RECOMPUTING in without)
+        calls = {node: is_call(node) for node in roots}
+        order = fuse(roots, calls, transient, without)
+        again = set() if RECOMPUTING in without else cheaper_again(order, roots, _stored(graph, order))
+        if again:
+            roots = {node: reason for node, reason in roots.items() if node not in again}
+            order = fuse(roots, calls, transient, without)
+        kernels = _kernels(graph, order, roots, SPLITTING not in without)
+        lost = {inner for kernel, item in zip(kernels, order, strict=True) for inner in _without_tiles(kernel, item)}
+        if not lost:
+            break
+        refused |= lost
+        transient = find_transient(graph, refused)
+    kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
+    kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
+    kernels = kernels if PHASES in without else merge_small(kernels)
+    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, again))
+
+
+def _transient(graph: Graph, without: Set[str]) -> set[Node]:
+    """What is computed in tiles and never stored, which takes two other classes of fusion."""
+    return set() if without & {TRANSIENT, ROWS, RECOMPUTING} else find_transient(graph)
+
+
+def _kernels(graph: Graph, order: Sequence[Group | Node], roots: dict[Node, str], cut: bool) -> list[Kernel]:
+    needed = _stored(graph, order)
+    return [
+        _loop_kernel(number, item, roots, needed, cut) if isinstance(item, Group) else _call_kernel(number, item)
+        for number, item in enumerate(order)
+    ]
+
+
+def _without_tiles(kernel: Kernel, group: Group | Node) -> set[Node]:
+    """The contractions that a kernel would have to compute on the spot, if that cannot be done in tiles."""
+    if kernel.loops is None or not isinstance(group, Group) or not group.tiles:
+        return set()
+    return set() if all(map(recognise, kernel.loops.nests)) else {inner for inner, _ in group.tiles}
+
+
+def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
+    """The roots that end in memory: outputs, and what another kernel reads."""
+    needed = set(map(output_base, graph.outputs))
+    for item in order:
+        if isinstance(item, Group):
+            needed |= item.reads
+        else:
+            needed |= {base_of(operand) for operand in item.inputs}
+    return needed
+
+
+def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[Node], cut: bool) -> Kernel:
+    stored = {node for node in group.nodes if node in needed}
+    loops, buffers = build_kernel("kernel", group, roots, stored, cut)
+    nodes = _covered(group, roots)
+    written = {number for number, buffer in enumerate(loops.buffers) if buffer.written}
+    reductions = sum(member.is_reduction for member in group.members)
+    kind = "K1" if not reductions else "K2" if reductions == len(group.members) else "K3"
+    kind = "K4" if group.is_contraction or group.tiles else kind
+    names = "_".join(dict.fromkeys(member.node.primitive.name for member in group.members))
+    return Kernel(
+        f"k{number}_{names}"[:34],
+        kind,
+        (nodes,),
+        tuple(node for place, node in enumerate(buffers) if place not in written),
+        tuple(node for place, node in enumerate(buffers) if place in written and node.primitive is not PARTIAL),
+        loops,
+        tuple(buffers),
+    )
+
+
+def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:
+    """All nodes that a group computes, in program order."""
+    found: dict[Node, None] = {}
+    for member in group.members:
+        pending, seen, outside = [member.node], {member.node}, set()
+        while pending:
+            for operand in pending.pop().inputs:
+                if operand in roots or is_stored_already(operand):
+                    outside.add(operand)
+                elif operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+        found |= dict.fromkeys(topological_order([member.node], outside))
+    return tuple(found)
+
+
+def _call_kernel(number: int, node: Node) -> Kernel:
+    reads = tuple(dict.fromkeys(base_of(operand) for operand in node.inputs))
+    return Kernel(f"k{number}_{node.primitive.name}", "call", ((node,),), reads, (node,))
+
+
+def _ledger(
+    graph: Graph,
+    kernels: Sequence[Kernel],
+    roots: dict[Node, str],
+    calls: dict[Node, bool],
+    transient: Container[Node],
+    again: Container[Node],
+) -> tuple[Edge, ...]:
+    """Every use of a computed value: fused, or why it was not."""
+    home: dict[Node, set[tuple[int, int]]] = {}  # by kernel and phase
+    for number, kernel in enumerate(kernels):
+        for phase, nodes in enumerate(kernel.phases):
+            for node in nodes:
+                home.setdefault(node, set()).add((number, phase))
+    shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # the same memory, seen otherwise
+    edges = []
+    for node in graph.nodes:
+        for operand in dict.fromkeys(node.inputs):
+            if operand.primitive is INPUT or operand.primitive.name == "constant":
+                continue
+            here, there = home.get(node, set()), home.get(operand, set())
+            free = (operand.primitive.is_view and operand not in home) or (node in shown and node not in home)
+            is_fused = bool(here & there or free)
+            if is_fused:
+                reason = AGAIN if operand in again else FUSED
+                reason = TILE_BY_TILE if operand in transient and len(there) > 1 else reason
+            elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
+                reason = LATER
+            elif calls.get(operand):
+                reason = roots[operand]
+            elif calls.get(node):
+                reason = "a library call reads it from memory"
+            else:
+                reason = roots.get(operand, OTHER_ROWS)
+                reason = OTHER_ROWS if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
+            edges.append(Edge(operand, node, is_fused, reason, 2 * operand.spec.nbytes))
+    return tuple(edges)

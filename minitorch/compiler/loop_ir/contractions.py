@@ -1,0 +1,230 @@
+"""Contractions with all dimensions that their operands and their results have.
+
+A convolution is one `dot` between reshapes: what a filter sees (depth × height × width) is one dimension for it, and so
+is everything that a filter is put on (batch × height × width). For loops those are better told apart: then an element
+of the image is at an index without divisions, and the result is stored in the order in which it is wanted.
+
+So the reshapes and permutations around a `dot` are taken into it. The result, a `contract`, sums a product over a space
+of dimensions; each dimension of an operand is one of them, or several that a reshape has joined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from ... import dtypes
+from ... import primitives as P
+from ...dtypes import DType
+from ...graph import Graph
+from ...graph.build import apply, with_inputs
+from ...ir import Node, Primitive, Shape, Spec
+
+Labels = tuple[tuple[int, ...], ...]  # for each dimension of an array, the dimensions of the space that it joins
+
+
+def _infer(a: Spec, b: Spec, *, lengths: Shape, kept: int, left: Labels, right: Labels, dtype: DType) -> Spec:
+    return Spec(lengths[:kept], dtype)
+
+
+def _evaluate(
+    a: np.ndarray[Any, Any],
+    b: np.ndarray[Any, Any],
+    *,
+    lengths: Shape,
+    kept: int,
+    left: Labels,
+    right: Labels,
+    dtype: DType,
+) -> np.ndarray[Any, Any]:
+    wide = np.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype.numpy
+    operands: list[Any] = []
+    for array, labels in ((a, left), (b, right)):
+        flat = [label for dim in labels for label in dim]
+        operands += [array.astype(wide).reshape([lengths[label] for label in flat]), flat]
+    return np.asarray(np.einsum(*operands, list(range(kept)))).astype(dtype.numpy)
+
+
+# In no graph of a user's: the compiler writes it in place of `dot`.
+contract = Primitive(
+    "contract",
+    "contraction",
+    _infer,
+    _evaluate,
+    doc="the sum of left * right over a space of `lengths`, but for the first `kept` dimensions",
+)
+
+
+def space_of(node: Node) -> Shape:
+    """The lengths of all dimensions that a contraction runs over, those of its result first."""
+    if node.primitive is contract:
+        lengths: Shape = node.params["lengths"]
+        return lengths
+    return (*node.shape, node.inputs[0].shape[-1])
+
+
+def labels_of(node: Node) -> tuple[Labels, Labels]:
+    """For both operands of a contraction, which dimensions of the space each dimension is made of."""
+    if node.primitive is contract:
+        return node.params["left"], node.params["right"]
+    last = node.spec.ndim
+    batch = [(dim,) for dim in range(last - 2)]
+    return (*batch, (last - 2,), (last,)), (*batch, (last,), (last - 1,))
+
+
+@dataclass
+class _Space:
+    """A space whose dimensions are being split: lengths by label, and what is made of labels."""
+
+    lengths: dict[int, int]
+    left: list[tuple[int, ...]]
+    right: list[tuple[int, ...]]
+    kept: list[int]
+
+    def split(self, label: int, outer: int) -> tuple[int, int]:
+        """Two dimensions in place of one."""
+        fresh = count(max(self.lengths) + 1)
+        pair = next(fresh), next(fresh)
+        self.lengths[pair[0]], self.lengths[pair[1]] = outer, self.lengths.pop(label) // outer
+        for dims in (self.left, self.right):
+            dims[:] = [_replaced(dim, label, pair) for dim in dims]
+        self.kept[:] = _replaced(self.kept, label, pair)
+        return pair
+
+    def copy(self) -> _Space:
+        """The same space, to be split by itself."""
+        return _Space(dict(self.lengths), list(self.left), list(self.right), list(self.kept))
+
+
+def _replaced(labels: Iterable[int], old: int, new: tuple[int, int]) -> tuple[int, ...]:
+    return tuple(each for label in labels for each in (new if label == old else (label,)))
+
+
+def all_dimensions(graph: Graph) -> Graph:
+    """The graph with every `dot` whose dimensions are joined by reshapes as a `contract`."""
+    users = graph.users()
+    outputs = set(graph.outputs)
+    moved: dict[Node, Node] = {}
+    nodes: list[Node] = []
+
+    def add(node: Node) -> Node:
+        nodes.append(node)
+        return node
+
+    for node in graph.nodes:
+        if node in moved:
+            continue
+        operands = tuple(moved.get(operand, operand) for operand in node.inputs)
+        if node.primitive is not P.dot or 0 in space_of(node):
+            moved[node] = add(with_inputs(node, operands))
+            continue
+        left, right = labels_of(node)
+        lengths = dict(enumerate(space_of(node)))
+        space = _Space(lengths, list(left), list(right), list(range(node.spec.ndim)))
+        a, space = _through_operand(operands[0], space, "left")
+        b, space = _through_operand(operands[1], space, "right")
+        last, space = _through_users(node, space, users, outputs)
+        if len(space.lengths) == len(lengths):
+            moved[node] = add(with_inputs(node, operands))
+            continue
+        made = add(apply(contract, a, b, source=node.source, **_params(space), dtype=node.dtype))
+        moved[last] = made if made.shape == last.shape else add(apply(P.reshape, made, shape=last.shape))
+        at = node
+        while at is not last:
+            moved[at] = moved[last]  # read by nobody else
+            (at,) = users[at]
+    return Graph(graph.inputs, [moved.get(node, node) for node in graph.outputs], _needed(graph, nodes, moved),
+                 graph.name, verify=False)  # fmt: skip
+
+
+def _needed(graph: Graph, nodes: Sequence[Node], moved: Mapping[Node, Node]) -> list[Node]:
+    needed = {moved.get(node, node) for node in graph.outputs}
+    for node in reversed(nodes):
+        if node in needed:
+            needed.update(node.inputs)
+    return [node for node in nodes if node in needed]
+
+
+def _params(space: _Space) -> dict[str, Any]:
+    """The parameters of a `contract`: labels of length 1 dropped, the others numbered, those that are kept first."""
+    kept = [label for label in space.kept if space.lengths[label] > 1]
+    summed = [label for dim in space.left for label in dim if label not in space.kept and space.lengths[label] > 1]
+    number = {label: place for place, label in enumerate((*kept, *summed))}
+
+    def numbered(dims: Iterable[tuple[int, ...]]) -> Labels:
+        return tuple(tuple(number[label] for label in dim if label in number) for dim in dims)
+
+    lengths = tuple(space.lengths[label] for label in number)
+    return {"lengths": lengths, "kept": len(kept), "left": numbered(space.left), "right": numbered(space.right)}
+
+
+def _through_operand(node: Node, space: _Space, side: str) -> tuple[Node, _Space]:
+    """What an operand is a permutation or a reshape of, with its dimensions in the terms of the space."""
+    while node.primitive in (P.permute, P.reshape):
+        (x,) = node.inputs
+        after = space.copy()
+        dims: list[tuple[int, ...]] = getattr(after, side)
+        if node.primitive is P.permute:
+            by_dim = dict(zip(node.params["dims"], dims, strict=True))
+            found: list[tuple[int, ...]] | None = [by_dim[dim] for dim in range(len(dims))]
+        else:
+            found = _matched(x.shape, [label for dim in dims for label in dim], after)
+        if found is None:
+            break
+        dims[:] = found
+        node, space = x, after
+    return node, space
+
+
+def _through_users(
+    node: Node, space: _Space, users: Mapping[Node, Sequence[Node]], outputs: set[Node]
+) -> tuple[Node, _Space]:
+    """The last of the permutations and reshapes after a product that tell its dimensions apart."""
+    while node not in outputs and len(users[node]) == 1:
+        (user,) = users[node]
+        after = space.copy()
+        if user.primitive is P.permute:
+            by_dim = _matched(node.shape, after.kept, after)
+            if by_dim is None:
+                break
+            after.kept = [label for dim in user.params["dims"] for label in by_dim[dim]]
+        elif user.primitive is not P.reshape or not _splits(user.shape, after):
+            break
+        node, space = user, after
+    return node, space
+
+
+def _splits(shape: Shape, space: _Space) -> bool:
+    """Whether a shape is that of the result with dimensions split, and none joined."""
+    found = _matched(shape, space.kept, space)
+    return found is not None and all(len([each for each in dim if space.lengths[each] > 1]) <= 1 for dim in found)
+
+
+def _matched(shape: Shape, labels: Sequence[int], space: _Space) -> list[tuple[int, ...]] | None:
+    """For each dimension of a shape the labels that it is made of, split where needed; None if they do not fit."""
+    rest = [label for label in labels if space.lengths[label] > 1]
+    found: list[tuple[int, ...]] = []
+    for length in shape:
+        own: list[int] = []
+        while length > 1:
+            if not rest:
+                return None
+            label = rest.pop(0)
+            common = math.gcd(length, space.lengths[label])
+            if common == space.lengths[label]:
+                own.append(label)
+            elif common == length:
+                outer, inner = space.split(label, length)
+                own.append(outer)
+                rest.insert(0, inner)
+                found = [_replaced(dim, label, (outer, inner)) for dim in found]
+            else:
+                return None
+            length //= common
+        found.append(tuple(own))
+    return found if not rest else None

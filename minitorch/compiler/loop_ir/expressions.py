@@ -1,0 +1,324 @@
+"""Expressions: how one number of a kernel is computed from elements in memory, as data.
+
+Where the elements are is index algebra (`minitorch.compiler.loop_ir.index`); in which order the numbers are computed,
+and where they go, is `minitorch.compiler.loop_ir.loops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...dtypes import DType, bfloat16, float16, float32
+from .index import Atom, Index, Looked, Quotient, Remainder, Variable
+
+Places = Mapping[Variable, Index]
+
+
+def computed_in(dtype: DType) -> DType:
+    """The type whose numbers a register holds: 16-bit floats are computed in float32."""
+    return float32 if dtype in (float16, bfloat16) else dtype
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Conditions on indices, all of which must hold: ``low <= index < high``."""
+
+    bounds: tuple[tuple[int, Index, int], ...] = ()
+
+    def and_(self, low: int, index: Index, high: int) -> Inside:
+        """One more condition, unless it always holds."""
+        lowest, highest = index.bounds
+        condition = (low, index, high)
+        if (low <= lowest and highest < high) or condition in self.bounds:
+            return self
+        return Inside((*self.bounds, condition))
+
+    def substitute(self, places: Places) -> Inside:
+        """The conditions with other expressions in place of variables."""
+        result = Inside()
+        for low, index, high in self.bounds:
+            result = result.and_(low, index.substitute(places), high)
+        return result
+
+    @property
+    def never_holds(self) -> bool:
+        """Whether one of the conditions holds nowhere."""
+        return any(index.bounds[1] < low or index.bounds[0] >= high for low, index, high in self.bounds)
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether a condition mentions the variable."""
+        return any(index.depends_on(variable) for _, index, _ in self.bounds)
+
+    def __str__(self) -> str:
+        return " and ".join(f"{low} <= {index} < {high}" for low, index, high in self.bounds)
+
+
+ALWAYS = Inside()
+
+
+@dataclass(frozen=True)
+class Expression:
+    """How one number is computed. Equal expressions have equal values, so a kernel computes each once."""
+
+    dtype: DType
+
+    def __post_init__(self) -> None:
+        # At once, while the hashes of the parts are at hand: later it would recurse through the whole expression.
+        fields = tuple(getattr(self, name) for name, field in self.__dataclass_fields__.items() if field.compare)
+        object.__setattr__(self, "_fields", fields)
+        object.__setattr__(self, "_hash", hash((type(self).__name__, fields)))
+
+    def __hash__(self) -> int:
+        known: int = self.__dict__["_hash"]
+        return known
+
+    def __eq__(self, other: object) -> bool:
+        # Not part by part as it comes: parts that occur often would be compared as often, and their parts, and so on.
+        if not isinstance(other, Expression) or hash(self) != hash(other):
+            return False
+        pending: list[tuple[Expression, Expression]] = [(self, other)]
+        seen: set[tuple[int, int]] = set()
+        while pending:
+            a, b = pending.pop()
+            if type(a) is not type(b) or a._itself() != b._itself():
+                return False
+            for pair in zip(a.parts(), b.parts(), strict=True):
+                key = id(pair[0]), id(pair[1])
+                if pair[0] is not pair[1] and key not in seen:
+                    seen.add(key)
+                    pending.append(pair)
+        return True
+
+    def _itself(self) -> tuple[Any, ...]:
+        """All that tells it from others, but for its parts."""
+        known: tuple[Any, ...] = self.__dict__["_fields"]
+        return known
+
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions that it is computed from."""
+        return ()
+
+    def substitute(self, places: Places) -> Expression:
+        """The expression at other places."""
+        return self
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether the number differs along a variable."""
+        return any(part.depends_on(variable) for part in self.parts())
+
+
+@dataclass(frozen=True)
+class Number(Expression):
+    """A constant. The text of the value is compared, so that 0.0 and -0.0 differ, and NaN equals itself."""
+
+    value: Any = field(compare=False)
+    text: str
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+
+@dataclass(frozen=True)
+class Load(Expression):
+    """An element of a buffer; only read where `inside` holds."""
+
+    buffer: int
+    index: Index
+    inside: Inside = ALWAYS
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def substitute(self, places: Places) -> Expression:
+        """The element at another place."""
+        return Load(self.dtype, self.buffer, self.index.substitute(places), self.inside.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether another element is read."""
+        return self.index.depends_on(variable) or self.inside.depends_on(variable)
+
+
+@dataclass(frozen=True)
+class Position(Expression):
+    """An index as a number."""
+
+    index: Index
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def substitute(self, places: Places) -> Expression:
+        """The index at another place."""
+        return Position(self.dtype, self.index.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether the index mentions the variable."""
+        return self.index.depends_on(variable)
+
+
+@dataclass(frozen=True)
+class Apply(Expression):
+    """An elementwise primitive applied to numbers."""
+
+    primitive: str
+    arguments: tuple[Expression, ...]
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def _itself(self) -> tuple[Any, ...]:
+        return self.dtype, self.primitive, len(self.arguments)
+
+    def parts(self) -> tuple[Expression, ...]:
+        """The arguments."""
+        return self.arguments
+
+    def substitute(self, places: Places) -> Expression:
+        """The same of the arguments at other places."""
+        return Apply(self.dtype, self.primitive, tuple(part.substitute(places) for part in self.arguments))
+
+
+@dataclass(frozen=True)
+class Choose(Expression):
+    """One expression where the conditions hold, another elsewhere; what is not chosen reads no memory."""
+
+    inside: Inside
+    here: Expression
+    elsewhere: Expression
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def _itself(self) -> tuple[Any, ...]:
+        return self.dtype, self.inside
+
+    def parts(self) -> tuple[Expression, ...]:
+        """Both."""
+        return (self.here, self.elsewhere)
+
+    def substitute(self, places: Places) -> Expression:
+        """The choice at another place."""
+        return chosen(self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether the choice or what is chosen differs along the variable."""
+        return self.inside.depends_on(variable) or any(part.depends_on(variable) for part in self.parts())
+
+
+def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expression:
+    """A choice, or what is always chosen."""
+    if inside == ALWAYS or inside.never_holds:
+        return here if inside == ALWAYS else elsewhere
+    return Choose(here.dtype, inside, here, elsewhere)
+
+
+@dataclass(frozen=True)
+class Sum(Expression):
+    """The sum of a value over a variable of its own, computed on the spot: a contraction that is not stored."""
+
+    variable: Variable
+    value: Expression
+
+    __hash__ = Expression.__hash__
+
+    def parts(self) -> tuple[Expression, ...]:
+        """What is summed."""
+        return (self.value,)
+
+    def substitute(self, places: Places) -> Expression:
+        """The sum of what is found at another place."""
+        return Sum(self.dtype, self.variable, self.value.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether what is summed differs along a variable that is not the sum's own."""
+        return variable != self.variable and self.value.depends_on(variable)
+
+
+@dataclass(frozen=True)
+class Total(Expression):
+    """What an earlier loop of the kernel accumulated for this row."""
+
+    slot: int
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+
+@dataclass(frozen=True)
+class Scratch(Expression):
+    """An element of a scratch row that an earlier loop of the kernel filled; the index is within the row."""
+
+    slot: int
+    index: Index
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def substitute(self, places: Places) -> Expression:
+        """The element at another place."""
+        return Scratch(self.dtype, self.slot, self.index.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether another element is read."""
+        return self.index.depends_on(variable)
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The expression and all that it is computed from, each once."""
+    seen: set[Expression] = set()
+    pending = [expression]
+    while pending:
+        at = pending.pop()
+        if at not in seen:
+            seen.add(at)
+            yield at
+            pending += at.parts()
+            pending += index_values(at)
+
+
+def rewritten(
+    expression: Expression, change: Callable[[Expression], Expression], known: dict[Expression, Expression]
+) -> Expression:
+    """The expression with a change made to each of its parts and to itself, innermost first; `known` are those done."""
+    found = known.get(expression)
+    if found is None:
+        parts = tuple(rewritten(part, change, known) for part in expression.parts())
+        found = expression
+        if isinstance(expression, Apply):
+            found = Apply(expression.dtype, expression.primitive, parts)
+        elif isinstance(expression, Choose):
+            found = Choose(expression.dtype, expression.inside, *parts)
+        elif isinstance(expression, Sum):
+            found = Sum(expression.dtype, expression.variable, *parts)
+        found = known[expression] = change(found)
+    return found
+
+
+def moved(places: Places) -> Callable[[Expression], Expression]:
+    """For `rewritten`: other expressions in place of variables."""
+
+    def change(expression: Expression) -> Expression:
+        if isinstance(expression, Choose):
+            return chosen(expression.inside.substitute(places), expression.here, expression.elsewhere)
+        return expression if isinstance(expression, (Apply, Sum)) else expression.substitute(places)
+
+    return change
+
+
+def atoms(expression: Expression) -> Iterator[Atom]:
+    """The atoms of all indices of an expression, those inside others too."""
+    indices: list[Index] = []
+    if isinstance(expression, (Load, Scratch, Position)):
+        indices.append(expression.index)
+    inside = getattr(expression, "inside", ALWAYS)
+    indices += [index for _, index, _ in inside.bounds]
+    while indices:
+        for atom, _ in indices.pop().terms:
+            yield atom
+            if isinstance(atom, (Quotient, Remainder)):
+                indices.append(atom.index)
+
+
+def looked_up(expression: Expression) -> list[Looked]:
+    """The indices that are data, of an expression by itself."""
+    return [atom for atom in atoms(expression) if isinstance(atom, Looked)]
+
+
+def index_values(expression: Expression) -> list[Expression]:
+    """The values that an expression reads memory at."""
+    return [atom.value for atom in looked_up(expression)]

@@ -1,0 +1,336 @@
+"""Index algebra: where an element is, as an integer expression over loop variables.
+
+Every movement primitive becomes arithmetic on these expressions, so a reshape or transpose inside a kernel costs no
+memory traffic. An `Index` is affine, ``c0 + c1*v1 + c2*v2 + ...``; what is not affine (a quotient, a remainder, an
+index read from memory) is an *atom* that stands in place of a variable. Quotients and remainders are simplified with
+the known ranges of the variables, so the index arithmetic of most reshapes disappears when the expression is built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import gcd, prod
+from typing import Any
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A loop variable, from 0 up to `extent` (exclusive)."""
+
+    name: str
+    extent: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest value."""
+        return 0, max(self.extent - 1, 0)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """``index // divisor``, where that is not affine."""
+
+    index: Index
+    divisor: int
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest value."""
+        low, high = self.index.bounds
+        return low // self.divisor, high // self.divisor
+
+    def __str__(self) -> str:
+        return f"({self.index}) // {self.divisor}"
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """``index % divisor``, where that is not affine."""
+
+    index: Index
+    divisor: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest value."""
+        return 0, self.divisor - 1
+
+    def __str__(self) -> str:
+        return f"({self.index}) % {self.divisor}"
+
+
+@dataclass(frozen=True)
+class Looked:
+    """An index that is a value: what `gather` reads at. Below `extent`; negative ones count from the end."""
+
+    value: Any  # an expression of minitorch.compiler.loop_ir.loops
+    extent: int
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest value."""
+        return 0, max(self.extent - 1, 0)
+
+    def __str__(self) -> str:
+        return f"at({self.value}, {self.extent})"
+
+
+Atom = Variable | Quotient | Remainder | Looked
+
+
+@dataclass(frozen=True)
+class Index:
+    """``constant`` plus the sum of the atoms times their coefficients.
+
+    Example:
+        >>> i, j = variable("i", 4), variable("j", 10)
+        >>> linear = i * 10 + j
+        >>> print(linear, "|", linear // 10, "|", linear % 10, "|", linear // 5)
+        10*i + j | i | j | 2*i + (j) // 5
+    """
+
+    terms: tuple[tuple[Atom, int], ...] = ()
+    constant: int = 0
+
+    @cached_property
+    def bounds(self) -> tuple[int, int]:
+        """The smallest and the largest value that the expression can have."""
+        low = high = self.constant
+        for atom, factor in self.terms:
+            ends = [end * factor for end in atom.bounds]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.terms, self.constant))
+
+    def __add__(self, other: Index | int) -> Index:
+        if isinstance(other, int):
+            return Index(self.terms, self.constant + other) if other else self
+        if not other.terms:
+            return self + other.constant
+        factors = dict(self.terms)
+        for atom, factor in other.terms:
+            factors[atom] = factors.get(atom, 0) + factor
+        return _made(factors, self.constant + other.constant)
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self + other * -1
+
+    def __mul__(self, factor: int) -> Index:
+        if factor == 1:
+            return self
+        return _made({atom: by * factor for atom, by in self.terms}, self.constant * factor)
+
+    def _divided(self, divisor: int) -> tuple[Index, Index]:
+        """A multiple of the divisor, divided by it, and what is left over."""
+        whole: dict[Atom, int] = {}
+        rest: dict[Atom, int] = {}
+        for atom, factor in self.terms:
+            if factor % divisor == 0:
+                whole[atom] = factor // divisor
+            else:
+                rest[atom] = factor
+        return _made(whole, self.constant // divisor), _made(rest, self.constant % divisor)
+
+    def __floordiv__(self, divisor: int) -> Index:
+        if divisor == 1:
+            return self
+        whole, rest = self._divided(divisor)
+        low, high = rest.bounds
+        if low // divisor == high // divisor:
+            return whole + low // divisor
+        if not rest.constant and len(rest.terms) == 1:
+            (atom, factor) = rest.terms[0]
+            if factor == 1 and isinstance(atom, Quotient):  # (x // a) // b = x // (a * b)
+                return whole + atom.index // (atom.divisor * divisor)
+        for step, coarse, _ in rest._split(divisor):  # (a * x + y) // (a * b) = x // b, where y is below a
+            return whole + coarse // (divisor // step)
+        return whole + _atom(Quotient(rest, divisor))
+
+    def __mod__(self, divisor: int) -> Index:
+        if divisor == 1:
+            return NOWHERE
+        _, rest = self._divided(divisor)
+        low, high = rest.bounds
+        if low // divisor == high // divisor:
+            return rest - low // divisor * divisor
+        for step, coarse, fine in rest._split(divisor):
+            return coarse % (divisor // step) * step + fine
+        return _atom(Remainder(rest, divisor))
+
+    def _split(self, divisor: int) -> Iterator[tuple[int, Index, Index]]:
+        """Steps in which a divisor can be counted, and the expression as whole steps and less than one."""
+        for step in sorted({gcd(factor, divisor) for _, factor in self.terms} - {1}, reverse=True):
+            coarse = {atom: factor // step for atom, factor in self.terms if factor % step == 0}
+            fine = _made({atom: factor for atom, factor in self.terms if factor % step}, self.constant % step)
+            low, high = fine.bounds
+            if coarse and low >= 0 and high < step:
+                yield step, _made(coarse, self.constant // step), fine
+
+    def coefficient(self, atom: Atom) -> int:
+        """By how much the expression grows with an atom that it is affine in."""
+        return next((factor for known, factor in self.terms if known == atom), 0)
+
+    def depends_on(self, wanted: Variable) -> bool:
+        """Whether the variable appears anywhere in the expression."""
+        return any(_mentions(atom, wanted) for atom, _ in self.terms)
+
+    @property
+    def as_variable(self) -> Variable | None:
+        """The variable, if the expression is nothing but one."""
+        if self.constant == 0 and len(self.terms) == 1:
+            atom, factor = self.terms[0]
+            if factor == 1 and isinstance(atom, Variable):
+                return atom
+        return None
+
+    def substitute(self, places: Mapping[Variable, Index]) -> Index:
+        """The expression with other expressions in place of variables, simplified again."""
+        result = Index((), self.constant)
+        for atom, factor in self.terms:
+            result = result + _substituted(atom, places) * factor
+        return result
+
+    def __str__(self) -> str:
+        parts = [str(atom) if factor == 1 else f"{factor}*{_bracketed(atom)}" for atom, factor in self.terms]
+        if self.constant or not parts:
+            parts.append(str(self.constant))
+        return " + ".join(parts).replace("+ -", "- ")
+
+
+NOWHERE = Index()
+
+
+def _bracketed(atom: Atom) -> str:
+    return str(atom) if isinstance(atom, (Variable, Looked)) else f"({atom})"
+
+
+def _order(item: tuple[Atom, int]) -> tuple[int, str]:
+    atom, factor = item
+    return -abs(factor), str(atom)
+
+
+def _made(factors: Mapping[Atom, int], constant: int) -> Index:
+    joined = _joined(factors)
+    if joined is not None:
+        return joined + constant
+    terms = [(atom, factor) for atom, factor in factors.items() if factor]
+    return Index(tuple(sorted(terms, key=_order)) if len(terms) > 1 else tuple(terms), constant)
+
+
+def _joined(factors: Mapping[Atom, int]) -> Index | None:
+    """``d * (x // d) + x % d`` is x."""
+    for atom, factor in factors.items():
+        if isinstance(atom, Remainder):
+            quotient = atom.index // atom.divisor
+            if len(quotient.terms) != 1 or quotient.constant or quotient.terms[0][1] != 1:
+                continue
+            whole = quotient.terms[0][0]
+            if factor and factors.get(whole) == factor * atom.divisor:
+                others = {known: by for known, by in factors.items() if known not in (atom, whole)}
+                return _made(others, 0) + atom.index * factor
+    return None
+
+
+def _atom(atom: Atom) -> Index:
+    return Index(((atom, 1),))
+
+
+def variable(name: str, extent: int) -> Index:
+    """A loop variable as an expression; one that takes a single value is that value."""
+    return NOWHERE if extent == 1 else _atom(Variable(name, extent))
+
+
+def looked(value: Any, extent: int) -> Index:
+    """An index read from memory or computed from data."""
+    return _atom(Looked(value, extent))
+
+
+def _mentions(atom: Atom, wanted: Variable) -> bool:
+    if isinstance(atom, Variable):
+        return atom == wanted
+    if isinstance(atom, Looked):
+        return bool(atom.value.depends_on(wanted))
+    return atom.index.depends_on(wanted)
+
+
+def _substituted(atom: Atom, places: Mapping[Variable, Index]) -> Index:
+    if isinstance(atom, Variable):
+        return places.get(atom, _atom(atom))
+    if isinstance(atom, Quotient):
+        return atom.index.substitute(places) // atom.divisor
+    if isinstance(atom, Remainder):
+        return atom.index.substitute(places) % atom.divisor
+    return looked(atom.value.substitute(places), atom.extent)
+
+
+def strides(shape: Shape) -> Shape:
+    """How far apart, in elements, neighbours are in each dimension of a dense array.
+
+    Example:
+        >>> strides((2, 3, 4))
+        (12, 4, 1)
+    """
+    result, size = [], 1
+    for length in reversed(shape):
+        result.append(size)
+        size *= length
+    return tuple(reversed(result))
+
+
+def linear(indices: Iterable[Index], shape: Shape) -> Index:
+    """The position in a dense array of the element at these indices."""
+    total = NOWHERE
+    for index, stride in zip(indices, strides(shape), strict=True):
+        total = total + index * stride
+    return total
+
+
+def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:
+    """The indices of the element at a position of a dense array: the inverse of `linear`."""
+    result = []
+    is_outermost = True  # of those that are not of length 1: it needs no remainder
+    for length, stride in zip(shape, strides(shape), strict=True):
+        index = position // stride if stride else position
+        result.append(NOWHERE if length <= 1 else index if is_outermost else index % length)
+        is_outermost &= length <= 1
+    return tuple(result)
+
+
+def reshaped(indices: tuple[Index, ...], shape: Shape, wanted: Shape) -> tuple[Index, ...]:
+    """The indices of the same element in another shape.
+
+    Dimensions are taken together only where that is needed, so those of length 1 come and go without arithmetic.
+
+    Example:
+        >>> i, j = variable("i", 6), variable("j", 5)
+        >>> [str(index) for index in reshaped((i, j), (6, 5), (1, 2, 3, 5))]
+        ['0', '(i) // 3', '(i) % 3', 'j']
+    """
+    if 0 in shape:
+        return unravelled(linear(indices, shape), wanted)
+    old = [(length, index) for length, index in zip(shape, indices, strict=True) if length > 1]
+    new = [length for length in wanted if length > 1]
+    found: list[Index] = []
+    while new:
+        taken, made = [old.pop(0)], [new.pop(0)]
+        while (have := prod(length for length, _ in taken)) != (want := prod(made)):
+            if have < want:
+                taken.append(old.pop(0))
+            else:
+                made.append(new.pop(0))
+        lengths, places = zip(*taken, strict=True)
+        found += places if len(taken) == len(made) == 1 else unravelled(linear(places, lengths), tuple(made))
+    return tuple(found.pop(0) if length > 1 else NOWHERE for length in wanted)

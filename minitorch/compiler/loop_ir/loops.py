@@ -1,0 +1,171 @@
+"""Loop IR: what a kernel does, as data. Statements, loops, nests, kernels.
+
+How one element is computed is an expression (`minitorch.compiler.loop_ir.expressions`). The same data is *evaluated*
+(`evaluate`, a slow reference), *printed* as Python that runs (`source`), and *emitted* as LLVM IR (`emit`). Nothing
+here knows about graphs or about machines.
+
+A kernel runs over *rows*, in any order and in parallel. For each row it runs its loops one after another; a loop runs
+over the row's *columns* and updates accumulators, stores to memory, or to a scratch row that later loops read. A row
+without columns is a plain element, so an elementwise kernel is the case of one loop without columns.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...dtypes import DType, float32, float64
+from .expressions import Apply, Expression, atoms, walk
+from .index import Index, Looked, Shape, Variable
+
+# The primitive that a reduction combines two values with.
+COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """``slot = slot op value``, with the reduction's neutral element before the first column.
+
+    A sum of products is a chain of fused multiply-adds, on processors that have them: `factors` says which.
+    """
+
+    slot: int
+    reduction: str  # reduce_sum, reduce_max or reduce_prod
+    value: Expression
+
+    @property
+    def factors(self) -> tuple[Expression, ...]:
+        """The two that are multiplied, if this is a sum of products, else none; 16-bit products are rounded first."""
+        value = self.value
+        is_product = isinstance(value, Apply) and value.primitive == "mul" and value.dtype in (float32, float64)
+        return value.parts() if self.reduction == "reduce_sum" and is_product else ()
+
+
+@dataclass(frozen=True)
+class Store:
+    """Write an element of a buffer."""
+
+    buffer: int
+    index: Index
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Write an element of a scratch row."""
+
+    slot: int
+    index: Index
+    value: Expression
+
+
+Statement = Accumulate | Store | Keep
+
+
+@dataclass(frozen=True)
+class Loop:
+    """Statements for every column of a row; without columns, for the row itself."""
+
+    columns: tuple[Variable, ...]
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Loops over the columns, one after another, for every row.
+
+    Attributes:
+        rows: the row's variables, the outermost first.
+        loops: what happens for a row.
+        scratch: the length and type of each scratch row.
+    """
+
+    rows: tuple[Variable, ...]
+    loops: tuple[Loop, ...]
+    scratch: tuple[tuple[int, DType], ...] = ()
+
+    @property
+    def statements(self) -> Iterator[tuple[Loop, Statement]]:
+        """All statements, with their loops."""
+        for loop in self.loops:
+            for statement in loop.statements:
+                yield loop, statement
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array that a kernel reads or writes."""
+
+    shape: Shape
+    dtype: DType
+    written: bool
+
+
+@dataclass(frozen=True)
+class LoopKernel:
+    """Nests, one after another, and their buffers.
+
+    The nests of phase 0 do not depend on each other, and are shared out among the threads. Those of later phases are
+    small: whoever finishes the last part of phase 0 runs them, in order. So sums of parts become a sum of the whole,
+    and a few numbers are computed from what a large loop has found, without another kernel.
+
+    Attributes:
+        name: of the function.
+        buffers: the buffers of the first nest, then those of the second, and so on.
+        nests: each counts its own buffers from 0.
+        starts: the place of each nest's first buffer; nests that have their buffers in common start at the same place.
+        phases: of each nest, ascending.
+    """
+
+    name: str
+    buffers: tuple[Buffer, ...]
+    nests: tuple[Nest, ...]
+    starts: tuple[int, ...] = (0,)
+    phases: tuple[int, ...] = (0,)
+
+    @property
+    def parts(self) -> Iterator[tuple[Nest, tuple[Buffer, ...], int]]:
+        """Each nest with its own buffers and the place of the first of them."""
+        for nest, start in zip(self.nests, self.starts, strict=True):
+            end = min((other for other in self.starts if other > start), default=len(self.buffers))
+            yield nest, self.buffers[start:end], start
+
+    @property
+    def rounds(self) -> int:
+        """How often the bodies of its loops are run, all together."""
+        return sum(
+            math.prod(variable.extent for variable in (*nest.rows, *loop.columns))
+            for nest in self.nests
+            for loop in nest.loops
+        )
+
+    @property
+    def has_tail(self) -> bool:
+        """Whether something runs after the parallel part."""
+        return self.phases[-1] > 0
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether memory is read at indices that are data, which may turn out to be out of range."""
+        return any(
+            isinstance(atom, Looked)
+            for nest in self.nests
+            for _, statement in nest.statements
+            for part in walk(statement.value)
+            for atom in atoms(part)
+        )
+
+
+def neutral(reduction: str, dtype: DType) -> Any:
+    """What a reduction starts with."""
+    if reduction == "reduce_sum":
+        return 0
+    if reduction == "reduce_prod":
+        return 1
+    if dtype.is_floating_point:
+        return -math.inf
+    if dtype.name == "bool":
+        return 0
+    return -(1 << (8 * dtype.itemsize - 1)) if dtype.is_signed else 0

@@ -1,0 +1,290 @@
+"""From nodes to expressions: what one element of a node is, in terms of elements that are stored somewhere.
+
+Movement primitives disappear here: each is a rule from an index of its result to an index of its input. Whatever the
+schedule has stored (inputs, other kernels' results, accumulators, scratch rows) is read through the `readers` that are
+given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import DType, bool_, int64
+from ...ir import Node
+from ...primitives import Literal
+from ...primitives.sources import GOLDEN, MIXING
+from .contractions import labels_of, space_of
+from .expressions import (
+    ALWAYS,
+    Apply,
+    Expression,
+    Inside,
+    Load,
+    Number,
+    Position,
+    Sum,
+    chosen,
+    computed_in,
+    looked_up,
+    walk,
+)
+from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
+
+uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
+
+At = tuple[Index, ...]
+Reader = Callable[[At, Inside], Expression]
+
+# The families that an expression can be made of.
+POINTWISE = ("unary", "binary", "ternary")
+
+
+def number(value: Any, node: Node) -> Number:
+    """A constant of a node's type."""
+    return Number(node.dtype, value, f"{node.dtype.short} {value!r}")
+
+
+def converted(value: Expression, dtype: DType) -> Expression:
+    """A value as another type."""
+    return value if value.dtype is dtype else Apply(dtype, "cast", (value,))
+
+
+class Lowering:
+    """Expressions for nodes; each asked for at the same place is built once.
+
+    Args:
+        read: how to read a node that is stored, or None if it has to be computed on the spot.
+    """
+
+    def __init__(self, read: Callable[[Node], Reader | None]) -> None:
+        self.read = read
+        self._known: dict[tuple[Node, At, Inside], Expression] = {}
+        self._sums: dict[Node, str] = {}  # the variables of contractions that are computed on the spot
+
+    def element(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        """The element of a node at an index; `inside` says where it will be used."""
+        key = (node, at, inside)
+        known = self._known.get(key)
+        if known is None:
+            reader = self.read(node)
+            known = self._known[key] = reader(at, inside) if reader else self.computed(node, at, inside)
+        return known
+
+    def term(self, node: Node, at: At) -> Expression:
+        """What a reduction or a contraction combines, at an index of the whole space that it runs over."""
+        if node.primitive.kind == "reduction":
+            return self.element(node.inputs[0], at)
+        return self._product(node, at)
+
+    def _product(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        lengths = space_of(node)
+        a, b = (
+            self.element(operand, tuple(_part(labels, at, lengths) for labels in dims), inside)
+            for operand, dims in zip(node.inputs, labels_of(node), strict=True)
+        )
+        dtype = computed_in(node.dtype)
+        return Apply(dtype, "mul", (converted(a, dtype), converted(b, dtype)))
+
+    def sum(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        """An element of a contraction that is not stored; 16-bit floats are summed in float32, and rounded once."""
+        name = self._sums.setdefault(node, f"k{len(self._sums)}")
+        k = Variable(name, node.inputs[0].shape[-1])
+        value = self._product(node, (*at, variable(name, k.extent)), inside)
+        return converted(Sum(value.dtype, k, value), node.dtype)
+
+    def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
+        """The element computed from the node's inputs, stored or not."""
+        if node.primitive.kind in POINTWISE:
+            return Apply(
+                node.dtype, node.primitive.name, tuple(self.element(operand, at, inside) for operand in node.inputs)
+            )
+        return _RULES[node.primitive.name](self, node, at, inside)
+
+
+def _part(labels: tuple[int, ...], at: At, lengths: tuple[int, ...]) -> Index:
+    """The index in a dimension of an operand that some dimensions of a contraction's space are joined in."""
+    return linear([at[label] for label in labels], tuple(lengths[label] for label in labels))
+
+
+def _constant(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    value = node.params["value"]
+    assert not isinstance(value, Literal), "a literal array is stored"
+    return number(value, node)
+
+
+def _iota(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    return Position(node.dtype, at[0])
+
+
+def _reshape(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    (x,) = node.inputs
+    return lowering.element(x, reshaped(at, node.shape, x.shape), inside)
+
+
+def _barrier(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    return lowering.element(node.inputs[0], at, inside)
+
+
+def _permute(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    place = dict(zip(node.params["dims"], at, strict=True))
+    return lowering.element(node.inputs[0], tuple(place[dim] for dim in range(len(at))), inside)
+
+
+def _expand(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    (x,) = node.inputs
+    own = at[len(at) - x.spec.ndim :]
+    return lowering.element(
+        x, tuple(NOWHERE if length == 1 else index for index, length in zip(own, x.shape, strict=True)), inside
+    )
+
+
+def _diagonal(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    *batch, place = at
+    offset = node.params["offset"]
+    return lowering.element(node.inputs[0], (*batch, place + max(0, -offset), place + max(0, offset)), inside)
+
+
+def _slice(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    bounds = zip(at, node.params["start"], node.params["step"], strict=True)
+    return lowering.element(node.inputs[0], tuple(index * step + start for index, start, step in bounds), inside)
+
+
+def _flip(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    dims = node.params["dims"]
+    lengths = zip(at, node.shape, strict=True)
+    turned = tuple(index * -1 + (n - 1) if dim in dims else index for dim, (index, n) in enumerate(lengths))
+    return lowering.element(node.inputs[0], turned, inside)
+
+
+def _pad(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    (x,) = node.inputs
+    places: list[Index] = []
+    here = ALWAYS
+    for index, (before, _, between), length in zip(at, node.params["padding"], x.shape, strict=True):
+        place, step = index - before, between + 1
+        here = here.and_(0, place, (length - 1) * step + 1 if length else 0)
+        if step > 1:
+            here = here.and_(0, place % step, 1)
+        places.append(place // step)
+    outside = number(node.params["value"], node)
+    if here == ALWAYS:
+        return lowering.element(x, tuple(places), inside)
+    return chosen(here, lowering.element(x, tuple(places), _both(inside, here)), outside)
+
+
+def _concatenate(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    dim, begin = node.params["dim"], 0
+    parts = []
+    for x in node.inputs:
+        if not x.shape[dim] and node.shape[dim]:
+            continue
+        place = at[dim] - begin
+        here = ALWAYS.and_(0, place, x.shape[dim])
+        parts.append((here, lowering.element(x, (*at[:dim], place, *at[dim + 1 :]), _both(inside, here))))
+        begin += x.shape[dim]
+    result = parts[-1][1]
+    for here, part in reversed(parts[:-1]):
+        result = part if here == ALWAYS else chosen(here, part, result)
+    return result
+
+
+def _unfold(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    dim = node.params["dim"]
+    place = at[dim] * node.params["step"] + at[-1] * node.params["dilation"]
+    return lowering.element(node.inputs[0], (*at[:dim], place, *at[dim + 1 : -1]), inside)
+
+
+def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    x, *indices = node.inputs
+    count = indices[0].spec.ndim
+    where = []
+    for operand, length in zip(indices, x.shape, strict=False):
+        place = lowering.element(operand, at[:count], inside)
+        if not isinstance(place, Load):  # which is 0 elsewhere by itself
+            place = chosen(inside, place, number(0, operand))
+        where.append(looked(place, length))
+    value = lowering.element(x, (*where, *at[count:]), inside)
+    used = {atom for part in walk(value) for atom in looked_up(part)}
+    for index, length in zip(where, x.shape, strict=False):
+        if not used.issuperset(atom for atom, _ in index.terms):
+            value = _checked(value, index, length)
+    return value
+
+
+def _checked(value: Expression, index: Index, length: int) -> Expression:
+    """A value at an index that makes no difference to it: one out of range has to be noticed all the same."""
+    is_inside = Apply(bool_, "less", (Position(int64, index), Number(int64, length, f"i64 {length}")))
+    return Apply(value.dtype, "where", (is_inside, value, value))
+
+
+def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    """`minitorch.primitives.sources.squares` of the element's position, with `mix_key` of the state as the key."""
+
+    def apply(name: str, *arguments: Expression) -> Expression:
+        return Apply(uint64, name, arguments)
+
+    def word(value: int) -> Number:
+        return Number(uint64, value, f"u64 {value}")
+
+    def shifted(name: str, x: Expression, bits: int) -> Expression:
+        return apply(name, x, word(bits))
+
+    def folded(x: Expression, bits: int) -> Expression:
+        return apply("bitwise_xor", x, shifted("shift_right", x, bits))
+
+    (state,) = node.inputs
+    seed, draw = (apply("cast", lowering.element(state, (NOWHERE + place,), inside)) for place in (0, 1))
+    key = apply("add", seed, apply("mul", apply("add", draw, word(1)), word(GOLDEN)))
+    for bits, factor in MIXING:
+        key = apply("mul", folded(key, bits), word(factor))
+    key = apply("bitwise_or", folded(key, 31), word(1))
+    y = apply("mul", Position(uint64, linear(at, node.shape)), key)
+    z = apply("add", y, key)
+    x = y
+    for added in (y, z, y):
+        x = apply("add", apply("mul", x, x), added)
+        x = apply("bitwise_or", shifted("shift_right", x, 32), shifted("shift_left", x, 32))
+    return Apply(node.dtype, "cast", (shifted("shift_right", apply("add", apply("mul", x, x), z), 32),))
+
+
+def _both(a: Inside, b: Inside) -> Inside:
+    for low, index, high in b.bounds:
+        a = a.and_(low, index, high)
+    return a
+
+
+_RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
+    "constant": _constant,
+    "dot": Lowering.sum,
+    "iota": _iota,
+    "reshape": _reshape,
+    "barrier": _barrier,
+    "permute": _permute,
+    "expand": _expand,
+    "slice": _slice,
+    "diagonal": _diagonal,
+    "flip": _flip,
+    "pad": _pad,
+    "concatenate": _concatenate,
+    "unfold": _unfold,
+    "gather": _gather,
+    "random_bits": _random_bits,
+}
+
+
+def can_lower(node: Node) -> bool:
+    """Whether a node can be part of an expression; reductions and contractions have loops of their own.
+
+    Of the pointwise ones only a power of integers, and a bitcast from or to a type that registers hold as another one,
+    are left to NumPy.
+    """
+    name = node.primitive.name
+    dtype = node.inputs[0].dtype if node.inputs else node.dtype
+    if name == "bitcast":
+        return all(each is not bool_ and computed_in(each) is each for each in (dtype, node.dtype))
+    if name == "pow":
+        return dtype.is_floating_point
+    return node.primitive.kind in POINTWISE or name in _RULES

@@ -1,0 +1,155 @@
+"""Kernels one at a time, each value in an array of its own: no arena, nothing overwritten, nothing side by side.
+
+This is for looking closely, not for speed: for the `loops` backend, for finding the kernel in which a NaN was made or a
+number went wrong. A kernel is run by its machine code or, a hundred thousand times slower, as loops in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph, topological_order
+from ...interpreters import run_silently, settled
+from ...ir import Node
+from ..fusion.roots import is_stored_already, output_base
+from ..kernels.kernel import Kernel
+from ..kernels.schedule import Schedule
+from ..loop_ir import evaluate
+from . import cache
+from .driver import driver
+from .memory import Guards, address
+from .steps import out_of_range
+
+Array = np.ndarray[Any, Any]
+Known = dict[Node, Array]  # the values of nodes
+Runner = Callable[[Kernel, Known], None]  # adds what the kernel writes
+
+
+class OutOfBoundsError(Exception):
+    """A kernel that writes outside of its arrays."""
+
+
+def by_machine(kernel: Kernel, known: Known) -> None:
+    """Run a kernel's machine code on the caller's thread.
+
+    Raises:
+        IndexError: if it is asked for an index that is not there.
+        OutOfBoundsError: if it writes outside of its arrays.
+    """
+    guards = Guards()
+    if not _prepare(kernel, known, guards):
+        return
+    assert kernel.loops is not None
+    if not kernel.units:
+        return
+    (library,) = cache.libraries([kernel.llvm], "kernel")
+    where = [number for node in kernel.buffers for number in (0, address(known[node]))]
+    words = [library.address("kernel"), kernel.units, len(kernel.buffers), *where]
+    record = (ctypes.c_int64 * len(words))(*words)
+    if driver().kernels(ctypes.addressof(record), 1, (ctypes.c_int64 * 1)()):
+        raise out_of_range(kernel)
+    if guards.broken():
+        raise OutOfBoundsError(f"{kernel.name} writes outside of its arrays")
+
+
+def by_python(kernel: Kernel, known: Known) -> None:
+    """Run a kernel's loops in Python, element by element."""
+    if _prepare(kernel, known, Guards()):
+        assert kernel.loops is not None
+        evaluate.run(kernel.loops, [known[node].reshape(-1) for node in kernel.buffers])
+
+
+def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:
+    """Make memory for what a kernel writes; run it, if it is a library call."""
+    if kernel.loops is not None:
+        known |= {node: guards.array(node.shape, node.dtype.numpy) for node in kernel.made}
+        return True
+    (node,) = kernel.nodes
+    operands = [_viewed(operand, known) for operand in node.inputs]
+    known[node] = np.array(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), order="C")
+    return False
+
+
+def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
+    """A value in memory, or views of one."""
+    chain = []
+    while node not in known:
+        chain.append(node)
+        node = node.inputs[0]
+    array = known[node]
+    for view in reversed(chain):
+        array = np.asarray(view.primitive.evaluate(array, **view.params))
+    return array
+
+
+def given(graph: Graph, arrays: Sequence[Array]) -> Known:
+    """What is known before anything has run: the inputs, and constants that are arrays."""
+    known = {node: np.asarray(array, order="C") for node, array in zip(graph.inputs, arrays, strict=True)}
+    constants = (node for node in graph.nodes if is_stored_already(node))
+    return known | {node: np.asarray(node.params["value"].array, order="C") for node in constants}
+
+
+def run_alone(
+    schedule: Schedule, arrays: Sequence[Array], run: Runner, look: Callable[[Kernel, Known], None] | None = None
+) -> list[Array]:
+    """Run a schedule kernel by kernel.
+
+    Args:
+        run: how.
+        look: called after each kernel with all values so far.
+    """
+    known = given(schedule.graph, arrays)
+    for kernel in schedule.kernels:
+        run(kernel, known)
+        if look is not None:
+            look(kernel, known)
+    return [np.array(known[output_base(node)]).reshape(node.shape) for node in schedule.graph.outputs]
+
+
+def replayed(
+    wanted: Iterable[Node], known: Mapping[Node, Array], order: Mapping[Node, int]
+) -> Iterator[tuple[Node, list[Array], Array]]:
+    """Compute some nodes from values that are known, one by one in program order, as eager mode would.
+
+    Args:
+        order: the places of the nodes in their program.
+
+    Returns:
+        Each node on the way, with its operands and its value.
+    """
+    values = dict(known)
+    for node in sorted(topological_order(wanted, values), key=order.__getitem__):
+        operands = [values[operand] for operand in node.inputs]
+        value = run_silently(lambda node=node, operands=operands: node.primitive.evaluate(*operands, **node.params))
+        values[node] = settled(value, node.primitive)
+        yield node, operands, values[node]
+
+
+def places(graph: Graph) -> dict[Node, int]:
+    """The place of each node in its program."""
+    return {node: place for place, node in enumerate(graph.nodes)}
+
+
+def without(known: Mapping[Node, Array], nodes: Container[Node]) -> Known:
+    """The values of the other nodes."""
+    return {node: array for node, array in known.items() if node not in nodes}
+
+
+def run_watched(schedule: Schedule, arrays: Sequence[Array], run: Runner, observer: Any) -> list[Array]:
+    """Run a schedule kernel by kernel, and go through those kernels node by node whose results are suspect.
+
+    Args:
+        observer: is told about every value of these kernels. Its method ``suspects(array)`` says what is suspect.
+    """
+    order = places(schedule.graph)
+
+    def look(kernel: Kernel, known: Known) -> None:
+        if any(observer.suspects(known[node]) for node in kernel.writes):
+            for node, operands, value in replayed(kernel.writes, without(known, kernel.writes), order):
+                observer(node.primitive, operands, value, node.source)
+
+    return run_alone(schedule, arrays, run, look)

@@ -1,0 +1,319 @@
+"""Machine code kept on disk, so that the next process need not compile what this one did; and kept once in memory.
+
+An entry is a file, named after a digest of all that the code depends on. Nothing is run that is not exactly what was
+written, in a folder that only its owner can write to; and whatever goes wrong on a disk is no more than a slower start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import stat
+import struct
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import llvmlite
+
+from ..codegen import machine
+from ..host import host
+
+MAGIC = b"minitorch object code 1\n"  # the number is the format's
+HEADER = struct.Struct(f"<{len(MAGIC)}s32sQ32s")  # magic, key, length, SHA-256 of what follows
+NAME = re.compile(r"[0-9a-f]{64}\.o(\.[0-9a-z_]+\.tmp)?")  # the files that are ours to remove
+
+LIMIT = 256 << 20  # bytes on disk
+STALE = 3600  # seconds after which a temporary file belongs to nobody
+
+# How an entry is opened: no link is followed, and what is no file (a pipe, a device) is not waited for.
+OPEN = os.O_RDONLY
+for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # each where the system has it
+    OPEN |= getattr(os, _flag, 0)
+
+OWNED = hasattr(os, "geteuid")  # elsewhere the user's folders are protected by other means
+
+
+def default_folder() -> Path:
+    """Where entries live: ``MINITORCH_CACHE_DIR``, or a folder in the user's cache folder."""
+    if chosen := os.environ.get("MINITORCH_CACHE_DIR"):
+        return Path(chosen).expanduser()
+    home = Path(os.path.expanduser("~"))
+    bases = {"darwin": home / "Library" / "Caches", "win32": Path(os.environ.get("LOCALAPPDATA") or home)}
+    fallback = bases.get(sys.platform, home / ".cache")
+    return Path(os.environ.get("XDG_CACHE_HOME") or fallback) / "minitorch"
+
+
+def key(text: str, level: int = 0) -> bytes:
+    """A digest of all that the machine code for `text` depends on."""
+    from ... import __version__
+
+    target = host()
+    parts = (
+        MAGIC,
+        __version__,
+        llvmlite.__version__,
+        target.triple,
+        target.cpu,
+        target.features,
+        machine.CODE_MODEL,
+        level,
+    )
+    return hashlib.sha256(f"{parts}\n{text}".encode()).digest()
+
+
+class DiskCache:
+    """The entries in one folder.
+
+    Args:
+        folder: made if it is not there, for its owner only. One that another user owns or may write to is not used.
+        limit: bytes of all entries; those used longest ago go first.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     disk = DiskCache(Path(folder))
+        ...     disk.put(bytes(32), b"code")
+        ...     disk.get(bytes(32)), disk.clear(), disk.get(bytes(32))
+        (b'code', 1, None)
+    """
+
+    def __init__(self, folder: Path, limit: int = LIMIT) -> None:
+        self.folder, self.limit = folder, limit
+        self.counts = dict.fromkeys(("hits", "misses", "stored", "damaged", "evicted", "errors"), 0)
+        self._lock = threading.Lock()
+        self._usable: bool | None = None  # not known yet
+        self._bytes: int | None = None  # on disk, as far as this process knows
+
+    def get(self, key: bytes) -> bytes | None:
+        """The code under that key, or None if there is none that is exactly as it was written."""
+        content = self._read(key) if self._ready(create=False) else None
+        self._count("misses" if content is None else "hits")
+        return content
+
+    def put(self, key: bytes, code: bytes) -> None:
+        """Keep code under that key; if that fails, it is not kept."""
+        if not self._ready(create=True):
+            return
+        header = HEADER.pack(MAGIC, key, len(code), hashlib.sha256(code).digest())
+        temporary = None
+        try:
+            descriptor, temporary = tempfile.mkstemp(prefix=f"{key.hex()}.o.", suffix=".tmp", dir=self.folder)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(header + code)
+            os.replace(temporary, self._path(key))  # at once: a reader sees the whole file or none
+        except OSError:
+            self._count("errors")
+            if temporary is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(temporary)
+            return
+        self._count("stored")
+        self._make_room(_on_disk(HEADER.size + len(code)))
+
+    def clear(self) -> int:
+        """Remove all entries; the result is their number."""
+        files = [file.path for file in self._files()] if self._ready(create=False) else []
+        removed = sum(self._remove(path) for path in files)
+        with self._lock:
+            self._bytes = None
+        return removed
+
+    def statistics(self) -> dict[str, int]:
+        """What this process did with the cache, and how many ``entries`` of how many ``bytes`` it holds."""
+        sizes = []
+        for file in self._files() if self._ready(create=False) else ():
+            with contextlib.suppress(OSError):  # another process has removed it
+                sizes.append(file.stat(follow_symlinks=False).st_size)
+        return {**self.counts, "entries": len(sizes), "bytes": sum(sizes)}
+
+    # --- the folder ---
+
+    def _ready(self, create: bool) -> bool:
+        """Whether the folder is there and nobody else's. A warning, once, if it is somebody else's."""
+        with self._lock:
+            if self._usable is None:
+                try:
+                    if create:
+                        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                    complaint = _not_private(os.stat(self.folder))
+                except OSError:
+                    if create:
+                        self.counts["errors"] += 1
+                        self._usable = False
+                    return False
+                self._usable = not complaint
+                if complaint:
+                    warnings.warn(
+                        f"compiled code is not kept in {self.folder}, because it {complaint}: "
+                        "set MINITORCH_CACHE_DIR to a folder of your own",
+                        RuntimeWarning,
+                        stacklevel=2,
+                    )
+            return self._usable
+
+    def _path(self, key: bytes) -> Path:
+        return self.folder / f"{key.hex()}.o"
+
+    def _files(self) -> Iterator[os.DirEntry[str]]:
+        with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+            yield from (entry for entry in entries if NAME.fullmatch(entry.name))
+
+    def _count(self, what: str) -> None:
+        with self._lock:
+            self.counts[what] += 1
+
+    def _remove(self, path: str) -> bool:
+        try:
+            os.unlink(path)
+        except OSError:  # another process was faster
+            return False
+        return True
+
+    # --- entries ---
+
+    def _read(self, key: bytes) -> bytes | None:
+        path = self._path(key)
+        content = b""
+        try:
+            descriptor = os.open(path, OPEN)
+            try:
+                status = os.fstat(descriptor)
+                if stat.S_ISREG(status.st_mode) and not _not_private(status):
+                    with os.fdopen(descriptor, "rb", closefd=False) as file:
+                        content = file.read()
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError:
+            return None
+        except OSError:
+            pass
+        code = content[HEADER.size :]
+        if content[: HEADER.size] != HEADER.pack(MAGIC, key, len(code), hashlib.sha256(code).digest()):
+            self._count("damaged")
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # "used now", for `_make_room`
+        return code
+
+    def _make_room(self, added: int) -> None:
+        """Keep to the limit: when it is passed, remove what was used longest ago, down to three quarters of it."""
+        with self._lock:
+            if self._bytes is not None and self._bytes + added <= self.limit:
+                self._bytes += added
+                return
+            found: list[tuple[float, int, str]] = []
+            for file in self._files():
+                with contextlib.suppress(OSError):
+                    status = file.stat(follow_symlinks=False)
+                    if file.name.endswith(".o"):
+                        found.append((status.st_mtime, _on_disk(status.st_size), file.path))
+                    elif status.st_mtime < time.time() - STALE:
+                        self._remove(file.path)
+            total = sum(size for _, size, _ in found)
+            if total > self.limit:
+                for _, size, path in sorted(found):
+                    if total <= self.limit * 3 // 4:
+                        break
+                    self.counts["evicted"] += self._remove(path)
+                    total -= size
+            self._bytes = total
+
+
+def _on_disk(size: int) -> int:
+    return -(-size // 4096) * 4096
+
+
+def _not_private(status: os.stat_result) -> str:
+    """What is wrong with a file or folder that only this user should be able to write; nothing if it is fine."""
+    if not OWNED:
+        return ""
+    if status.st_uid != os.geteuid():
+        return "belongs to another user"
+    return "can be written by other users" if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+# --- text to loaded code ----------------------------------------------------------------------------------------------
+
+
+@cache
+def _disk(folder: Path) -> DiskCache:
+    return DiskCache(folder)
+
+
+def disk() -> DiskCache:
+    """The disk cache that the environment asks for."""
+    return _disk(default_folder())
+
+
+def objects(texts: Iterable[str], level: int = 0) -> list[bytes]:
+    """Object code for each text: from the disk, or compiled, in parallel and each text once, and put there."""
+    keys: list[bytes] = []
+    known: dict[bytes, bytes | None] = {}
+
+    def missing() -> Iterator[str]:
+        for text in texts:
+            keys.append(digest := key(text, level))
+            if digest not in known:
+                known[digest] = disk().get(digest)
+                if known[digest] is None:
+                    yield text
+
+    made = machine.compile_all(missing(), level)
+    for digest, code in zip([digest for digest, code in known.items() if code is None], made, strict=True):
+        known[digest] = code
+        disk().put(digest, code)
+    return [known[digest] or b"" for digest in keys]
+
+
+_loaded: WeakValueDictionary[tuple[bytes, tuple[str, ...]], machine.Library] = WeakValueDictionary()
+
+
+def libraries(texts: Iterable[str], *names: str, level: int = 0) -> list[machine.Library]:
+    """The functions `names` of each text, compiled only if neither this process nor the disk has them.
+
+    Equal texts share one library, for as long as somebody uses it. Texts that are still being made are compiled one by
+    one as they come.
+    """
+    keys: list[tuple[bytes, tuple[str, ...]]] = []
+    found: dict[tuple[bytes, tuple[str, ...]], machine.Library | None] = {}
+
+    def missing() -> Iterator[str]:
+        for text in texts:
+            keys.append(digest := (key(text, level), names))
+            if digest not in found:
+                found[digest] = _loaded.get(digest)
+                if found[digest] is None:
+                    yield text
+
+    codes = objects(missing(), level)
+    for digest, code in zip([digest for digest, library in found.items() if library is None], codes, strict=True):
+        found[digest] = _loaded.setdefault(digest, machine.load(code, *names))
+    return [library for digest in keys if (library := found[digest]) is not None]
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def _info() -> str:
+    found = disk().statistics()
+    return f"{disk().folder}: {found['entries']} entries, {found['bytes']:,} bytes of at most {disk().limit:,}"
+
+
+ACTIONS: dict[str, Callable[[], str]] = {
+    "info": _info,
+    "clear": lambda: f"{disk().folder}: {disk().clear()} entries removed",
+}
+
+
+def cache_command(options: Namespace) -> None:
+    """``python -m minitorch cache clear|info``: `options.action` is a key of `ACTIONS`."""
+    print(ACTIONS[options.action]())

@@ -1,0 +1,267 @@
+"""What a call does outside of its kernels, as LLVM assembly: find the arrays in memory, and run kernels one by one.
+
+In Python a kernel costs about a microsecond to call, and an array a quarter of one to find; here both cost a few
+instructions, so a graph of many small kernels is one call. A program is a list of words, made once:
+
+    program  places | arrays | kernels | the flags that each array must have | a record for each kernel
+    record   function | extent | buffers | place and offset of each buffer
+
+The places are addresses of memory: the 0th is 0 (what does not move, such as a constant, is an offset from it), the
+next ones are those of the arrays of the call; what follows is the caller's. The last of the arrays is the arena; its
+address is rounded up.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ..kernels.arena import ALIGNMENT
+from . import cache as code_cache
+from .memory import Array, address
+
+# What a NumPy object says of itself to C, after the object's head: data, nd, dimensions, strides, base, descr, flags.
+HEAD = object.__basicsize__
+DATA, FLAGS = HEAD, HEAD + 6 * ctypes.sizeof(ctypes.c_void_p)
+CONTIGUOUS, WRITEABLE = 0x1, 0x400  # bits of the flags
+
+NATIVE = """
+; A call is the address of its program and, after it, its arrays. This finds the places of the arrays. The result is the
+; number of the first array that does not have the flags that it must have, or 0. Numbers count from 1.
+define i64 @look(ptr %call, ptr %places) {
+  %program = load ptr, ptr %call
+  %arrays = getelementptr i64, ptr %call, i64 1
+  %to_count = getelementptr i64, ptr %program, i64 1
+  %count = load i64, ptr %to_count
+  store i64 0, ptr %places
+  br label %head
+head:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %wrong = phi i64 [ 0, %0 ], [ %worse, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %end
+body:
+  %next = add i64 %i, 1
+  %to_object = getelementptr i64, ptr %arrays, i64 %i
+  %object = load ptr, ptr %to_object
+  %to_data = getelementptr i8, ptr %object, i64 @DATA@
+  %data = load i64, ptr %to_data
+  %to_place = getelementptr i64, ptr %places, i64 %next
+  %to_flags = getelementptr i8, ptr %object, i64 @FLAGS@
+  %flags = load i32, ptr %to_flags
+  %needed_at = add i64 %i, @HEADER@
+  %to_needed = getelementptr i64, ptr %program, i64 %needed_at
+  %needed_word = load i64, ptr %to_needed
+  %needed = trunc i64 %needed_word to i32
+  %has = and i32 %flags, %needed
+  %good = icmp eq i32 %has, %needed
+  %first = icmp eq i64 %wrong, 0
+  %bad = select i1 %first, i64 %next, i64 %wrong
+  %worse = select i1 %good, i64 %wrong, i64 %bad
+  %last = icmp eq i64 %next, %count
+  %up = add i64 %data, @ALIGNMENT_LESS@
+  %aligned = and i64 %up, -@ALIGNMENT@
+  %where = select i1 %last, i64 %aligned, i64 %data
+  store i64 %where, ptr %to_place
+  br label %head
+end:
+  ret i64 %wrong
+}
+
+; A part of a kernel's range: `part` is what the threads call. The context is the kernel's record, the places, a word in
+; which is noted that an index was out of range, and one in which the parts count what they have done. A kernel notes an
+; index in a word that no other thread writes to.
+define void @part(ptr %context, i64 %begin, i64 %end) {
+  %record = load ptr, ptr %context
+  %to_places = getelementptr ptr, ptr %context, i64 1
+  %places = load ptr, ptr %to_places
+  %trouble = getelementptr ptr, ptr %context, i64 2
+  %function = load ptr, ptr %record
+  %to_count = getelementptr i64, ptr %record, i64 2
+  %count = load i64, ptr %to_count
+  %pairs = getelementptr i64, ptr %record, i64 3
+  %room = add i64 %count, 2
+  %table = alloca ptr, i64 %room
+  %own = alloca i64
+  store i64 0, ptr %own
+  br label %head
+head:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %go
+body:
+  %next = add i64 %i, 1
+  %twice = shl i64 %i, 1
+  %to_slot = getelementptr i64, ptr %pairs, i64 %twice
+  %slot = load i64, ptr %to_slot
+  %to_offset = getelementptr i64, ptr %to_slot, i64 1
+  %offset = load i64, ptr %to_offset
+  %to_place = getelementptr i64, ptr %places, i64 %slot
+  %place = load i64, ptr %to_place
+  %sum = add i64 %place, %offset
+  %to_entry = getelementptr i64, ptr %table, i64 %i
+  store i64 %sum, ptr %to_entry
+  br label %head
+go:
+  %to_own = getelementptr ptr, ptr %table, i64 %count
+  store ptr %own, ptr %to_own
+  %to_done = getelementptr ptr, ptr %to_own, i64 1
+  %done = getelementptr ptr, ptr %context, i64 3
+  store ptr %done, ptr %to_done
+  call void %function(ptr %table, i64 %begin, i64 %end)
+  %noted = load i64, ptr %own
+  %fine = icmp eq i64 %noted, 0
+  br i1 %fine, label %end_of_part, label %note
+note:
+  %before = atomicrmw or ptr %trouble, i64 %noted monotonic
+  br label %end_of_part
+end_of_part:
+  ret void
+}
+
+; Some kernels, one after another. The result is the number of the one that was asked for an index out of range, or 0.
+define i64 @kernels(ptr %records, i64 %count, ptr %places) {
+  %context = alloca [4 x i64]
+  %to_places = getelementptr i64, ptr %context, i64 1
+  store ptr %places, ptr %to_places
+  %trouble = getelementptr i64, ptr %context, i64 2
+  store i64 0, ptr %trouble
+  %done = getelementptr i64, ptr %context, i64 3
+  br label %head
+head:
+  %i = phi i64 [ 0, %0 ], [ %next, %body ]
+  %record = phi ptr [ %records, %0 ], [ %after, %body ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %body, label %end
+body:
+  %next = add i64 %i, 1
+  store ptr %record, ptr %context
+  store i64 0, ptr %done
+  %to_extent = getelementptr i64, ptr %record, i64 1
+  %extent = load i64, ptr %to_extent
+  call void @part(ptr %context, i64 0, i64 %extent)
+  %to_buffers = getelementptr i64, ptr %record, i64 2
+  %buffers = load i64, ptr %to_buffers
+  %words = shl i64 %buffers, 1
+  %length = add i64 %words, 3
+  %after = getelementptr i64, ptr %record, i64 %length
+  %noted = load i64, ptr %trouble
+  %fine = icmp eq i64 %noted, 0
+  br i1 %fine, label %head, label %stop
+stop:
+  ret i64 %next
+end:
+  ret i64 0
+}
+
+; A whole program of kernels. The result is that of `look`, negative, if it is not 0; else that of `kernels`.
+define i64 @run(ptr %call) {
+  %program = load ptr, ptr %call
+  %room = load i64, ptr %program
+  %places = alloca i64, i64 %room
+  %wrong = call i64 @look(ptr %call, ptr %places)
+  %fine = icmp eq i64 %wrong, 0
+  br i1 %fine, label %go, label %stop
+go:
+  %to_arrays = getelementptr i64, ptr %program, i64 1
+  %arrays = load i64, ptr %to_arrays
+  %to_count = getelementptr i64, ptr %program, i64 2
+  %count = load i64, ptr %to_count
+  %first = add i64 %arrays, @HEADER@
+  %records = getelementptr i64, ptr %program, i64 %first
+  %result = call i64 @kernels(ptr %records, i64 %count, ptr %places)
+  ret i64 %result
+stop:
+  %negative = sub i64 0, %wrong
+  ret i64 %negative
+}
+"""
+HEADER = 3  # words of a program before the flags
+
+_INT, _POINTER = ctypes.c_int64, ctypes.c_void_p
+PROTOTYPES: dict[str, Any] = {
+    "look": ctypes.CFUNCTYPE(_INT, _POINTER, _POINTER),
+    "part": ctypes.CFUNCTYPE(None, _POINTER, _INT, _INT),
+    "kernels": ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _POINTER),
+    "run": ctypes.CFUNCTYPE(_INT, _POINTER),
+}
+# For work of a few microseconds: without giving the interpreter's lock away, which may take milliseconds to come back.
+QUICK = ctypes.PYFUNCTYPE(_INT, _POINTER)
+
+
+def text(data: int, flags: int) -> str:
+    """The module, for arrays that have their address and their flags at these places."""
+    numbers = {
+        "DATA": data,
+        "FLAGS": flags,
+        "HEADER": HEADER,
+        "ALIGNMENT_LESS": ALIGNMENT - 1,
+        "ALIGNMENT": ALIGNMENT,
+    }
+    result = NATIVE
+    for mark, number in numbers.items():
+        result = result.replace(f"@{mark}@", str(number))
+    return result
+
+
+class _Description(ctypes.Structure):
+    """What `look` wants to know of an array."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_int))
+
+
+class Descriptions:
+    """Arrays for `look`, where it cannot look into NumPy's objects. To be kept until it has."""
+
+    def __init__(self, arrays: Iterable[Array]) -> None:
+        self.made = [
+            _Description(address(array), array.flags.c_contiguous * CONTIGUOUS | array.flags.writeable * WRITEABLE)
+            for array in arrays
+        ]
+
+    def __iter__(self) -> Iterator[int]:
+        return map(ctypes.addressof, self.made)
+
+
+def _handles(arrays: Iterable[Array]) -> Iterable[int]:
+    """Arrays for `look`: the addresses of NumPy's own objects."""
+    return map(id, arrays)
+
+
+def _looks_right(array: Array) -> bool:
+    """Whether a NumPy object is what `look` takes it for."""
+    found = ctypes.c_void_p.from_address(id(array) + DATA).value
+    flags = ctypes.c_int.from_address(id(array) + FLAGS).value
+    right = array.flags.c_contiguous * CONTIGUOUS | array.flags.writeable * WRITEABLE
+    return found == array.ctypes.data and flags & (CONTIGUOUS | WRITEABLE) == right
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+NATURAL = all(map(_looks_right, (np.empty((3, 2)), np.empty((3, 2)).T, _frozen(np.empty(3)))))
+
+handles = _handles if NATURAL else Descriptions
+handles.__doc__ = "Arrays, for `look`; what this gives has to be kept until it has run."
+
+
+class Driver:
+    """The functions of the module, as ctypes objects."""
+
+    def __init__(self, data: int, flags: int) -> None:
+        (library,) = code_cache.libraries([text(data, flags)], *PROTOTYPES)
+        functions = {name: library.function(name, prototype) for name, prototype in PROTOTYPES.items()}
+        self.look, self.part, self.kernels, self.run = (functions[name] for name in PROTOTYPES)
+        self.run_quickly = library.function("run", QUICK)
+
+
+@cache
+def driver() -> Driver:
+    """The driver of this process."""
+    return Driver(DATA, FLAGS) if NATURAL else Driver(_Description.data.offset, _Description.flags.offset)

@@ -1,0 +1,213 @@
+"""A pool of memory blocks, which outputs and arenas are taken from.
+
+A page that the system hands out for the first time costs more than the arithmetic that fills it, so large blocks are
+kept and used again. An arena is a block too: a call takes one, and gives it back when it ends, so that concurrent calls
+never share one. Offsets in an arena are found by `minitorch.compiler.kernels.arena`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import os
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from functools import partial
+from math import prod
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ..kernels.arena import ALIGNMENT, aligned
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+# --- blocks that are used again ---------------------------------------------------------------------------------------
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 << 30
+
+
+def _round(size: int) -> int:
+    """A size of block: whole pages, and few enough sizes that blocks fit again; at most an eighth is lost."""
+    return aligned(size, max(mmap.PAGESIZE, 1 << max(0, size.bit_length() - 4)))
+
+
+class Block:
+    """Some memory of a pool: its address and its size in bytes."""
+
+    __slots__ = ("address", "memory", "size")
+
+    def __init__(self, size: int) -> None:
+        try:  # private, so that a forked process has its own copy
+            private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if hasattr(mmap, "MAP_PRIVATE") else {}
+            self.memory = mmap.mmap(-1, size, **private)
+        except (OSError, ValueError) as error:
+            raise MemoryError(f"no {size:,} bytes of memory are left") from error
+        if hasattr(mmap, "MADV_HUGEPAGE") and size >= 4 << 20:
+            self.memory.madvise(mmap.MADV_HUGEPAGE)
+        self.address = address(np.frombuffer(self.memory, np.uint8))
+        self.size = size
+
+
+class _Lease(np.ndarray[Any, Any]):
+    """What a lent array is a view of: when the last view goes, so does this, and the block returns.
+
+    A finaliser may run anywhere. Were this one Python code, an interrupt could come in it, and would be printed and
+    lost, as no caller could catch it; and it could wait for a lock that its own thread holds. So it is a call of C
+    functions alone: the property looks up the attribute, which is a `partial`, and that is called.
+    """
+
+    give_back: Callable[[], None]
+    __del__ = property(attrgetter("give_back"))
+
+
+class Pool:
+    """Blocks of memory, kept for use again when they come back.
+
+    No thread ever waits for another one here, and no lock has to survive a fork: each step is one operation of a deque
+    or a dictionary, which Python does as a whole.
+
+    Args:
+        limit: most bytes kept while nobody uses them, of one size at any time, of all together after the next `take`;
+            the sizes unused for longest are returned to the system first.
+        smallest: arrays of fewer bytes are plain `np.empty`: the C library keeps such memory itself.
+
+    Example:
+        >>> pool = Pool()
+        >>> first = pool.array((1024, 1024), np.float32)
+        >>> place = address(first)
+        >>> del first
+        >>> address(pool.array((1024, 1024), np.float32)) == place
+        True
+    """
+
+    def __init__(self, limit: int | None = None, smallest: int = 1 << 20) -> None:
+        self.limit = min(1 << 30, _memory() // 8) if limit is None else limit
+        self.smallest = smallest
+        self._free: OrderedDict[int, deque[Block]] = OrderedDict()  # by size, in the order of their last use
+
+    @property
+    def held(self) -> int:
+        """Bytes kept that nobody uses."""
+        self._drop(self.limit)
+        return self._size()
+
+    def take(self, size: int) -> Block:
+        """A block of at least `size` bytes, for the caller alone until it is given back."""
+        size = _round(max(size, 1))
+        blocks = self._blocks(size)
+        self._free.move_to_end(size)
+        self._drop(self.limit)
+        try:
+            return blocks.pop()
+        except IndexError:
+            return Block(size)
+
+    def give(self, block: Block) -> None:
+        """The end of a block's use."""
+        self._blocks(block.size).append(block)
+
+    def _blocks(self, size: int) -> deque[Block]:
+        """Those of a size that nobody uses. One more than the limit allows, and the oldest goes back to the system."""
+        found = self._free.get(size)
+        return self._free.setdefault(size, deque(maxlen=self.limit // size)) if found is None else found
+
+    def _size(self) -> int:
+        return sum(size * len(blocks) for size, blocks in list(self._free.items()))
+
+    def _drop(self, limit: int) -> None:
+        excess = self._size() - limit
+        for size, blocks in list(self._free.items()) if excess > 0 else ():
+            with contextlib.suppress(IndexError):  # another thread has taken the last one
+                while excess > 0:
+                    blocks.popleft()
+                    excess -= size
+
+    def trim(self) -> None:
+        """Return all memory that nobody uses to the system."""
+        self._drop(0)
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
+        """An array with undefined contents, as from `np.empty`; its memory comes back when the last view of it goes.
+
+        Large ones are aligned to 64 bytes.
+        """
+        dtype = np.dtype(dtype)
+        size = prod(shape) * dtype.itemsize
+        if size < self.smallest:
+            return np.empty(shape, dtype)
+        block = self.take(size)
+        lease = np.ndarray.__new__(_Lease, shape, dtype, block.memory)
+        lease.give_back = partial(self._blocks(block.size).append, block)
+        return lease.view(np.ndarray)
+
+
+pool = Pool()
+
+
+GUARD = 4096  # bytes before and after a guarded array: more is noticed, and every array costs it twice
+
+
+class Guards:
+    """Makes arrays of NaN, or of -1, that lie between guard zones of the same.
+
+    So elements that are not written show, and so does what is read from beyond an end; what is written there is found
+    by `broken`. Other new memory may have the right numbers in it, if the same was computed before.
+
+    Example:
+        >>> guards = Guards()
+        >>> guards.array((2,), np.float32), guards.array((), np.int8)
+        (array([nan, nan], dtype=float32), array(-1, dtype=int8))
+        >>> guards.broken()
+        False
+    """
+
+    def __init__(self) -> None:
+        self._zones: list[tuple[Array, Array]] = []
+
+    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
+        """A new array, whose memory is aligned as that of the pool."""
+        size = prod(shape) * np.dtype(dtype).itemsize
+        memory = np.full(size + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
+        begin = GUARD + -_portable_address(memory) % ALIGNMENT
+        self._zones.append((memory[:begin], memory[begin + size :]))
+        return memory[begin : begin + size].view(dtype).reshape(shape)
+
+    def copy(self, array: Array) -> Array:
+        """A copy of an array; one that does not lie in order has no guard zones."""
+        if not array.flags.c_contiguous:
+            return np.array(array, order="K")
+        result = self.array(array.shape, array.dtype)
+        result[...] = array
+        return result
+
+    def broken(self) -> bool:
+        """Whether something was written outside of the arrays."""
+        return any(not (zone == 0xFF).all() for zones in self._zones for zone in zones)
+
+
+# --- addresses --------------------------------------------------------------------------------------------------------
+
+
+def _address(array: Array) -> int:
+    return ctypes.c_void_p.from_address(id(array) + object.__basicsize__).value or 0
+
+
+def _portable_address(array: Array) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _same(array: Array) -> bool:
+    return _address(array) == _portable_address(array)
+
+
+# NumPy keeps the address in the first field of its objects. Reading it there takes 0.2 us, `array.ctypes.data` 1 us.
+address: Callable[[Array], int] = _address if _same(np.empty(3)) else _portable_address
+address.__doc__ = "Where the elements of an array begin; not for NumPy's scalars, which are no arrays."

@@ -1,0 +1,251 @@
+"""The steps of a compiled graph: runs of small kernels, kernels that threads share, library calls.
+
+All steps of a call see its *memory*, a list of arrays, and their *places*, the addresses of the same arrays for native
+code: inputs, outputs, the arena, and what library calls returned.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from ...interpreters import run_silently
+from ...ir import Node
+from ..fusion.roots import is_stored_already, output_base
+from ..kernels.arena import ALIGNMENT
+from ..kernels.kernel import Kernel
+from ..kernels.placement import Placement
+from ..kernels.schedule import Schedule
+from . import cache, threads
+from .driver import CONTIGUOUS, WRITEABLE, driver
+from .memory import Array, address, pool
+
+Memory = list[Any]
+
+GRAIN = 1 << 17  # what a thread must have to do, in bytes moved and weighted operations
+QUICK = GRAIN // 4  # a run of kernels that costs no more keeps the interpreter's lock
+
+_NO_ARENA = np.empty(ALIGNMENT, np.uint8)
+
+
+def _cost(kernel: Kernel) -> float:
+    return float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
+
+
+class Layout:
+    """Where each value of a graph is in a call's memory: the place of an array, and an offset in bytes.
+
+    Args:
+        written: the outputs that have arrays of their own; not those that are written over an input.
+
+    Attributes:
+        arrays: how many arrays there are when a call begins: inputs, outputs, the arena.
+        count: of all places.
+        flags: what each of the arrays must be.
+        new: makes the arena.
+    """
+
+    def __init__(self, schedule: Schedule, placement: Placement, written: Sequence[Node]) -> None:
+        self.arena_bytes = placement.arena_bytes
+        self.new: Callable[[tuple[int, ...], type[Any]], Array] = pool.array
+        self.arrays = len(schedule.graph.inputs) + len(written) + 1
+        self.arena = self.arrays
+        self._where = {node: (1 + place, 0) for place, node in enumerate((*schedule.graph.inputs, *written))}
+        self._where |= {node: (self.arena, offset) for node, offset in placement.offsets.items()}
+        for output, place in placement.overwritten.items():
+            self._where[output_base(schedule.graph.outputs[output])] = (1 + place, 0)
+        overwritten = placement.overwritten.values()
+        self.flags = [CONTIGUOUS | WRITEABLE if place in overwritten else CONTIGUOUS for place in range(self.arrays)]
+        self.count = 1 + self.arrays
+        self.constants: dict[Node, Array] = {}
+        for kernel in schedule.kernels:
+            if kernel.loops is None:
+                self._where[kernel.nodes[0]] = (self.count, 0)
+                self.count += 1
+
+    def where(self, node: Node) -> tuple[int, int]:
+        """The place and the offset; of a constant its address, which is an offset from place 0."""
+        if node not in self._where:
+            array = self.constants[node] = np.ascontiguousarray(node.params["value"].array)
+            self._where[node] = (0, address(array))
+        return self._where[node]
+
+    def make_arena(self) -> Array:
+        """Room for the intermediate values of one call."""
+        return self.new((self.arena_bytes + ALIGNMENT,), np.uint8) if self.arena_bytes else _NO_ARENA
+
+    def memory(self, arrays: Sequence[Array]) -> Memory:
+        """The memory of a call; its arena begins where native code takes it to begin."""
+        memory: Memory = [None, *arrays, *[None] * (self.count - 1 - self.arrays)]
+        begin = -address(memory[self.arena]) % ALIGNMENT if self.arena_bytes else 0
+        if begin:
+            memory[self.arena] = memory[self.arena][begin:]
+        return memory
+
+
+class Value:
+    """How to see a value as an array: the place of one that is in `memory` by then, and movements of what is there."""
+
+    def __init__(self, layout: Layout, node: Node, memory: Container[Node]) -> None:
+        self.chain: list[Node] = []
+        while node not in memory:
+            self.chain.append(node)
+            node = node.inputs[0]
+        self.chain.reverse()
+        self.place, self.offset = layout.where(node)
+        self.shape, self.dtype = node.shape, node.dtype.numpy
+        self.constant = layout.constants.get(node)
+        self.in_arena = self.place == layout.arena
+
+    def of(self, memory: Memory) -> Array:
+        """The array."""
+        if self.in_arena:
+            array = np.ndarray(self.shape, self.dtype, memory[self.place], self.offset)
+        else:
+            array = memory[self.place] if self.constant is None else self.constant
+            array = array if array.shape == self.shape else array.reshape(self.shape)
+        for node in self.chain:
+            array = node.primitive.evaluate(array, **node.params)
+        return np.asarray(array)
+
+
+class Kernels:
+    """Kernels of machine code that run one after another on the caller's thread: one native call."""
+
+    def __init__(self, kernels: Sequence[tuple[Kernel, int]]) -> None:
+        self.kernels = [kernel for kernel, _ in kernels]
+        self._each = kernels
+        self.records = kernels[0][1] if kernels else 0
+        self.is_quick = sum(map(_cost, self.kernels)) <= QUICK
+
+    def run(self, memory: Memory, places: Any) -> None:
+        """Call them."""
+        trouble = driver().kernels(self.records, len(self.kernels), places)
+        if trouble:
+            raise self.out_of_range(trouble)
+
+    def one_by_one(self) -> Iterator[tuple[Kernel, Kernels]]:
+        """The kernels, each as a step of its own."""
+        for kernel, record in self._each:
+            yield kernel, Kernels([(kernel, record)])
+
+    def out_of_range(self, number: int) -> IndexError:
+        """The error for one of the kernels, counted from 1."""
+        return out_of_range(self.kernels[number - 1])
+
+
+class Shared:
+    """A kernel of machine code that is worth sharing among threads."""
+
+    def __init__(self, kernel: Kernel, record: int) -> None:
+        self.kernel, self.record = kernel, record
+        self.extent, self.cost = self.kernel.units, _cost(self.kernel)
+
+    def run(self, memory: Memory, places: Any) -> None:
+        """Call it, on as many threads as pay."""
+        context = (ctypes.c_int64 * 4)(self.record, ctypes.addressof(places), 0, 0)
+        threads.run(driver().part, ctypes.addressof(context), self.extent, cost=self.cost, grain=GRAIN)
+        if context[2]:
+            raise out_of_range(self.kernel)
+
+
+class Call:
+    """A node that NumPy runs; its operands may be views of what is in memory."""
+
+    def __init__(self, kernel: Kernel, layout: Layout) -> None:
+        self.kernel = kernel
+        (self.node,) = kernel.nodes
+        self.operands = [Value(layout, operand, kernel.reads) for operand in self.node.inputs]
+        self.place, _ = layout.where(self.node)
+
+    def run(self, memory: Memory, places: Any) -> None:
+        """Evaluate the primitive."""
+        operands = [operand.of(memory) for operand in self.operands]
+        try:
+            result = run_silently(lambda: self.node.primitive.evaluate(*operands, **self.node.params))
+        except Exception as error:
+            error.add_note(f"in {self.node.primitive.name}: {self.node.spec}, recorded at {self.node.source}")
+            raise
+        if any(np.may_share_memory(result, operand) for operand in operands):
+            result = np.array(result)  # what it was computed from may be overwritten while it is still needed
+        memory[self.place] = result = np.ascontiguousarray(result).reshape(self.node.shape)
+        places[self.place] = address(result)
+
+
+def out_of_range(kernel: Kernel) -> IndexError:
+    """The error for a kernel that was asked for an index that is not there."""
+    gathers = [node for node in kernel.nodes if node.primitive.name == "gather"]
+    where = ", ".join(dict.fromkeys(str(node.source) for node in gathers))
+    shapes = ", ".join(dict.fromkeys(str(node.inputs[0].spec) for node in gathers))
+    return IndexError(f"an index is out of bounds for {shapes}, asked for at {where}")
+
+
+Step = Kernels | Shared | Call
+
+
+class Program:
+    """The kernels of a schedule, loaded, and the steps in which they run.
+
+    Attributes:
+        address: where the driver finds the program.
+        steps: each with the places of what is not needed after it.
+    """
+
+    def __init__(self, schedule: Schedule, layout: Layout, kept: Container[Node]) -> None:
+        kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
+        loops = [kernel for kernel in kernels if kernel.loops is not None]
+        first = {kernel.loops: kernel for kernel in reversed(loops)}  # one of those that are alike is written out
+        texts = (first[kernel.loops].llvm for kernel in loops)
+        self._libraries = cache.libraries(texts, "kernel")  # alive as long as the program
+        entries = {
+            id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
+        }
+        words, starts = [layout.count, layout.arrays, len(loops), *layout.flags], []
+        for kernel in kernels:
+            starts.append(len(words))
+            if kernel.loops is not None:
+                where = [number for node in kernel.buffers for number in layout.where(node)]
+                words += [entries[id(kernel)], kernel.units, len(kernel.buffers), *where]
+        self._words = (ctypes.c_int64 * len(words))(*words)
+        self.address = ctypes.addressof(self._words)
+        last = {place: number for number, kernel in enumerate(kernels) for place in _places_of(kernel, layout, kept)}
+        self.steps: list[tuple[Step, list[int]]] = []
+        for kind, group in groupby(range(len(kernels)), key=lambda number: _kind(kernels[number])):
+            numbers = list(group)
+            for run in [numbers] if kind is Kernels else [[number] for number in numbers]:
+                records = [(kernels[number], self.address + 8 * starts[number]) for number in run]
+                step: Step
+                if kind is Call:
+                    step = Call(records[0][0], layout)
+                else:
+                    step = Kernels(records) if kind is Kernels else Shared(*records[0])
+                self.steps.append((step, [place for place, number in last.items() if number in run]))
+
+    @cached_property
+    def one_by_one(self) -> list[tuple[Kernel, Step, list[int]]]:
+        """The steps, no two kernels in one; each with its kernel."""
+        found: list[tuple[Kernel, Step, list[int]]] = []
+        for step, dead in self.steps:
+            if isinstance(step, Kernels):
+                found += [(kernel, each, []) for kernel, each in step.one_by_one()]
+                found[-1][2].extend(dead)
+            else:
+                found.append((step.kernel, step, dead))
+        return found
+
+
+def _kind(kernel: Kernel) -> type[Kernels] | type[Shared] | type[Call]:
+    if kernel.loops is None:
+        return Call
+    return Shared if _cost(kernel) >= 2 * GRAIN and kernel.units > 1 else Kernels
+
+
+def _places_of(kernel: Kernel, layout: Layout, kept: Container[Node]) -> list[int]:
+    """The places of what library calls returned, of that which a kernel reads or writes; what is kept apart."""
+    used = [node for node in (*kernel.reads, *kernel.writes) if node not in kept and not is_stored_already(node)]
+    return [place for place, _ in map(layout.where, used) if place > layout.arena]

@@ -1,0 +1,143 @@
+"""What a kernel does, counted from its loops: elements that it reads and writes, operations that it carries out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from ...graph.cost import FREE, TRANSCENDENTAL
+from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum, walk
+from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
+from ..loop_ir.loops import Accumulate, LoopKernel, Nest, Store
+from . import gemm
+from .sweeps import recognise
+
+
+class _Variables:
+    """On which loop variables expressions and indices depend; each expression is looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Expression, frozenset[Variable]] = {}
+
+    def of_index(self, index: Index) -> frozenset[Variable]:
+        """The variables that an index mentions."""
+        found: set[Variable] = set()
+        for atom, _ in index.terms:
+            if isinstance(atom, Variable):
+                found.add(atom)
+            elif isinstance(atom, Looked):
+                found |= self.of(atom.value)
+            elif isinstance(atom, (Quotient, Remainder)):
+                found |= self.of_index(atom.index)
+        return frozenset(found)
+
+    def of(self, expression: Expression) -> frozenset[Variable]:
+        """The variables that a value changes with."""
+        found = self._known.get(expression)
+        if found is None:
+            own: set[Variable] = set()
+            if isinstance(expression, (Load, Scratch, Position)):
+                own |= self.of_index(expression.index)
+            inside = getattr(expression, "inside", Inside())
+            for _, index, _ in inside.bounds:
+                own |= self.of_index(index)
+            for part in expression.parts():
+                own |= self.of(part)
+            if isinstance(expression, Sum):
+                own.discard(expression.variable)
+            found = self._known[expression] = frozenset(own)
+        return found
+
+
+def _times(variables: Iterable[Variable]) -> int:
+    return math.prod(variable.extent for variable in variables)
+
+
+def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
+    """For each buffer, how many of its elements are read and how many are written, each once.
+
+    An element that is looked up counts once per look: a table of embeddings is not read as a whole.
+    """
+    reads: list[dict[Index, int]] = [{} for _ in kernel.buffers]
+    writes: list[dict[Index, int]] = [{} for _ in kernel.buffers]
+    for nest, _, start in kernel.parts:
+        variables = _Variables()
+        for _, statement in nest.statements:
+            if isinstance(statement, Store):
+                writes[start + statement.buffer][statement.index] = _times(variables.of_index(statement.index))
+            for part in walk(statement.value):
+                if isinstance(part, Load):
+                    reads[start + part.buffer][part.index] = _times(variables.of_index(part.index))
+    sizes = [math.prod(buffer.shape) for buffer in kernel.buffers]
+    return [
+        (min(size, sum(read.values())), min(size, sum(written.values())))
+        for size, read, written in zip(sizes, reads, writes, strict=True)
+    ]
+
+
+def operations(kernel: LoopKernel) -> tuple[int, int]:
+    """How many elements arithmetic is done on, and how many exp, log and the like are taken of.
+
+    Counted as in `minitorch.graph.cost`, but from the loops: what does not change along a loop is computed once, and
+    what two loops compute counts twice. Of sweeps over tiles, every tile counts, those that are passed over too. What
+    is done with the operands of a matrix product counts once for each element: they are packed.
+    """
+    counts = [_nest_operations(nest) for nest in kernel.nests]
+    return sum(arithmetic for arithmetic, _ in counts), sum(special for _, special in counts)
+
+
+def _nest_operations(nest: Nest) -> tuple[int, int]:
+    sweeps = recognise(nest)
+    counter = _Operations(nest.rows)
+    if sweeps is None:
+        product = gemm.recognise(nest)
+        for loop in nest.loops:
+            if product is not None and product.total in loop.statements:
+                counter.add_product(product)
+            else:
+                counter.add(loop.columns, [each.value for each in loop.statements])
+            counter.arithmetic += sum(
+                _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Accumulate)
+            )
+        return counter.arithmetic, counter.special
+    for sweep in range(sweeps.count):
+        counter.add((sweeps.column,), sweeps.terms(sweep))
+    for output in sweeps.outputs:
+        counter.arithmetic += 2 * _times((*nest.rows, sweeps.column, output.lane))
+    counter.arithmetic += len(sweeps.reductions) * _times((*nest.rows, sweeps.column))
+    return counter.arithmetic, counter.special
+
+
+class _Operations:
+    """What is done for all rows."""
+
+    def __init__(self, rows: tuple[Variable, ...]) -> None:
+        self.rows = rows
+        self.variables = _Variables()
+        self.arithmetic = self.special = 0
+
+    def add(self, columns: tuple[Variable, ...], values: list[Expression]) -> None:
+        """The operations of values that a loop computes, each once."""
+        parts = {part: None for value in values for part in walk(value)}
+        inner = {*columns, *(part.variable for part in parts if isinstance(part, Sum))}
+        for part in parts:
+            if isinstance(part, Sum):
+                self.arithmetic += _times({*self.rows, *(self.variables.of(part.value) & inner)})
+            self._apply(part, {*self.rows, *(self.variables.of(part) & inner)})
+
+    def add_product(self, product: gemm.Contraction) -> None:
+        """The operations of a matrix product: those on its factors for every element of them, then the product's."""
+        value = product.total.value
+        self._apply(value, {*self.rows, *product.ks})
+        for factor in dict.fromkeys(value.parts()):
+            across = product.lanes if self.variables.of(factor) & {*product.lanes} else product.rows
+            for part in dict.fromkeys(walk(factor)):
+                self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})})
+
+    def _apply(self, part: Expression, along: Iterable[Variable]) -> None:
+        """An operation that is done for all values of some variables."""
+        if isinstance(part, Apply) and part.primitive not in FREE:
+            if part.primitive in TRANSCENDENTAL:
+                self.special += _times(along)
+            else:
+                self.arithmetic += _times(along) * (2 if part.primitive == "multiply_add" else 1)

@@ -1,0 +1,209 @@
+"""Matrix products in the loop IR: which nests are one.
+
+A matrix product needs no statement of its own. A nest that sums a product over one column, ``total += a * b``, *is*
+one if ``a`` depends on some row variables (the *rows*) and ``b`` on others (the *lanes*), and not the other way round;
+both may depend on the columns, *k*, and on all other variables (the batch). This file finds such nests; `gemm_tiling`
+decides how they are computed, and `emit_packing` and `emit_gemm` write the code.
+
+Rows, lanes and k may each be several variables: a convolution sums over channels and the places in a filter, for all
+places in all images. Where memory goes on evenly from the last value of one to the next of another they are joined.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..host import MOST_STEP
+from ..loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in, walk
+from ..loop_ir.index import Variable
+from ..loop_ir.joining import joined
+from ..loop_ir.loops import Accumulate, Nest, Store
+
+SOME_LANES = 16  # of a vector on no machine in particular
+TURNED = 4  # what it costs to pack a vector that has to be turned, beside one that is copied
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A factor of a product.
+
+    Attributes:
+        value: the factor.
+        across: the variables of its rows or lanes, the outermost first; joined where memory allows it.
+        ks: those of k.
+    """
+
+    value: Expression
+    across: tuple[Variable, ...]
+    ks: tuple[Variable, ...]
+
+    @property
+    def is_one_piece(self) -> bool:
+        """Whether it lies in memory as it is, as a matrix: then it costs next to nothing to read an element again."""
+        value = self.value
+        if not isinstance(value, Load) or value.inside != ALWAYS or len(self.across) > 1 or len(self.ks) > 1:
+            return False
+        return all(isinstance(atom, Variable) for atom, _ in value.index.terms)
+
+    @property
+    def is_dense_across(self) -> bool:
+        """Whether neighbours across are neighbours in memory."""
+        return bool(self.across) and is_dense(self.value, self.across[-1])
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """A nest that is a matrix product.
+
+    Attributes:
+        batch: the other row variables.
+        rows: what the left factor and not the right one depends on; perhaps nothing: one row.
+        lanes: what the right factor and not the left one depends on: the lanes of vectors run along the last of them.
+        ks: the columns, which are summed over.
+        left, right: the factors.
+        total: what is summed.
+        epilogue: what is done with the sum.
+        store_rows, store_lanes: rows and lanes for the epilogue, joined where its memory allows it.
+    """
+
+    batch: tuple[Variable, ...]
+    rows: tuple[Variable, ...]
+    lanes: tuple[Variable, ...]
+    ks: tuple[Variable, ...]
+    left: Operand
+    right: Operand
+    total: Accumulate
+    epilogue: tuple[Store, ...]
+    store_rows: tuple[Variable, ...]
+    store_lanes: tuple[Variable, ...]
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one of the sums."""
+        return self.total.value.dtype.itemsize
+
+    @property
+    def height(self) -> int:
+        """The number of rows."""
+        return extent(self.rows)
+
+    @property
+    def width(self) -> int:
+        """The number of lanes."""
+        return extent(self.lanes)
+
+    @property
+    def depth(self) -> int:
+        """The number of products in a sum."""
+        return extent(self.ks)
+
+
+def extent(variables: Sequence[Variable]) -> int:
+    """How many values some variables take together."""
+    return math.prod(variable.extent for variable in variables)
+
+
+@lru_cache(256)
+def recognise(nest: Nest) -> Contraction | None:
+    """The matrix product that a nest is, if it is one that is worth tiles."""
+    if nest.scratch or len(nest.loops) != 2 or not all(row.extent for row in nest.rows):
+        return None
+    sums, rest = nest.loops
+    if not sums.columns or not extent(sums.columns) or rest.columns or len(sums.statements) != 1:
+        return None
+    (total,) = sums.statements
+    stores = tuple(statement for statement in rest.statements if isinstance(statement, Store))
+    if len(stores) != len(rest.statements) or not isinstance(total, Accumulate) or total.reduction != "reduce_sum":
+        return None
+    product = total.value
+    if any(isinstance(part, Sum) for part in walk(product)):
+        return None
+    if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
+        return None
+    orders = (product.arguments, product.arguments[::-1])
+    found = [_contraction(nest, left, right, total, stores) for left, right in orders]
+    best = max((each for each in found if each is not None), key=_preference, default=None)
+    if best is None or (not best.rows and not (best.right.is_dense_across and len(best.right.across) == 1)):
+        return None  # numbers times a vector, or rows of a matrix times a vector: loops do these as well
+    return best
+
+
+def _contraction(
+    nest: Nest, left: Expression, right: Expression, total: Accumulate, stores: tuple[Store, ...]
+) -> Contraction | None:
+    """The product with these factors; None if it has no lanes."""
+    of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)
+    rows = [each for each in nest.rows if each in of_left - of_right]
+    lanes = [each for each in nest.rows if each in of_right - of_left]
+    ks = nest.loops[0].columns
+    if not lanes:
+        return None
+    lanes.sort(key=lambda lane: (sum(store.index.coefficient(lane) == 1 for store in stores), is_dense(right, lane)))
+    rows.sort(key=lambda row: is_dense(left, row))
+    store_rows, (stores, _) = joined(rows, (stores, ()))
+    store_lanes, (stores, _) = joined(lanes, (stores, ()))
+    batch = tuple(row for row in nest.rows if row not in (*rows, *lanes))
+    factors = _operand(left, rows, ks), _operand(right, lanes, ks)
+    return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_rows, store_lanes)
+
+
+def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
+    """The variables that an expression's value changes with."""
+    found: set[Variable] = set()
+    for part in walk(expression):
+        if isinstance(part, Choose):
+            found.update(each for each in among if part.inside.depends_on(each))
+        elif not part.parts():
+            found.update(each for each in among if part.depends_on(each))
+    return found
+
+
+def _operand(value: Expression, across: Sequence[Variable], ks: Sequence[Variable]) -> Operand:
+    across, (_, (value,)) = joined(across, ((), (value,)))
+    ks, (_, (value,)) = joined(ks, ((), (value,)))
+    return Operand(value, tuple(across), tuple(ks))
+
+
+def _preference(found: Contraction) -> tuple[bool, float, int]:
+    """With rows before without; then what costs least to pack and to store."""
+    lanes, cost = SOME_LANES, 0.0
+    if not found.left.is_one_piece:
+        cost += found.height * found.depth / packing(found.left, lanes, 1)[1]
+    if not (found.right.is_one_piece and found.right.is_dense_across):
+        cost += found.width * found.depth / packing(found.right, lanes, TURNED)[1]
+    for store in found.epilogue:
+        dense = store.index.coefficient(found.store_lanes[-1]) == 1
+        cost += found.height * found.width / (min(lanes, found.store_lanes[-1].extent) if dense else 1)
+    return bool(found.rows), -cost, found.width
+
+
+def packing(operand: Operand, lanes: int, turned: int) -> tuple[bool, float]:
+    """Whether an operand is packed along k, rather than along its rows or lanes; and how many numbers at a time.
+
+    If vectors along k have to be turned, each is as much work as some others.
+    """
+    along_k = _at_a_time(operand.value, operand.ks, lanes) / turned
+    if not operand.across:
+        return True, max(1, along_k)
+    across = _at_a_time(operand.value, operand.across, lanes)
+    if not across and not along_k:  # gathered, as many as there are
+        return turned == 1 and operand.ks[-1].extent > operand.across[-1].extent, 1
+    return along_k > across, max(along_k, across)
+
+
+def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> float:
+    """How many neighbours along the last variable a few instructions load from memory; 0 if they lie far apart."""
+    last = variables[-1]
+    steps = [abs(part.index.coefficient(last)) for part in walk(value) if isinstance(part, Load)]
+    steps = [step for step in steps if step]
+    usual = max(set(steps), key=steps.count, default=0)
+    return min(lanes, last.extent) / usual if 0 < usual <= MOST_STEP else 0
+
+
+def is_dense(expression: Expression, along: Variable) -> bool:
+    """Whether neighbours along a variable are neighbours in memory, in more cases than not."""
+    steps = [abs(part.index.coefficient(along)) for part in walk(expression) if isinstance(part, Load)]
+    return 2 * sum(step == 1 for step in steps) > sum(step != 0 for step in steps)

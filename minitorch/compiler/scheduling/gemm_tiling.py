@@ -1,0 +1,227 @@
+"""Into which tiles and blocks a matrix product is cut, and what of it is packed.
+
+The plan is that of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008), in the words of
+BLIS (Van Zee and van de Geijn, 2015). A product of m×k and k×n numbers does 2mnk operations on mk + kn numbers, so each
+number that has come near the core should be used many times before it leaves:
+
+- a *tile* of ``rows × vectors`` accumulators stays in the registers while k goes by: each step loads `vectors` vectors
+  of `b` and `rows` numbers of `a`, and does ``rows * vectors`` vector multiply-adds;
+- a *block* of `a` (block_rows × block_k) and one of `b` (block_k × block_lanes) are *packed*: copied, in the order in
+  which tiles read them, into memory that stays in the second cache. Whatever has to be done to the operands on the way
+  (a cast, a mask, a scaling, a transposition) is done then, once per packed number. An operand that lies in memory as
+  tiles want it is read in place: the left one always, as tiles take single numbers of it, the right one if it is small;
+- tiles that are not complete after one block of k wait in memory for the next;
+- when they are complete, the rest of the kernel (bias, activation, residual) is computed from them: the *epilogue*.
+
+A *unit* of the parallel range is one block of rows by one block of lanes, with all of k. It packs for itself, so units
+can run in any order; the blocks are chosen such that little is packed twice. Every sum takes its terms in the order of
+k, whatever the blocks are, so results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ..host import Host, host
+from ..loop_ir.expressions import Expression, Load, walk
+from .gemm import TURNED, Contraction, Operand, extent, packing
+
+MOST_VECTORS = 8  # of a tile's width
+MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
+# Of a tile: if rows that are read in place lie at a power of two from each other, the first cache holds no more, and
+# should have room for what else goes by.
+MOST_ROWS, MOST_CROWDED = 8, 6
+CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
+WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
+MOST_BLOCKS = 1 << 20  # bytes on the stack
+SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
+FEW_TILES = 8  # so many times the second cache may be read for want of packing
+# A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
+# memory, along a few of its rows side by side: a core foresees what comes next in each of them if it goes along all of
+# them evenly, a line or two at a time.
+STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
+UNIT = 1 << 21  # operations that a unit should have, at least
+UNITS_PER_CORE = 4
+
+
+def _collides(left: Operand, machine: Host) -> bool:
+    """Whether the second cache cannot hold one line of the left operand for every k, though they are few.
+
+    At a distance of many lines, a power of two above all, they compete for the same places.
+    """
+    assert isinstance(left.value, Load)
+    step = abs(left.value.index.coefficient(left.ks[-1])) * left.value.dtype.itemsize if left.ks else 0
+    span = machine.caches[1] // WAYS
+    return step >= LINE and extent(left.ks) > WAYS * (span // math.gcd(step, span))
+
+
+def _most_rows(left: Operand, packs_left: bool, machine: Host) -> int:
+    """How many rows a tile may have: fewer if they compete for the same places of the first cache."""
+    if packs_left or not left.across:
+        return MOST_ROWS
+    assert isinstance(left.value, Load)
+    step = left.value.index.coefficient(left.across[-1]) * left.value.dtype.itemsize
+    return MOST_CROWDED if step and step % (machine.caches[0] // WAYS) == 0 else MOST_ROWS
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a matrix product is cut.
+
+    Attributes:
+        lanes: elements of a vector.
+        rows, vectors: of a tile.
+        block_rows, block_lanes, block_k: of the blocks; the first two are whole tiles.
+        packs_left, packs_right: whether the operands are packed, or read where they are.
+        left_along_k, right_along_k: whether an operand is dense along k rather than along its rows or lanes.
+        streams: whether the right operand is read once, from memory, a few rows at a time.
+        units: the parallel range: all batches, blocks of rows and blocks of lanes.
+    """
+
+    lanes: int
+    rows: int
+    vectors: int
+    block_rows: int
+    block_lanes: int
+    block_k: int
+    packs_left: bool
+    packs_right: bool
+    left_along_k: bool
+    right_along_k: bool
+    streams: bool
+    units: int
+
+    @property
+    def width(self) -> int:
+        """Elements along the lanes of a tile."""
+        return self.lanes * self.vectors
+
+
+@lru_cache(256)
+def tiling(product: Contraction, vector_bytes: int) -> Tiling:
+    """How a matrix product is cut on this machine, with vectors of so many bytes."""
+    machine, depth, width = host(), product.depth, product.width
+    lanes = _lanes(product, vector_bytes)
+    left, right = product.left, product.right
+    (left_along_k, _), (right_along_k, _) = packing(left, lanes, 1), packing(right, lanes, TURNED)
+    packs_left = not left.is_one_piece or (not left_along_k and _collides(left, machine))
+    most_rows = _most_rows(left, packs_left, machine)
+    rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers, most_rows)
+    row_tiles = -(-product.height // rows)
+    size, cache = depth * width * product.itemsize, machine.caches[1]
+    in_place = right.is_one_piece and right.is_dense_across
+    in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
+    streams = in_place and size > cache and row_tiles <= STREAMED_TILES
+    if streams:
+        rows, vectors = tile(product.height, min(STREAMED_VECTORS, -(-width // lanes)), machine.vector_registers)
+    packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
+    block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, machine)
+    wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
+    packed = (packs_left, packs_right)
+    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
+    return Tiling(
+        lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
+        streams, blocks * extent(product.batch),
+    )  # fmt: skip
+
+
+def _lanes(product: Contraction, vector_bytes: int) -> int:
+    """Elements of a vector: of the widest type that is computed with, no more than a short row needs."""
+    parts = [part for value in _values(product) for part in walk(value)]
+    widest = max([4, *(part.dtype.itemsize for part in parts if part.dtype.is_floating_point), product.itemsize])
+    lanes = vector_bytes // widest
+    while lanes >= 2 * product.width and lanes > 1:
+        lanes //= 2
+    return lanes
+
+
+def _values(product: Contraction) -> Iterator[Expression]:
+    yield product.total.value
+    yield from (store.value for store in product.epilogue)
+
+
+def tile(height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS) -> tuple[int, int]:
+    """Rows and vectors of the tile that does the whole product in the fewest steps.
+
+    A multiply-add takes one step. So does loading a vector, but much of that is done at the same time; numbers of the
+    left operand are smaller. One register holds the number, `vectors` hold the vectors, the rest are accumulators.
+
+    Example:
+        >>> tile(height=1200, vectors=64, registers=32)
+        (6, 4)
+        >>> tile(height=1200, vectors=64, registers=16)
+        (6, 2)
+        >>> tile(height=1, vectors=64, registers=32)
+        (1, 8)
+    """
+
+    def steps(shape: tuple[int, int]) -> float:
+        rows, across = shape
+        tiles = -(-height // rows) * -(-vectors // across)
+        return tiles * (max(rows * across, rows + across, CHAINS) + across / 2 + rows / 8)
+
+    shapes = [
+        (rows, across)
+        for across in range(1, min(vectors, MOST_VECTORS) + 1)
+        for rows in range(1, min(height, most_rows, (registers - 2 - across) // across) + 1)
+    ]
+    return min(shapes, key=steps)
+
+
+def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, machine: Host) -> int:
+    """Steps of k in one block.
+
+    All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
+    packed and there are many tiles of it (`is_tall`), that should stay in the first cache, and a packed block of the
+    left one in the second. If the right one is read once (`streams`), a few rows of it at a time.
+    """
+    depth, size = product.depth, product.itemsize
+    if streams:
+        return min(depth, STREAMED)
+    room = machine.caches[0] if is_tall else machine.caches[1] // 4
+    most = max(64, room // (width * size))
+    parts = max(1, round(depth / most))
+    step = extent(product.right.ks[1:])  # whole values of the outermost variable
+    step = step if 1 < step <= most else 16
+    return min(depth, -(-depth // parts // step) * step)
+
+
+def _blocks(
+    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int
+) -> tuple[int, int, int]:
+    """Rows and lanes of a block, and the number of blocks.
+
+    Of all grids whose blocks fit into the second cache and that give all cores work, the one that packs least.
+    """
+    row_tiles, lane_tiles = -(-product.height // rows), -(-product.width // width)
+    batch = extent(product.batch)
+    work = 2 * batch * product.height * product.width * product.depth
+    wanted = min(wanted, max(1, work // UNIT))
+    room = min(MOST_BLOCKS, host().caches[1]) // product.itemsize
+    run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
+    grids = []
+    for down in _cuts(row_tiles):
+        for across in _cuts(lane_tiles):
+            height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
+            waiting = height * length if block_k < product.depth else 0
+            if packed[0] * height * block_k + packed[1] * length * block_k + waiting > room:
+                continue
+            packs = (packed[0] * height + packed[1] * _copied(length, run, lanes)) * down * across
+            grids.append((max(0, wanted - down * across * batch), packs, down * across, height, length))
+    _, _, count, height, length = min(grids)
+    return height, length, count
+
+
+def _copied(length: int, run: int, lanes: int) -> int:
+    """What is copied for so many lanes of a block, in whole vectors for each run; a block may begin within one."""
+    if run >= length:
+        return length
+    return (length // run + (length % run > 0) * 2) * -(-run // lanes) * lanes
+
+
+def _cuts(tiles: int) -> list[int]:
+    """Into how many blocks some tiles can be cut, the blocks being as even as they can."""
+    return sorted({-(-tiles // -(-tiles // cut)) for cut in range(1, tiles + 1)})

@@ -1,0 +1,292 @@
+"""From a group of roots to loops: what is read from memory, accumulated, kept in a scratch row, stored.
+
+The members of a group are laid out in *levels*: whatever needs the result of a reduction comes one level after it.
+Members of one level with the same columns share a loop, and what they have in common is computed once. What a later
+loop needs of an earlier one is kept in a scratch row if it is expensive and a row is short enough, and computed again
+if not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ...dtypes import DType
+from ...ir import Node
+from ..fusion.fuse import Group, Member, reads_of
+from ..fusion.roots import HEAVY, is_stored_already
+from ..host import host
+from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, walk
+from ..loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
+from ..loop_ir.loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
+from ..loop_ir.lower import At, Lowering, Reader, converted
+from .gemm import recognise
+from .layout import Layout
+from .split import split
+from .unroll import written_out
+
+MOST_SCRATCH = 1 << 20  # bytes of a scratch row: it should stay in a cache that no other core uses
+
+
+@dataclass
+class _Place:
+    """Where a member is in the nest."""
+
+    member: Member
+    at: At  # the loop variables of its space
+    columns: tuple[Variable, ...]
+    level: int
+    slot: int  # of its accumulator or scratch row; -1 if it has none
+
+    @property
+    def key(self) -> tuple[int, bool, tuple[Variable, ...]]:
+        """The loop that it belongs to; what has no columns comes first in its level."""
+        return self.level, bool(self.columns), self.columns
+
+
+class _Builder:
+    """Builds the nest of one group. `stored` are the roots that have to end in memory."""
+
+    def __init__(
+        self,
+        group: Group,
+        roots: dict[Node, str],
+        stored: set[Node],
+        rows_joined: int,
+        columns_joined: bool,
+        most_scratch: int = MOST_SCRATCH,
+    ) -> None:
+        self.most_scratch = most_scratch
+        self.group = group
+        self.roots = roots
+        self.stored = stored
+        self.buffers: dict[Node, int] = {}
+        self.places: dict[Node, _Place] = {}
+        self.scratch: list[tuple[int, DType]] = []
+        self.totals = 0
+        lengths = group.rows if group.rows is not None else group.members[0].space
+        self.row_indices = _joined(lengths, rows_joined, "i")
+        self.columns_joined = columns_joined
+        self.lowerings: dict[object, Lowering] = {}
+
+    def build(self) -> Nest:
+        """The nest."""
+        for member in self.group.members:
+            self._place(member)
+        loops: dict[tuple[int, bool, tuple[Variable, ...]], list[Statement]] = {}
+        for member in self.group.members:
+            place = self.places[member.node]
+            statements = loops.setdefault(place.key, [])
+            if member.is_reduction:
+                value = self._lowering(place).term(member.node, place.at)
+                reduction = "reduce_sum" if member.is_contraction else member.node.primitive.name
+                statements.append(Accumulate(place.slot, reduction, value))
+                if member.node in self.stored:
+                    after = loops.setdefault((place.level + 1, False, ()), [])
+                    after.append(self._store(member.node, self._row_of(member), self._total(place)))
+                continue
+            value = self._lowering(place).element(member.node, place.at)
+            if member.node in self.stored:
+                statements.append(self._store(member.node, place.at, value))
+            if place.slot >= 0:
+                statements.append(Keep(place.slot, self._within_row(member, place.at), value))
+        return Nest(
+            _variables_of(self.row_indices),
+            tuple(
+                Loop(key[2], tuple(statements))
+                for key, statements in sorted(loops.items(), key=_loop_order)
+                if statements
+            ),
+            tuple(self.scratch),
+        )
+
+    def _place(self, member: Member) -> None:
+        at: list[Index] = [Index()] * len(member.space)
+        for dim, index in zip(member.rows, self.row_indices, strict=True):
+            at[dim] = index
+        lengths = tuple(member.space[dim] for dim in member.columns)
+        column_indices = _joined(lengths, len(lengths) if self.columns_joined else 0, "j")
+        for dim, index in zip(member.columns, column_indices, strict=True):
+            at[dim] = index
+        columns = _variables_of(column_indices)
+        own = dict(zip(_names(member), at, strict=True))
+        level = 0
+        for root, where in reads_of(member, self.roots):
+            known = self.places.get(root)
+            if known is None:
+                continue
+            if known.member.is_reduction:
+                level = max(level, known.level + 1)
+                continue
+            moved = tuple(index.substitute({k: v for k, v in own.items() if k is not None}) for index in where)
+            if moved == known.at or not known.columns:
+                level = max(level, known.level)
+            else:
+                level = max(level, known.level + 1)
+                self._keep(known)
+        place = self.places[member.node] = _Place(member, tuple(at), columns, level, -1)
+        if member.is_reduction:
+            place.slot = self.totals
+            self.totals += 1
+            return
+        for root, _ in reads_of(member, self.roots):
+            known = self.places.get(root)
+            if known is not None and known.columns and not known.member.is_reduction and known.level < level:
+                self._keep(known)
+
+    def _keep(self, place: _Place) -> None:
+        """Give a row that a later loop reads a scratch row, if it is worth one."""
+        length = math.prod(column.extent for column in place.columns)
+        heavy = any(node.primitive.name in HEAVY for node in _inlined(place.member.node, self.roots))
+        if place.slot < 0 and heavy and length * place.member.node.dtype.itemsize <= self.most_scratch:
+            place.slot = len(self.scratch)
+            self.scratch.append((length, place.member.node.dtype))
+
+    def _total(self, place: _Place) -> Expression:
+        """The result of a member that is a reduction: contractions sum 16-bit floats in float32, and round once."""
+        node = place.member.node
+        dtype = computed_in(node.dtype) if place.member.is_contraction else node.dtype
+        return converted(Total(dtype, place.slot), node.dtype)
+
+    def _row_of(self, member: Member) -> At:
+        axes = dict(zip(member.row_axes, self.row_indices, strict=True))
+        return tuple(axes.get(axis, Index()) for axis in range(len(member.node.shape)))
+
+    def _within_row(self, member: Member, at: At) -> Index:
+        columns = member.columns
+        return linear((at[dim] for dim in columns), tuple(member.space[dim] for dim in columns))
+
+    def _store(self, node: Node, at: At, value: Expression) -> Store:
+        return Store(self._buffer(node), linear(at, node.shape), value)
+
+    def _buffer(self, node: Node) -> int:
+        return self.buffers.setdefault(node, len(self.buffers))
+
+    def _lowering(self, place: _Place) -> Lowering:
+        """How the statements of one loop read what is stored; they share it, and so what they compute."""
+        known = self.lowerings.get(place.key)
+        if known is None:
+
+            def read(node: Node) -> Reader | None:
+                return self._reader(node, place)
+
+            known = self.lowerings[place.key] = Lowering(read)
+        return known
+
+    def _within_kernel(self, place: _Place, reading: _Place) -> Reader | None:
+        """How a loop reads another member; None where it is computed again, because it is cheap or in the same loop."""
+        node, slot = place.member.node, place.slot
+        if place.member.is_reduction:
+
+            def total(at: At, inside: Inside = ALWAYS) -> Expression:
+                return self._total(place)
+
+            return total
+        if slot < 0 or place.key == reading.key:
+            return None
+
+        def kept(at: At, inside: Inside = ALWAYS) -> Expression:
+            return Scratch(node.dtype, slot, self._within_row(place.member, at))
+
+        return kept
+
+    def _reader(self, node: Node, reading: _Place) -> Reader | None:
+        known = self.places.get(node)
+        if known is not None:
+            return self._within_kernel(known, reading)
+        if node in self.roots or is_stored_already(node):
+            number = self._buffer(node)
+
+            def load(at: At, inside: Inside = ALWAYS) -> Expression:
+                return Load(node.dtype, number, linear(at, node.shape), inside)
+
+            return load
+        return None
+
+
+def _names(member: Member) -> list[Variable | None]:
+    return [variable(f"d{number}", length).as_variable for number, length in enumerate(member.space)]
+
+
+def _loop_order(item: tuple[tuple[int, bool, tuple[Variable, ...]], list[Statement]]) -> tuple[int, bool]:
+    return item[0][0], item[0][1]
+
+
+def _inlined(node: Node, roots: dict[Node, str]) -> list[Node]:
+    """The nodes whose computation is part of a root's expression."""
+    found, pending = [node], list(node.inputs)
+    seen: set[Node] = set()
+    while pending:
+        at = pending.pop()
+        if at not in seen and at not in roots and not is_stored_already(at):
+            seen.add(at)
+            found.append(at)
+            pending += at.inputs
+    return found
+
+
+def _joined(lengths: tuple[int, ...], count: int, letter: str) -> At:
+    """Loop variables for some dimensions, the first `count` of them run through by one variable."""
+    if count < 2 or 0 in lengths:
+        return tuple(variable(f"{letter}{number}", length) for number, length in enumerate(lengths))
+    together = unravelled(variable(f"{letter}0", math.prod(lengths[:count])), lengths[:count])
+    return together + tuple(variable(f"{letter}{number}", lengths[number]) for number in range(count, len(lengths)))
+
+
+def _variables_of(indices: At) -> tuple[Variable, ...]:
+    """The variables in some indices, in order."""
+    found: dict[Variable, None] = {}
+    pending = list(indices)
+    while pending:
+        index = pending.pop(0)
+        for atom, _ in index.terms:
+            if isinstance(atom, Variable):
+                found[atom] = None
+            elif isinstance(atom, (Quotient, Remainder)):
+                pending.insert(0, atom.index)
+    return tuple(found)
+
+
+def _is_affine(nest: Nest) -> bool:
+    """Whether no index needs a division."""
+    for _, statement in nest.statements:
+        indices = [] if isinstance(statement, Accumulate) else [statement.index]
+        for part in walk(statement.value):
+            indices += [index for index in (getattr(part, "index", None),) if index is not None]
+            indices += [index for _, index, _ in getattr(part, "inside", ALWAYS).bounds]
+        if any(isinstance(atom, (Quotient, Remainder)) for index in indices for atom, _ in index.terms):
+            return False
+    return True
+
+
+def build_kernel(
+    name: str, group: Group, roots: dict[Node, str], stored: set[Node], cut_long: bool = True
+) -> tuple[LoopKernel, list[Node]]:
+    """The loops of a group, and the node behind each of its buffers; a long reduction is cut into parts.
+
+    One loop instead of several runs through neighbouring dimensions if that makes no index harder to compute.
+    """
+    rows = len(group.rows) if group.rows is not None else len(group.members[0].space)
+    columns = max(len(member.columns) for member in group.members)
+    choices = [(r, c) for r in dict.fromkeys((rows, rows - 1, 0)) for c in ((True, False) if columns > 1 else (False,))]
+    most_scratch = 0 if group.tiles else MOST_SCRATCH  # in tiles, what is expensive is computed once per tile
+    for rows_joined, columns_joined in choices:
+        builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch)
+        nest = builder.build()
+        if _is_affine(nest):
+            break
+    if nest.scratch and Layout(nest, host().vector_bytes).scratch_bytes(nest) > MOST_SCRATCH:
+        builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
+        nest = builder.build()
+    if recognise(nest) is None:
+        nest = written_out(nest)
+    nodes = list(builder.buffers)
+    # Of what is stored, and not of the statements: a value without elements may have none left.
+    written = {builder.buffers[member.node] for member in group.members if member.node in stored}
+    cut = split(nest, len(nodes), host().vector_bytes) if cut_long and not group.tiles else None
+    nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))
+    if cut is not None:
+        written.update(range(len(nodes), len(nodes) + len(cut.partials)))
+        nodes += cut.partials
+    described = tuple(Buffer(node.shape, node.dtype, number in written) for number, node in enumerate(nodes))
+    return LoopKernel(name, described, nests, (0,) * len(nests), phases), nodes

@@ -1,0 +1,167 @@
+"""Long reductions, cut into parts that run side by side: partial results first, then the results of those.
+
+A sum over everything has one row, so a single thread would do all of it, and add each element to a total that has grown
+large. Cut into parts it is parallel, and no total grows large beside what is added to it, which bounds the rounding
+error as pairwise summation does (Higham 1993). Where the cuts are depends on the shapes alone: not on the threads.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ... import dtypes
+from ...dtypes import DType
+from ...ir import Node, Primitive, Spec
+from ..host import host
+from ..loop_ir.expressions import Apply, Expression, Load, Total, moved, rewritten
+from ..loop_ir.index import NOWHERE, Index, Variable, linear, variable
+from ..loop_ir.loops import Accumulate, Loop, Nest, Store
+from .gemm import Contraction, extent, recognise
+from .gemm_tiling import tiling
+from .layout import Layout, nest_units
+
+PARALLEL = 32  # units that are worth having: a few for each thread
+LEAST = 1 << 15  # elements that are worth a unit
+LEAST_PRODUCT = 1 << 20  # multiplications that are
+PARTS, LEAST_SUM, LONG_SUMS = 8, 3 << 10, 8  # of a matrix product: how many, how long, and beside its height or width
+LEAST_ROWS = 128  # of a matrix that is read once, in a piece: for each row of partial results, as these cost too
+LONGEST = 1 << 12  # elements that one accumulator takes up
+
+
+def _in_no_graph() -> Spec:
+    raise TypeError("partial results are made inside kernels")
+
+
+# What the partial results of a kernel are: in memory for the time of a call, and in no graph.
+PARTIAL = Primitive("partial", "partial", _in_no_graph, lambda: None, doc="partial results of a reduction")
+
+
+@dataclass(frozen=True)
+class Split:
+    """A nest in parts.
+
+    Attributes:
+        parts: they run side by side, and store partial results.
+        whole: puts these together, and goes on as the nest did.
+        partials: the memory between them: one buffer per reduction, after those of the nest.
+    """
+
+    parts: tuple[Nest, ...]
+    whole: Nest
+    partials: tuple[Node, ...]
+
+
+def split(nest: Nest, buffers: int, vector_bytes: int) -> Split | None:
+    """The nest in parts, if its first loop is long and nothing but reductions, and no other loop has columns."""
+    if not nest.loops or not nest.loops[0].columns or any(loop.columns for loop in nest.loops[1:]) or nest.scratch:
+        return None
+    sums = [statement for statement in nest.loops[0].statements if isinstance(statement, Accumulate)]
+    chunk = _chunk(nest, vector_bytes) if len(sums) == len(nest.loops[0].statements) else 0
+    if not chunk:
+        return None
+    splitter = _Splitter(nest, sums, chunk, buffers)
+    specs = [Spec((splitter.count, splitter.height), wide(each)) for each in sums]
+    return Split(splitter.parts(), splitter.whole(), tuple(Node(PARTIAL, (), {}, spec) for spec in specs))
+
+
+def _chunk(nest: Nest, vector_bytes: int) -> int:
+    """How much of the outermost column variable goes into a part; 0 for all of it."""
+    columns = nest.loops[0].columns
+    height, length = (math.prod(each.extent for each in some) for some in (nest.rows, columns))
+    if not height * length:
+        return 0
+    layout = Layout(nest, vector_bytes)
+    if layout.in_order:
+        return 0
+    units = nest_units(nest, vector_bytes)
+    product = recognise(nest)
+    if product is not None:
+        count = _pieces(product, units, tiling(product, vector_bytes).streams)
+    else:
+        each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
+        count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
+    first = columns[0].extent
+    chunk = -(-first // max(count, 1))
+    if product is not None:  # all of one length, if there is such a length
+        chunk = next((length for length in range(chunk, 2 * chunk) if first % length == 0), chunk)
+    if len(columns) == 1 and not layout.across_rows:
+        chunk = -(-chunk // layout.lanes) * layout.lanes
+    return chunk if chunk < first else 0
+
+
+def _pieces(product: Contraction, units: int, streams: bool) -> int:
+    """Into how many pieces the sums of a matrix product are cut, which has so many units otherwise."""
+    height, width, depth = product.height, product.width, product.depth
+    work = extent(product.batch) * height * width * depth
+    if streams and units <= PARTS:  # in pieces, which are streams too, each thread reads rows from end to end
+        is_large = depth * width * product.itemsize > PARTS * host().caches[1]
+        return PARTS if is_large and depth >= PARTS * LEAST_ROWS * height else 1
+    # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
+    units = 1 if depth >= LONG_SUMS * max(height, width) else units
+    return min(PARTS // units, work // LEAST_PRODUCT, depth // LEAST_SUM)
+
+
+def wide(statement: Accumulate) -> DType:
+    """The type of partial results: that of the accumulator in a register, which 16-bit floats are too coarse for."""
+    dtype = statement.value.dtype
+    return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
+
+
+class _Splitter:
+    """Cuts one nest."""
+
+    def __init__(self, nest: Nest, sums: list[Accumulate], chunk: int, buffers: int) -> None:
+        self.nest = nest
+        self.sums = sums
+        self.chunk = chunk
+        self.first, *self.inner = nest.loops[0].columns
+        self.count = -(-self.first.extent // chunk)
+        rows = tuple(row.extent for row in nest.rows)
+        self.height = math.prod(rows)
+        self.row = linear((variable(row.name, row.extent) for row in nest.rows), rows)
+        self.places = range(buffers, buffers + len(sums))  # of the partial results among the buffers
+
+    def parts(self) -> tuple[Nest, ...]:
+        """Those of full length, and what is left over."""
+        full, rest = divmod(self.first.extent, self.chunk)
+        whole = (self._part(variable("p", full), full, self.chunk),)
+        return (*whole, self._part(NOWHERE + full, 1, rest)) if rest else whole
+
+    def _part(self, number: Index, count: int, length: int) -> Nest:
+        change = moved({self.first: number * self.chunk + variable(self.first.name, length)})
+        known: dict[Expression, Expression] = {}
+        columns = ((Variable(self.first.name, length),) if length > 1 else ()) + tuple(self.inner)
+        sums, stores = [], []
+        for each, place in zip(self.sums, self.places, strict=True):
+            sums_in = wide(each)
+            sums.append(Accumulate(each.slot, each.reduction, _cast(rewritten(each.value, change, known), sums_in)))
+            stores.append(Store(place, number * self.height + self.row, Total(sums_in, each.slot)))
+        rows = (Variable("p", count), *self.nest.rows) if count > 1 else self.nest.rows
+        return Nest(rows, (Loop(columns, tuple(sums)), Loop((), tuple(stores))))
+
+    def whole(self) -> Nest:
+        """The sums of the partial results, and the loops that come after."""
+        index = variable("p", self.count) * self.height + self.row
+        sums = [
+            Accumulate(each.slot, each.reduction, Load(wide(each), place, index))
+            for each, place in zip(self.sums, self.places, strict=True)
+        ]
+        narrow = {
+            Total(each.value.dtype, each.slot): _cast(Total(wide(each), each.slot), each.value.dtype)
+            for each in self.sums
+        }
+        known: dict[Expression, Expression] = {}
+
+        def change(expression: Expression) -> Expression:
+            return narrow.get(expression, expression) if isinstance(expression, Total) else expression
+
+        later = [
+            Loop((), tuple(replace(each, value=rewritten(each.value, change, known)) for each in loop.statements))
+            for loop in self.nest.loops[1:]
+        ]
+        return Nest(self.nest.rows, (Loop((Variable("p", self.count),), tuple(sums)), *later))
+
+
+def _cast(value: Expression, dtype: DType) -> Expression:
+    return value if value.dtype is dtype else Apply(dtype, "cast", (value,))

@@ -1,0 +1,90 @@
+"""Stores that go past the caches: results so large that no cache would still hold them when they are read.
+
+An ordinary store first reads the line of memory that it writes to: of three bytes that a large elementwise kernel
+moves, one is for nothing. A *streaming* store (processors call it non-temporal) collects a whole line and sends it to
+memory, and what is in the caches stays there. It pays where as much is moved as the last cache holds; what is moved is
+counted element by element, as a kernel may read a few rows of a large table. A small result is better kept, for whoever
+reads it next, and so is one that takes the place of what is read, as that has just come in.
+
+It takes whole lines. A line of which a part is stored in the ordinary way is read first, and nobody foresees that: each
+takes as long as a hundred streamed ones. So rows that begin anywhere in a line are streamed only if they are very long;
+such a loop goes up to the next line first (see `emit_columns`). Nor does it pay where short runs are read from here and
+there, and most of the time goes into waiting for them. And where a vector is not at the beginning of its place in a
+line, as in memory that somebody else has allocated, an ordinary store does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+
+from ..host import host
+from ..loop_ir.expressions import Load, walk
+from ..loop_ir.loops import Loop, LoopKernel, Nest, Store
+from . import count
+from .layout import Layout
+
+LINE = 64  # bytes
+LONG_ROW = 1 << 10  # lines that are worth one at either end that is filled in part
+LONG_RUN = 8  # lines that are read one after another, if not in the order in which they are written
+SMALL = 16  # a result that is so many times smaller than the last cache stays there, whatever it is made of
+
+
+def last_cache() -> int:
+    """The bytes that stay near the cores, if nobody else uses the last cache."""
+    return host().caches[2]
+
+
+def streamed(kernel: LoopKernel) -> Iterator[frozenset[int]]:
+    """For each nest of a kernel, the buffers that it writes past the caches: none that the kernel reads."""
+    if sum(math.prod(buffer.shape) * buffer.dtype.itemsize for buffer in kernel.buffers) < last_cache():
+        yield from [frozenset[int]()] * len(kernel.nests)
+        return
+    read = {
+        start + part.buffer
+        for nest, _, start in kernel.parts
+        for _, statement in nest.statements
+        for part in walk(statement.value)
+        if isinstance(part, Load)
+    }
+    bytes_written, bytes_moved = _traffic(kernel)
+    for nest, buffers, start in kernel.parts:
+        written = {at.buffer for _, at in nest.statements if isinstance(at, Store) and start + at.buffer not in read}
+        large = {number for number in written if bytes_written[start + number] * SMALL >= last_cache()}
+        moved = sum(bytes_moved[start : start + len(buffers)])
+        yield frozenset(large) if moved >= last_cache() else frozenset()
+
+
+def _traffic(kernel: LoopKernel) -> tuple[list[int], list[int]]:
+    """Of each buffer, the bytes that are written, and those that are read or written: of a large table a few rows."""
+    sizes = [buffer.dtype.itemsize for buffer in kernel.buffers]
+    elements = count.elements(kernel)
+    written = [size * writes for size, (_, writes) in zip(sizes, elements, strict=True)]
+    moved = [size * (reads + writes) for size, (reads, writes) in zip(sizes, elements, strict=True)]
+    return written, moved
+
+
+def in_whole_lines(nest: Nest, layout: Layout, buffers: Collection[int]) -> set[int]:
+    """Those of some buffers that a nest, with its lanes along the rows or along the columns, fills line by line."""
+    stores = [(loop, at) for loop, at in nest.statements if isinstance(at, Store) and at.buffer in buffers]
+    return {at.buffer for _, at in stores} - {at.buffer for loop, at in stores if not _fills(nest, layout, loop, at)}
+
+
+def _fills(nest: Nest, layout: Layout, loop: Loop, store: Store) -> bool:
+    along = nest.rows if layout.across_rows else loop.columns
+    if not along:
+        return False
+    lane, lanes = along[-1], layout.lanes
+    is_dense = store.index.coefficient(lane) == 1  # otherwise whole squares are stored, along another variable
+    if not is_dense and lanes * store.value.dtype.itemsize < LINE:
+        return False
+    steps = [step for atom, step in store.index.terms if (atom != lane if is_dense else abs(step) != 1)]
+    if any(step % lanes for step in steps) and (layout.across_rows or lane.extent < LONG_ROW * lanes):
+        return False
+    return lane.extent >= LONG_RUN * lanes or not any(
+        load.index.coefficient(lane) == 1
+        and {atom for atom, _ in load.index.terms} == {atom for atom, _ in store.index.terms}
+        and load.index.terms != store.index.terms
+        for load in walk(store.value)
+        if isinstance(load, Load)
+    )

@@ -1,0 +1,105 @@
+"""Reductions over few elements, written out as arithmetic: a window of a pooling, a filter over a single channel.
+
+A loop over a handful of columns fills no vector, and its every round asks anew which neighbours there are. Written out
+it is an elementwise kernel like others: lanes run along the rows, and what its terms have in common is computed once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+
+from ..host import MOST_STEP
+from ..loop_ir.expressions import Apply, Expression, Load, Number, Total, index_values, moved, rewritten, walk
+from ..loop_ir.index import NOWHERE, Index, Variable
+from ..loop_ir.loops import COMBINE, Accumulate, Loop, Nest, Statement, Store, neutral
+from ..loop_ir.lower import converted
+from .split import wide
+
+MOST_COLUMNS = 25
+MOST_PARTS = 400  # of all expressions together
+
+
+def written_out(nest: Nest) -> Nest:
+    """The nest without columns, if it has few of them and its rows are near each other in memory; else as it is."""
+    columns = max((math.prod(each.extent for each in loop.columns) for loop in nest.loops), default=1)
+    parts = sum(len(list(walk(statement.value))) for _, statement in nest.statements)
+    if not 1 < columns <= MOST_COLUMNS or columns * parts > MOST_PARTS or nest.scratch or not nest.rows:
+        return nest
+    if not _rows_are_near(nest, nest.rows[-1]):
+        return nest
+    totals: dict[Expression, Expression] = {}
+    statements: list[Statement] = []
+    for loop in nest.loops:
+        places = [dict(zip(loop.columns, map(_number, at), strict=True)) for at in _indices(loop.columns)]
+        for statement in loop.statements:
+            value = rewritten(statement.value, lambda part: totals.get(part, part), {})
+            terms = (rewritten(value, moved(place), {}) for place in places)
+            if isinstance(statement, Accumulate):
+                totals[Total(value.dtype, statement.slot)] = _combined(statement, terms)
+            elif isinstance(statement, Store):
+                found = zip(places, terms, strict=True)
+                statements += [
+                    Store(statement.buffer, statement.index.substitute(place), term) for place, term in found
+                ]
+    return Nest(nest.rows, (Loop((), tuple(statements)),))
+
+
+def _number(value: int) -> Index:
+    return NOWHERE + value
+
+
+def _indices(columns: tuple[Variable, ...]) -> Iterator[tuple[int, ...]]:
+    return itertools.product(*(range(column.extent) for column in columns))
+
+
+def _combined(statement: Accumulate, terms: Iterator[Expression]) -> Expression:
+    """What a loop would have accumulated; 16-bit floats are rounded once, at the end."""
+    dtype, sums = statement.value.dtype, wide(statement)
+    start = neutral(statement.reduction, dtype)
+    total: Expression = Number(sums, start, f"{sums.short} {start!r}")
+    for term in terms:
+        if statement.factors and isinstance(term, Apply):
+            total = Apply(sums, "multiply_add", (*term.arguments, total))
+        else:
+            total = Apply(sums, COMBINE[statement.reduction], (total, converted(term, sums)))
+    return converted(total, dtype)
+
+
+def _rows_are_near(nest: Nest, row: Variable) -> bool:
+    """Whether neighbouring rows are near each other in memory, as a few vectors can cover them; no place is data."""
+    parts = [part for _, statement in nest.statements for part in walk(statement.value)]
+    if row.extent < 2 or any(index_values(part) for part in parts):
+        return False
+    stores = ((loop, each) for loop, each in nest.statements if isinstance(each, Store))
+    loads = (abs(part.index.coefficient(row)) for part in parts if isinstance(part, Load))
+    return all(step <= MOST_STEP for step in loads) and all(_leaves_no_gaps(*store, row) for store in stores)
+
+
+def _leaves_no_gaps(loop: Loop, store: Store, row: Variable) -> bool:
+    """Whether a loop writes all between what it writes for a row and for the next."""
+    step = store.index.coefficient(row)
+    if step in (0, 1):
+        return True
+    fills = bool(loop.columns) and loop.columns[-1].extent == step and store.index.coefficient(loop.columns[-1]) == 1
+    return fills and step <= MOST_STEP
+
+
+def together(statements: Sequence[Statement], row: Variable | None) -> Iterator[Sequence[Statement]]:
+    """The statements in order, those in one piece that together write all between one row and the next."""
+    place = 0
+    while place < len(statements):
+        count = 1
+        first = statements[place]
+        if row is not None and isinstance(first, Store):
+            step = first.index.coefficient(row)
+            group = statements[place : place + max(step, 1)]
+            wanted = [(first.buffer, first.index + number) for number in range(step)]
+            if (
+                1 < step <= MOST_STEP
+                and [(each.buffer, each.index) for each in group if isinstance(each, Store)] == wanted
+            ):
+                count = step
+        yield statements[place : place + count]
+        place += count
