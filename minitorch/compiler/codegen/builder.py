@@ -15,6 +15,11 @@ from llvmlite import ir
 _BITS = {ir.FloatType(): (ir.IntType(32), "<f"), ir.DoubleType(): (ir.IntType(64), "<d")}
 
 
+def is_known_mask(value: Any) -> bool:
+    """Whether a value is a constant with a bit for each lane."""
+    return type(value) is ir.Constant and isinstance(value.type, ir.VectorType) and value.type.element == ir.IntType(1)
+
+
 class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
     """Where instructions go."""
 
@@ -31,3 +36,10 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
         kind, code = _BITS[lhs.type]
         bits = [ir.Constant(kind, int.from_bytes(struct.pack(code, each.constant), "little")) for each in (lhs, rhs)]
         return self.bitcast(super().select(cond, *bits, name, flags), lhs.type)
+
+    def and_(self, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
+        """The bits that both have; of two masks that are known, a mask that is known."""
+        if is_known_mask(lhs) and is_known_mask(rhs):
+            both = zip(lhs.constant, rhs.constant, strict=True)
+            return ir.Constant(lhs.type, [a.constant & b.constant for a, b in both])
+        return super().and_(lhs, rhs, name, flags)

@@ -18,6 +18,7 @@ from ..loop_ir.loops import Buffer, Nest
 from ..scheduling.layout import Layout
 from .builder import Builder
 from .instructions import (
+    BIT,
     I64,
     PRIMITIVES,
     cast,
@@ -174,6 +175,9 @@ class Indices:
 
     def _within(self, low: int, index: Index, high: int) -> Any:
         varies = self.lane is not None and self._step(index) != 0
+        known = self._known_index(index) if varies else None
+        if known is not None:
+            return ir.Constant(ir.VectorType(BIT, self.lanes), [int(low <= place < high) for place in known])
         place = self._vector_index(index) if varies else self._scalar_index(index)
         above = self.builder.icmp_signed(">=", place, splat(place.type, low))
         below = self.builder.icmp_signed("<", place, splat(place.type, high))
@@ -207,6 +211,18 @@ class Indices:
         """The index in each lane."""
         kind = ir.VectorType(I64, self.lanes)
         return self._sum(index, self._vector_atom, lambda value: splat(kind, value))
+
+    def _known_index(self, index: Index) -> list[int] | None:
+        """The index in each lane, if all that it depends on is known: in the rest of the columns, for instance."""
+        places = {v: place.constant for v, place in self.places.items() if isinstance(place, ir.Constant)}
+        known = []
+        for lane in range(self.lanes):
+            at = {v: Index((), place + (lane if v == self.lane else 0)) for v, place in places.items()}
+            found = index.substitute(at)
+            if found.terms:
+                return None
+            known.append(found.constant)
+        return known
 
     def _sum(self, index: Index, atom_value: Callable[[Any], Any], number: Callable[[int], Any]) -> Any:
         total = None

@@ -8,11 +8,14 @@ from typing import Any
 
 from llvmlite import ir
 
+from .builder import is_known_mask
 from .instructions import BIT, I64
 from .mathematics.values import splat
 
 POINTER = ir.PointerType()
 I32 = ir.IntType(32)
+
+SHORTEST = 16  # bytes of the shortest vector registers: no mask is taken apart below that
 
 
 def integer(value: int) -> Any:
@@ -30,18 +33,68 @@ def first_lanes(lanes: int, count: int) -> Any:
     return ir.Constant(ir.VectorType(BIT, lanes), [int(lane < count) for lane in range(lanes)])
 
 
+def lanes_left_out(mask: Any) -> frozenset[int]:
+    """The lanes that a mask leaves out whatever the data are, as far as it is made of masks that are known."""
+    if is_known_mask(mask):
+        return frozenset(lane for lane, bit in enumerate(mask.constant) if not bit.constant)
+    if getattr(mask, "opname", "") == "and":
+        one, other = mask.operands
+        return lanes_left_out(one) | lanes_left_out(other)
+    if getattr(mask, "opname", "") == "shufflevector":
+        one, other, order = mask.operands
+        out = lanes_left_out(one) | {one.type.count + lane for lane in lanes_left_out(other)}
+        return frozenset(lane for lane, place in enumerate(order.constant) if place.constant in out)
+    return frozenset()
+
+
+def _part_in_use(kind: Any, mask: Any) -> tuple[int, int]:
+    """Where the lanes begin that have to be asked for, and their number: all, a half, a half of that, ..., or none.
+
+    If two registers hold a vector, and one of them is left out by a mask that two loads share, LLVM 22 for AVX2 can
+    take that half of the mask for undefined, and read or write it (`combineMaskedLoad`, `combineMaskedStore`); not if
+    the whole mask is a constant. So no half is asked for that is known to be left out.
+    """
+    start, count = 0, kind.count
+    out = frozenset() if is_known_mask(mask) else lanes_left_out(mask)
+    if len(out) == count:
+        return 0, 0
+    while out and count * byte_size(kind.element) > SHORTEST:
+        half = count // 2
+        needed = [first for first in (start, start + half) if not out.issuperset(range(first, first + half))]
+        if len(needed) > 1:
+            break
+        start, count = needed[0], half
+    return start, count
+
+
 def load(builder: Any, place: Any, kind: Any, mask: Any = None) -> Any:
     """Neighbouring elements; zero in lanes that the mask leaves out, whose memory is not touched."""
     if mask is None:
         return builder.load(place, typ=kind, align=byte_size(kind.element))
-    return _call(builder, "masked.load", kind, kind, [place, _alignment(kind), mask, ir.Constant(kind, None)])
+    start, count = _part_in_use(kind, mask)
+    if count == kind.count:
+        return _call(builder, "masked.load", kind, kind, [place, _alignment(kind), mask, ir.Constant(kind, None)])
+    if not count:
+        return ir.Constant(kind, None)
+    part = ir.VectorType(kind.element, count)
+    first = builder.gep(place, [integer(start)], source_etype=kind.element)
+    found = load(builder, first, part, shuffled(builder, mask, mask, list(range(start, start + count))))
+    order = [lane - start if start <= lane < start + count else count for lane in range(kind.count)]
+    return shuffled(builder, found, ir.Constant(part, None), order)
 
 
 def store(builder: Any, place: Any, value: Any, mask: Any = None) -> None:
     """Neighbouring elements."""
     align = byte_size(value.type.element)
+    start, count = (0, value.type.count) if mask is None else _part_in_use(value.type, mask)
     if mask is None:
         builder.store(value, place, align=align)
+    elif not count:
+        return
+    elif count < value.type.count:
+        lanes = list(range(start, start + count))
+        first = builder.gep(place, [integer(start)], source_etype=value.type.element)
+        store(builder, first, shuffled(builder, value, value, lanes), shuffled(builder, mask, mask, lanes))
     elif isinstance(mask, ir.Constant) and sum(lane.constant for lane in mask.constant) == 1:
         # LLVM 22 for x86 stores more than one element if a truncation goes before.
         builder.store(builder.extract_element(value, ir.Constant(I32, 0)), place, align=align)
@@ -160,7 +213,10 @@ def broadcast(builder: Any, value: Any, lanes: int) -> Any:
 
 
 def shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
-    """The lanes of two vectors, numbered one after another, in some order."""
+    """The lanes of two vectors, numbered one after another, in some order; of two known masks, another."""
+    if is_known_mask(a) and is_known_mask(b):
+        both = [*a.constant, *b.constant]
+        return ir.Constant(ir.VectorType(BIT, len(order)), [both[lane] for lane in order])
     return builder.shuffle_vector(a, b, _lane_numbers(tuple(order)))
 
 

@@ -1,0 +1,79 @@
+"""Loads and stores under masks touch the lanes that the mask names, and no other memory.
+
+Masks are made as kernels make them: of a part that is known when code is made (the rest of a row) and of one that is
+known when it runs (a condition on indices), turned round where memory is read backwards, and shared by several loads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from llvmlite import ir
+
+import minitorch as mt
+from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.builder import Builder
+from minitorch.compiler.codegen.vector_memory import POINTER, broadcast, first_lanes, integer, load, shuffled, store
+
+LANES = machine.host().vector_bytes // 4  # of a kernel of float32, whatever else it reads
+TYPES = {
+    "int8": ir.IntType(8), "int16": ir.IntType(16), "int32": ir.IntType(32), "int64": ir.IntType(64),
+    "float32": ir.FloatType(), "float64": ir.DoubleType(),
+}  # fmt: skip
+BEFORE = 7  # what memory holds where nothing should be written
+
+
+def copy_twice(element: Any, known: int, backwards: bool) -> bytes:
+    """Code that copies two vectors under one mask: of the first `known` lanes, those below a number it is given."""
+    module = ir.Module()
+    kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, ir.IntType(64)])
+    function = ir.Function(module, kind, "copy")
+    builder = Builder(function.append_basic_block("entry"))
+    source, target, limit = function.args
+    numbers = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
+    below = builder.icmp_signed("<", numbers, broadcast(builder, limit, LANES))
+    mask = builder.and_(first_lanes(LANES, known), below)
+    if backwards:
+        mask = shuffled(builder, mask, first_lanes(LANES, 0), list(range(LANES))[::-1])
+    vector = ir.VectorType(element, LANES)
+
+    def at(pointer: Any, place: int) -> Any:
+        return builder.gep(pointer, [integer(place)], source_etype=element)
+
+    read = [load(builder, at(source, place), vector, mask) for place in (0, LANES)]
+    for number, value in enumerate(read):
+        store(builder, at(target, number * LANES), value, mask)
+        store(builder, at(target, (2 + number) * LANES), value)  # zero where the mask leaves it out
+    builder.ret_void()
+    return machine.compile_ir(str(module))
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_mask_leaves_out_what_it_says(dtype: str, backwards: bool) -> None:
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    for known in range(LANES + 1):
+        copy = machine.load(copy_twice(TYPES[dtype], known, backwards), "copy").function("copy", prototype)
+        for limit in {0, 1, known, LANES}:
+            source = np.arange(1, 2 * LANES + 1).astype(dtype)
+            target = np.full(4 * LANES, BEFORE, dtype)
+            copy(source.ctypes.data, target.ctypes.data, limit)
+            within = np.arange(LANES) < min(known, limit)
+            within = np.tile(within[::-1] if backwards else within, 2)
+            expected = np.concatenate([np.where(within, source, BEFORE), np.where(within, source, 0)])
+            np.testing.assert_array_equal(target, expected.astype(dtype), f"{known} known, below {limit}")
+
+
+@pytest.mark.parametrize("length", range(1, LANES + 2))
+def test_indices_are_read_where_they_are(length: int) -> None:
+    """Read backwards and in two parts; the conditions on the last columns are known when the code is made."""
+
+    def program(x: mt.Tensor, places: mt.Tensor) -> mt.Tensor:
+        return mt.gather(x, 1, places).roll(1).t().flip(1)
+
+    x = mt.randn(length, 4, requires_grad=True)
+    places = mt.randint(0, 4, (length, 1))
+    assert mt.equal(mt.jit(program)(x, places), program(x, places))
