@@ -8,7 +8,7 @@ ARGS ?=
 RUN := .venv/bin/python
 UV := $(firstword $(wildcard .venv/bin/uv) uv)
 
-.PHONY: help setup lab test check bench fuzz lock clean
+.PHONY: help setup lab test check stubs bench fuzz lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -33,6 +33,9 @@ check: setup ## Lint, format check and types, of Python and JavaScript
 	$(RUN) -m mypy --no-error-summary || failed=1; \
 	if [ -x .venv/bin/oxlint ]; then .venv/bin/oxlint --quiet --deny-warnings --format=unix || failed=1; fi; \
 	exit $$failed
+
+stubs: setup ## Write the type stubs of what is installed at import: mt.*, and the methods of tensors
+	@$(RUN) -m tools.stubs
 
 bench: setup ## Measure minitorch beside NumPy, JAX and PyTorch
 	@$(RUN) -m benchmarks $(ARGS)

@@ -88,9 +88,9 @@ def functions() -> tuple[Function, ...]:
         True
     """
     rows = []
-    for space, names in (("mt", mt.FUNCTIONS), ("F", nn_functional.__all__)):
+    for space, names in (("mt", mt.functional.FUNCTIONS), ("F", nn_functional.__all__)):
         for name in names:
-            if not left_out(name) and (space == "mt" or name not in mt.FUNCTIONS):
+            if not left_out(name) and (space == "mt" or name not in mt.functional.FUNCTIONS):
                 function = getattr(mt if space == "mt" else nn_functional, name)
                 rows.append(Function(f"{space}.{name}", name, signature_of(function)))
     for name in dir(mt.Tensor):

@@ -7,7 +7,6 @@ types are PyTorch's wherever PyTorch has the thing. ``docs/architecture.md`` is 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
 
 from . import autograd, backends, data, debug, dtypes, errors, functional, inspect, nn, optim, passes, primitives
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
@@ -54,7 +53,3 @@ __all__ = [
     "set_grad_enabled", "set_num_threads", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip
-
-if TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any: ...

@@ -2,25 +2,26 @@
 
 A tensor's value is an `ndarray` (eager) or a graph `Node` (while a program is being recorded); nothing else differs.
 Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in
-`minitorch.functional`, which installs them here; this file computes nothing.
+`minitorch.functional`, which installs them in the base class, `TensorMethods`; this file computes nothing.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from .dtypes import BY_NUMPY, DType
 from .errors import AutogradError
 from .ir import Node, Primitive, Shape, Spec
+from .methods import TensorMethods
 
 Value = np.ndarray[Any, Any] | Node | Spec
 
 
-class Tensor:
+class Tensor(TensorMethods):
     """An n-dimensional array with PyTorch's names and semantics. Make one with `minitorch.tensor`.
 
     Attributes:
@@ -164,31 +165,6 @@ class Tensor:
     def _root(self) -> Tensor:
         """The tensor that owns the memory: itself, or what it is a view of."""
         return self if self._view is None else self._view.root
-
-    # Only while type checking: operators and methods are installed by `minitorch.functional`.
-    if TYPE_CHECKING:
-
-        @property
-        def grad(self) -> Tensor | None: ...
-        @grad.setter
-        def grad(self, value: Tensor | None) -> None: ...
-
-        def _binary(self, other: Any) -> Tensor: ...
-
-        __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _binary
-        __pow__ = __rpow__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __matmul__ = _binary
-        __and__ = __or__ = __xor__ = __lshift__ = __rshift__ = __lt__ = __le__ = __gt__ = __ge__ = _binary
-        __rand__ = __ror__ = __rxor__ = __rmatmul__ = __iadd__ = __isub__ = __imul__ = __itruediv__ = _binary
-
-        def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
-        def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
-        def __neg__(self) -> Tensor: ...
-        def __abs__(self) -> Tensor: ...
-        def __invert__(self) -> Tensor: ...
-        def __getitem__(self, index: Any) -> Tensor: ...
-        def __setitem__(self, index: Any, value: Any) -> None: ...
-        def __iter__(self) -> Iterator[Tensor]: ...
-        def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
     __hash__ = object.__hash__
 

@@ -17,7 +17,7 @@ NAMESPACES = {
     "profiler": mt.profiler,
 }
 
-PUBLIC = {f"minitorch.{name}": value for name, value in mt.FUNCTIONS.items()}
+PUBLIC = {f"minitorch.{name}": value for name, value in mt.functional.FUNCTIONS.items()}
 PUBLIC |= {
     f"minitorch.{space}.{name}": getattr(module, name)
     for space, module in NAMESPACES.items()

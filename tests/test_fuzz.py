@@ -40,7 +40,7 @@ def test_every_public_function_is_called_with_every_type() -> None:
 
 
 def test_what_is_left_out_is_there() -> None:
-    public = {*mt.FUNCTIONS, *mt.nn.functional.__all__, *dir(mt.Tensor)}
+    public = {*mt.functional.FUNCTIONS, *mt.nn.functional.__all__, *dir(mt.Tensor)}
     assert {name for names in api.LEFT_OUT.values() for name in names} <= public
     assert not api.EAGER_BY_NATURE - public
 

@@ -134,7 +134,7 @@ def test_masks_of_other_types_are_taken_or_refused_in_every_mode(case):
 
 
 def test_every_public_function_has_a_case():
-    public = set(mt.FUNCTIONS) | {f"F.{name}" for name in mt.nn.functional.__all__}
+    public = set(mt.functional.FUNCTIONS) | {f"F.{name}" for name in mt.nn.functional.__all__}
     assert public - {case.name for case in CASES} == EAGER_BY_NATURE
     assert len(EAGER_BY_NATURE) < len(public) / 10
 

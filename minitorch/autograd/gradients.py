@@ -69,11 +69,6 @@ def set_grad(tensor: Tensor, gradient: Tensor | None) -> None:
         staging.set_grad(tensor, gradient)
 
 
-Tensor.grad = property(  # type: ignore[assignment]
-    get_grad, set_grad, doc="The gradient that `backward` accumulated here, or None."
-)
-
-
 def backward(
     tensor: Tensor,
     gradient: Tensor | None = None,
@@ -252,4 +247,8 @@ def retains_grad(tensor: Tensor) -> bool:
     return tensor._entry is not None and tensor._entry.retain is not None
 
 
-Tensor.retains_grad = property(retains_grad, doc=retains_grad.__doc__)  # type: ignore[attr-defined]
+METHODS = ("backward", "detach", "register_hook", "retain_grad")
+PROPERTIES = {
+    "grad": property(get_grad, set_grad, doc="The gradient that `backward` accumulated here, or None."),
+    "retains_grad": property(retains_grad, doc=retains_grad.__doc__),
+}

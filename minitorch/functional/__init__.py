@@ -2,7 +2,7 @@
 
 Each module declares what it gives: `__all__` are the public functions (``minitorch.<name>``), `METHODS` those that are
 methods of `Tensor` too, `OPERATORS` what Python's operators mean, `PROPERTIES` what is read without a call. This file
-collects and installs them; it is the only place that changes the class.
+collects and installs them. A name that is added is in the stubs after ``make stubs``.
 """
 
 from __future__ import annotations
@@ -10,31 +10,33 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from ..autograd import backward, detach, register_hook, retain_grad
-from ..tensor import Tensor
+from ..autograd import gradients
+from ..methods import install
 from .inplace_methods import in_place_methods
 
 # Every public function by name: what the course counts when it compares 2000 operators with the primitives.
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
+def _methods_of(module: ModuleType) -> dict[str, Callable[..., Any] | property]:
+    """What a module declares for tensors, by name."""
+    methods = {name: getattr(module, name) for name in getattr(module, "METHODS", ())}
+    methods |= getattr(module, "OPERATORS", {})
+    for name, function in getattr(module, "PROPERTIES", {}).items():
+        methods[name] = function if isinstance(function, property) else property(function, doc=function.__doc__)
+    return methods
+
+
 def _install() -> None:
+    install(_methods_of(gradients))
     for found in sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name):
         module = importlib.import_module(f"{__name__}.{found.name}")
         FUNCTIONS.update({name: getattr(module, name) for name in getattr(module, "__all__", ())})
-        for name in getattr(module, "METHODS", ()):
-            setattr(Tensor, name, getattr(module, name))
-        for name, function in getattr(module, "OPERATORS", {}).items():
-            setattr(Tensor, name, function)
-        for name, function in getattr(module, "PROPERTIES", {}).items():
-            made = function if isinstance(function, property) else property(function, doc=function.__doc__)
-            setattr(Tensor, name, made)
-    for method in (backward, detach, register_hook, retain_grad):
-        setattr(Tensor, method.__name__, method)
-    for name, method in in_place_methods(FUNCTIONS).items():
-        setattr(Tensor, name, method)
+        install(_methods_of(module))
+    install(in_place_methods(FUNCTIONS))
 
 
 _install()

@@ -237,12 +237,12 @@ multiply, subtract, divide, true_divide = mul, sub, div, div
 def _operators(name: str, function: Callable[..., Tensor], primitive: P.Primitive | None = None) -> dict[str, Any]:
     """``__add__`` and ``__radd__`` from `add`. With `primitive`, two tensors of one type go straight to it."""
 
-    def forward(self: Tensor, other: Any) -> Any:
+    def forward(self: Tensor, other: Operand) -> Tensor:
         if primitive is not None and isinstance(other, Tensor) and self._value.dtype is other._value.dtype:
             return bind(primitive, (self, other))
         return function(self, other) if is_operand(other) else NotImplemented
 
-    def reflected(self: Tensor, other: Any) -> Any:
+    def reflected(self: Tensor, other: Operand) -> Tensor:
         return function(other, self) if is_operand(other) else NotImplemented
 
     return {f"__{name}__": forward, f"__r{name}__": reflected}

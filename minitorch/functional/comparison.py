@@ -240,12 +240,18 @@ bitwise_right_shift = _shift(
 # Operators --------------------------------------------------------------------------------------------------
 
 
-def _operator(function: Binary) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: function(self, other) if is_operand(other) else NotImplemented
+def _operator(function: Binary) -> Callable[[Tensor, Operand], Tensor]:
+    def forward(self: Tensor, other: Operand) -> Tensor:
+        return function(self, other) if is_operand(other) else NotImplemented
+
+    return forward
 
 
-def _reflected(function: Binary) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: function(other, self) if is_operand(other) else NotImplemented
+def _reflected(function: Binary) -> Callable[[Tensor, Operand], Tensor]:
+    def reflected(self: Tensor, other: Operand) -> Tensor:
+        return function(other, self) if is_operand(other) else NotImplemented
+
+    return reflected
 
 
 _COMPARISONS = {"eq": eq, "ne": ne, "lt": lt, "le": le, "gt": gt, "ge": ge}

@@ -12,7 +12,7 @@ import math
 from .. import primitives as P
 from ..dtypes import float64, int64
 from ..tensor import Tensor
-from .derivatives import with_derivative
+from .derivatives import Formula, with_derivative
 from .operands import like, to_dtype
 
 # In rising powers of t: a Chebyshev fit in 60 digits, its last term below 1e-17.
@@ -71,4 +71,6 @@ def _erfc(x: Tensor) -> Tensor:
     return to_dtype(P.where(P.less(wide, like(0, wide)), P.sub(like(2, wide), tail), tail), x.dtype)
 
 
-erfc = with_derivative("erfc", _erfc, lambda x: P.mul(like(-2 / math.sqrt(math.pi), x), P.exp(P.neg(P.mul(x, x)))))
+erfc: Formula = with_derivative(
+    "erfc", _erfc, lambda x: P.mul(like(-2 / math.sqrt(math.pi), x), P.exp(P.neg(P.mul(x, x))))
+)

@@ -88,8 +88,16 @@ def _index(tensor: Tensor) -> int:
     return int(_one_number(tensor, "a Python int (range, a size, a slice, a list's index)", fix=fix))
 
 
-def _number(kind: type) -> Callable[[Tensor], Any]:
-    return lambda tensor: kind(_one_number(tensor, f"{kind.__name__}()"))
+def _int(tensor: Tensor) -> int:
+    return int(_one_number(tensor, "int()"))
+
+
+def _float(tensor: Tensor) -> float:
+    return float(_one_number(tensor, "float()"))
+
+
+def _complex(tensor: Tensor) -> complex:
+    return complex(_one_number(tensor, "complex()"))
 
 
 def _iterate(tensor: Tensor) -> Iterator[Tensor]:
@@ -274,7 +282,9 @@ def _repr_html(tensor: Tensor) -> str:
 OPERATORS: dict[str, Callable[..., Any]] = {
     "__bool__": _bool,
     "__index__": _index,
-    **{f"__{kind.__name__}__": _number(kind) for kind in (int, float, complex)},
+    "__int__": _int,
+    "__float__": _float,
+    "__complex__": _complex,
     "__iter__": _iterate,
     "__contains__": _contains,
     "__array__": _array,

@@ -55,9 +55,7 @@ def assign(tensor: Tensor, value: Tensor, what: str = "an in-place write") -> Te
     finally:
         set_grad_enabled(previous)
     note_write(tensor)
-    if staging is None or handle is None:
-        return tensor
-    return handle if target is tensor else handle.seen_as(tensor, staging.node_of(tensor))
+    return tensor if staging is None or handle is None else handle(tensor, staging.node_of(tensor))
 
 
 def _check_autograd(tensor: Tensor, value: Tensor, what: str) -> None:

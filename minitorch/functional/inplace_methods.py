@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import update_wrapper
 from typing import Any
 
 from ..dtypes import PYTHON_NUMBERS
@@ -44,6 +45,7 @@ def in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor
     def method(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return checked_arithmetic(tensor, function(tensor, *args, **kwargs), f"{name}_")
 
+    update_wrapper(method, function, (), ())  # `inspect.signature` shows the function's arguments
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"`{name}`, written into the tensor itself, which is returned. See `minitorch.{name}`."
     return method

@@ -18,7 +18,7 @@ from ..interpreters import broadcast_shapes
 from ..tensor import Tensor
 from .arranging import roll
 from .contraction import check_types, contract
-from .operands import is_operand, number, operand, promote, promote_all, to_dtype, widened, wrap_dim
+from .operands import Operand, is_operand, number, operand, promote, promote_all, to_dtype, widened, wrap_dim
 from .parts import diagonal
 from .shaping import broadcast_tensors, ints
 
@@ -392,13 +392,13 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, a
 # The operator @ -------------------------------------------------------------------------------------------
 
 
-def _matmul(a: Tensor, b: Any) -> Tensor:
+def _matmul(a: Tensor, b: Operand) -> Tensor:
     if isinstance(b, Tensor):
         return matmul(a, b)
     return matmul(a, operand(b)) if is_operand(b) else NotImplemented
 
 
-def _reflected_matmul(a: Tensor, b: Any) -> Tensor:
+def _reflected_matmul(a: Tensor, b: Operand) -> Tensor:
     return matmul(operand(b), a) if is_operand(b) else NotImplemented
 
 

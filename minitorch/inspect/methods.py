@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..graph import Graph
+from ..methods import install
 from ..modes import Jitted, Session
 from ..modes.lazy import LazyStaging
 from ..modes.stages import Stages
 from ..nn import Module
 from ..passes import Run
-from ..tensor import Tensor
 
 if TYPE_CHECKING:
     from .picture import Picture
@@ -107,9 +107,10 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
     return explored(stages, fused)
 
 
-_kinds: tuple[Any, ...] = (Graph, Run, Jitted, Session, Module, Tensor, LazyStaging)
+_kinds: tuple[Any, ...] = (Graph, Run, Jitted, Session, Module, LazyStaging)
 for _kind in _kinds:
     _kind.show = show
+install({"show": show})
 
 _explored: tuple[Any, ...] = (Jitted, Stages)
 for _kind in _explored:

@@ -14,7 +14,7 @@ from .eager import Eager, Observed, Observer, check_writeable, settled
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
 from .recorder import Layout, Operation, Recorder, Timed
-from .staging import Callback, Captured, Staging
+from .staging import Callback, Captured, Handle, Staging
 from .state import (
     Interpreter,
     current,
@@ -35,6 +35,7 @@ __all__ = [
     "Callback",
     "Captured",
     "Eager",
+    "Handle",
     "Interpreter",
     "Layout",
     "Noting",

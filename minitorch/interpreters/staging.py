@@ -19,6 +19,9 @@ from .provenance import Trace, leaked, made_by
 from .reads import Reads, note
 from .views import memory_owner
 
+# An in-place write that is carried out when it is fetched: makes the tensor for what was written to, and its new node.
+Handle = Callable[[Tensor, Node], Tensor]
+
 
 class Captured:
     """A concrete tensor that a recording uses: an input of its graph.
@@ -221,7 +224,7 @@ class Staging:
         """What an in-place write to a tensor writes to: the tensor, unless it only stands for another one."""
         return tensor
 
-    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
         """Give a tensor a new value of the same shape and type, as an in-place operation does."""
         node = self.node_of(value)
         if isinstance(tensor._value, Node):

@@ -15,7 +15,7 @@ from .eager import Eager, Observed, Observer
 from .recorder import Recorder, Timed
 
 if TYPE_CHECKING:
-    from .staging import Staging
+    from .staging import Handle, Staging
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -34,8 +34,8 @@ class Interpreter(Protocol):
         """A constant of no dimensions."""
         ...
 
-    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
-        """Write a value of the same shape and type into a tensor; may return a handle that stands for the write."""
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
+        """Write a value of the same shape and type into a tensor; a write that is only noted gives a handle."""
         ...
 
 

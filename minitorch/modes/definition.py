@@ -17,7 +17,7 @@ import numpy as np
 from ..dtypes import as_dtype, float32
 from ..errors import FeedError, GraphError, TracingError
 from ..graph import Graph as BaseGraph
-from ..interpreters import Captured, Staging, current_staging, interpreting, staging_or_error
+from ..interpreters import Captured, Handle, Staging, current_staging, interpreting, staging_or_error
 from ..ir import Node, Spec, is_input_name
 from ..nn import Module
 from ..tensor import Tensor
@@ -85,10 +85,6 @@ class Update(Tensor):
         self.variable = variable
         self.write = write
 
-    def seen_as(self, view: Tensor, node: Node) -> Update:
-        """The same write, showing the part of the memory that was written to."""
-        return Update(view, node, self.write)
-
 
 class Operation:
     """In-place writes that are carried out together, such as a training step; fetching it gives None.
@@ -134,14 +130,14 @@ class GraphStaging(Staging):
         """A write to an update is a further write to its variable."""
         return tensor.variable if isinstance(tensor, Update) else tensor
 
-    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
         """Note the write; the handle that is returned runs it when it is fetched."""
         if isinstance(tensor._value, Node):
             return super().assign(tensor, value)
         before, after = self.capture(tensor).node, self.node_of(value)
         write = Write(self.write_to(tensor, after), before, after, len(self.writes))
         self.writes.append(write)
-        return Update(tensor, write.after, write)
+        return lambda variable, node: Update(variable, node, write)
 
     def renew(self, tensor: Tensor) -> None:
         """Bring a view up to date with what was written to the computed value that it views.

@@ -30,10 +30,16 @@ from .trace import Traced, names_of, trace
 if TYPE_CHECKING:
     from ..compiler.kernels.cost import FusedCost
     from ..compiler.kernels.schedule import Schedule
+    from ..inspect.picture import Picture
 
 
 class Looking(Calling):
     """A function that can be called, and looked into: every method takes the arguments of a call."""
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
+        def explore(self, *args: Any, fused: bool = ..., **kwargs: Any) -> Any: ...
 
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
         """What was traced and compiled for these arguments; it is now, if it was not before."""

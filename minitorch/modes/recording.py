@@ -18,7 +18,7 @@ import numpy as np
 from .. import backends
 from ..autograd.function import in_forward
 from ..graph import Graph
-from ..interpreters import Captured, Staging, current_recorder, is_grad_enabled, memory_owner, set_grad_enabled
+from ..interpreters import Captured, Handle, Staging, current_recorder, is_grad_enabled, memory_owner, set_grad_enabled
 from ..ir import Node, Primitive, Spec
 from ..passes import Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
@@ -88,7 +88,7 @@ class CallStaging(Staging):
             self.untaped.add(node)
         return node
 
-    def assign(self, tensor: Tensor, value: Tensor) -> Tensor | None:
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
         """Give a tensor a new value of the same shape and type, as an in-place operation does."""
         if tensor._entry is not None:
             self.overwritten = tensor.spec

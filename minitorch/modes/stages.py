@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..passes import Run
 
@@ -36,6 +36,10 @@ class Stages(Run):
     """
 
     traced: Traced | None = field(default=None, repr=False, compare=False)
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def explore(self, *, fused: bool = ...) -> Any: ...
 
     @cached_property
     def ledger(self) -> Schedule:

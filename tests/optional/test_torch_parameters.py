@@ -31,7 +31,7 @@ def answers(torch):
     """Forms of functions, of those of `nn.functional`, and of methods, ``self`` left out."""
     found = {}
     places = [
-        ("", mt.FUNCTIONS, torch, "input"),
+        ("", mt.functional.FUNCTIONS, torch, "input"),
         ("F.", mt.nn.functional.__all__, torch.nn.functional, "input"),
         ("Tensor.", [name for name in dir(mt.Tensor) if not name.startswith("_")], torch.Tensor, None),
     ]

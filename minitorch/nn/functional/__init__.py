@@ -6,7 +6,7 @@ Modules (`minitorch.nn`) keep parameters and call these; a program that keeps it
 from ...functional.arranging import pad
 from ...functional.elementwise import sigmoid, tanh
 from ...functional.inplace_methods import in_place
-from ...tensor import Tensor
+from ...methods import install
 from .activations import (
     elu,
     gelu,
@@ -118,8 +118,6 @@ __all__ = [
 ]
 
 # Those that PyTorch has as methods of a tensor, too.
-for _function in (relu, softmax, log_softmax):
-    setattr(Tensor, _function.__name__, _function)
-Tensor.relu_ = in_place("relu", relu)  # type: ignore[attr-defined]
+install({"relu": relu, "relu_": in_place("relu", relu), "softmax": softmax, "log_softmax": log_softmax})
 
 globals().update({name: tensors_checked(globals()[name]) for name in __all__})

@@ -1,0 +1,803 @@
+# Written by `make stubs` from the package itself; do not edit.
+"""minitorch: a small tensor engine that runs one program in several ways, made to show how frameworks do it."""
+
+import builtins
+from typing import Any
+
+from . import autograd as autograd
+from . import backends as backends
+from . import data as data
+from . import debug as debug
+from . import dtypes as dtypes
+from . import errors as errors
+from . import functional as functional
+from . import inspect as inspect
+from . import nn as nn
+from . import optim as optim
+from . import passes as passes
+from . import primitives as primitives
+from .autograd.grad_mode import enable_grad as enable_grad
+from .autograd.grad_mode import no_grad as no_grad
+from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .autograd.transforms import grad as grad
+from .autograd.transforms import hessian as hessian
+from .autograd.transforms import jacobian as jacobian
+from .autograd.transforms import value_and_grad as value_and_grad
+from .autograd.transforms import vjp as vjp
+from .backends import get_num_threads as get_num_threads
+from .backends import set_num_threads as set_num_threads
+from .dtypes import DType as DType
+from .dtypes import bfloat16 as bfloat16
+from .dtypes import bool_ as bool
+from .dtypes import float16 as float16
+from .dtypes import float16 as half
+from .dtypes import float32 as float
+from .dtypes import float32 as float32
+from .dtypes import float64 as double
+from .dtypes import float64 as float64
+from .dtypes import int8 as int8
+from .dtypes import int16 as int16
+from .dtypes import int16 as short
+from .dtypes import int32 as int
+from .dtypes import int32 as int32
+from .dtypes import int64 as int64
+from .dtypes import int64 as long
+from .dtypes import promote_types as promote_types
+from .dtypes import uint8 as uint8
+from .dtypes import uint32 as uint32
+from .functional.arithmetic import add as add
+from .functional.arithmetic import div as div
+from .functional.arithmetic import div as divide
+from .functional.arithmetic import div as true_divide
+from .functional.arithmetic import floor_divide as floor_divide
+from .functional.arithmetic import fmod as fmod
+from .functional.arithmetic import mul as mul
+from .functional.arithmetic import mul as multiply
+from .functional.arithmetic import pow as pow
+from .functional.arithmetic import remainder as remainder
+from .functional.arithmetic import sub as sub
+from .functional.arithmetic import sub as subtract
+from .functional.arranging import cat as cat
+from .functional.arranging import cat as concat
+from .functional.arranging import cat as concatenate
+from .functional.arranging import diag as diag
+from .functional.arranging import diag_embed as diag_embed
+from .functional.arranging import flip as flip
+from .functional.arranging import hstack as hstack
+from .functional.arranging import meshgrid as meshgrid
+from .functional.arranging import pad as pad
+from .functional.arranging import repeat_interleave as repeat_interleave
+from .functional.arranging import roll as roll
+from .functional.arranging import stack as stack
+from .functional.arranging import tile as tile
+from .functional.arranging import vstack as row_stack
+from .functional.arranging import vstack as vstack
+from .functional.casting import clone as clone
+from .functional.casting import finfo as finfo
+from .functional.casting import iinfo as iinfo
+from .functional.checkpoint import checkpoint as checkpoint
+from .functional.comparison import allclose as allclose
+from .functional.comparison import bitwise_not as bitwise_not
+from .functional.comparison import equal as equal
+from .functional.comparison import isclose as isclose
+from .functional.comparison import isfinite as isfinite
+from .functional.comparison import isinf as isinf
+from .functional.comparison import isnan as isnan
+from .functional.comparison import logical_not as logical_not
+from .functional.compound import addcdiv as addcdiv
+from .functional.compound import addcmul as addcmul
+from .functional.compound import atan2 as arctan2
+from .functional.compound import atan2 as atan2
+from .functional.compound import copysign as copysign
+from .functional.compound import hypot as hypot
+from .functional.compound import lerp as lerp
+from .functional.compound import logaddexp as logaddexp
+from .functional.compound import xlogy as xlogy
+from .functional.contraction import einsum as einsum
+from .functional.conversion import from_dlpack as from_dlpack
+from .functional.creation import arange as arange
+from .functional.creation import eye as eye
+from .functional.creation import full as full
+from .functional.creation import full_like as full_like
+from .functional.creation import linspace as linspace
+from .functional.creation import logspace as logspace
+from .functional.data import as_tensor as as_tensor
+from .functional.data import from_numpy as from_numpy
+from .functional.data import tensor as tensor
+from .functional.elementwise import logit as logit
+from .functional.elementwise import nan_to_num as nan_to_num
+from .functional.elementwise import positive as positive
+from .functional.elementwise import round as round
+from .functional.extremes import amax as amax
+from .functional.extremes import amin as amin
+from .functional.extremes import aminmax as aminmax
+from .functional.extremes import argmax as argmax
+from .functional.extremes import argmin as argmin
+from .functional.extremes import max as max
+from .functional.extremes import min as min
+from .functional.facts import can_cast as can_cast
+from .functional.facts import get_default_dtype as get_default_dtype
+from .functional.facts import is_floating_point as is_floating_point
+from .functional.facts import is_tensor as is_tensor
+from .functional.facts import numel as numel
+from .functional.gathering import argwhere as argwhere
+from .functional.gathering import gather as gather
+from .functional.gathering import index_add as index_add
+from .functional.gathering import index_copy as index_copy
+from .functional.gathering import index_fill as index_fill
+from .functional.gathering import index_select as index_select
+from .functional.gathering import masked_fill as masked_fill
+from .functional.gathering import masked_select as masked_select
+from .functional.gathering import nonzero as nonzero
+from .functional.gathering import scatter as scatter
+from .functional.gathering import scatter_add as scatter_add
+from .functional.gathering import take as take
+from .functional.gathering import take_along_dim as take_along_dim
+from .functional.linalg import addbmm as addbmm
+from .functional.linalg import addmm as addmm
+from .functional.linalg import addmv as addmv
+from .functional.linalg import addr as addr
+from .functional.linalg import baddbmm as baddbmm
+from .functional.linalg import bmm as bmm
+from .functional.linalg import cross as cross
+from .functional.linalg import dot as dot
+from .functional.linalg import inner as inner
+from .functional.linalg import kron as kron
+from .functional.linalg import matmul as matmul
+from .functional.linalg import mm as mm
+from .functional.linalg import mv as mv
+from .functional.linalg import outer as ger
+from .functional.linalg import outer as outer
+from .functional.linalg import tensordot as tensordot
+from .functional.linalg import trace as trace
+from .functional.linalg import vdot as vdot
+from .functional.operands import Operand
+from .functional.operands import result_type as result_type
+from .functional.ordering import argsort as argsort
+from .functional.ordering import bucketize as bucketize
+from .functional.ordering import median as median
+from .functional.ordering import msort as msort
+from .functional.ordering import searchsorted as searchsorted
+from .functional.ordering import sort as sort
+from .functional.ordering import topk as topk
+from .functional.ordering import unique as unique
+from .functional.parts import chunk as chunk
+from .functional.parts import diagonal as diagonal
+from .functional.parts import narrow as narrow
+from .functional.parts import select as select
+from .functional.parts import split as split
+from .functional.parts import tensor_split as tensor_split
+from .functional.parts import unbind as unbind
+from .functional.random import Generator as Generator
+from .functional.random import bernoulli as bernoulli
+from .functional.random import initial_seed as initial_seed
+from .functional.random import manual_seed as manual_seed
+from .functional.random import normal as normal
+from .functional.random import rand as rand
+from .functional.random import rand_like as rand_like
+from .functional.random import randint as randint
+from .functional.random import randint_like as randint_like
+from .functional.random import randn as randn
+from .functional.random import randn_like as randn_like
+from .functional.random import randperm as randperm
+from .functional.random import seed as seed
+from .functional.reductions import all as all
+from .functional.reductions import any as any
+from .functional.reductions import count_nonzero as count_nonzero
+from .functional.reductions import logsumexp as logsumexp
+from .functional.reductions import nansum as nansum
+from .functional.reductions import norm as norm
+from .functional.reductions import prod as prod
+from .functional.reductions import sum as sum
+from .functional.scans import cumprod as cumprod
+from .functional.scans import cumsum as cumsum
+from .functional.selection import clamp as clamp
+from .functional.selection import clamp as clip
+from .functional.selection import clamp_max as clamp_max
+from .functional.selection import clamp_min as clamp_min
+from .functional.selection import fmax as fmax
+from .functional.selection import fmin as fmin
+from .functional.selection import maximum as maximum
+from .functional.selection import minimum as minimum
+from .functional.selection import where as where
+from .functional.shaping import broadcast_shapes as broadcast_shapes
+from .functional.shaping import broadcast_tensors as broadcast_tensors
+from .functional.shaping import broadcast_to as broadcast_to
+from .functional.shaping import flatten as flatten
+from .functional.shaping import movedim as moveaxis
+from .functional.shaping import movedim as movedim
+from .functional.shaping import permute as permute
+from .functional.shaping import ravel as ravel
+from .functional.shaping import reshape as reshape
+from .functional.shaping import squeeze as squeeze
+from .functional.shaping import swapaxes as swapaxes
+from .functional.shaping import t as t
+from .functional.shaping import transpose as swapdims
+from .functional.shaping import transpose as transpose
+from .functional.shaping import unflatten as unflatten
+from .functional.shaping import unsqueeze as unsqueeze
+from .functional.statistics import mean as mean
+from .functional.statistics import nanmean as nanmean
+from .functional.statistics import std as std
+from .functional.statistics import std_mean as std_mean
+from .functional.statistics import var as var
+from .functional.statistics import var_mean as var_mean
+from .interpreters.state import is_grad_enabled as is_grad_enabled
+from .modes.definition import Graph as Graph
+from .modes.definition import Operation as Operation
+from .modes.definition import placeholder as placeholder
+from .modes.jit import Jitted as Jitted
+from .modes.jit import jit as jit
+from .modes.lazy import lazy as lazy
+from .modes.session import Session as Session
+from .nn.functional.activations import log_softmax as log_softmax
+from .nn.functional.activations import relu as relu
+from .nn.functional.activations import softmax as softmax
+from .profiler.machines import machine as machine
+from .profiler.profile import profile as profile
+from .tensor import Tensor as Tensor
+
+__version__: str
+e: builtins.float
+inf: builtins.float
+nan: builtins.float
+pi: builtins.float
+
+def fliplr(input: Tensor) -> Tensor:
+    """The columns in reverse order."""
+
+def flipud(input: Tensor) -> Tensor:
+    """The rows in reverse order."""
+
+def tril(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
+    """The matrix with zeros above a diagonal; `diagonal` counts diagonals to the right."""
+
+def triu(input: Tensor, diagonal: builtins.int = 0) -> Tensor:
+    """The matrix with zeros below a diagonal; `diagonal` counts diagonals to the right."""
+
+def bitwise_and(input: Operand, other: Operand) -> Tensor:
+    """The bits that both operands have, element by element."""
+
+def bitwise_left_shift(input: Operand, other: Operand) -> Tensor:
+    """The first times 2 to the power of the second, element by element."""
+
+def bitwise_or(input: Operand, other: Operand) -> Tensor:
+    """The bits that one of the operands has, element by element."""
+
+def bitwise_right_shift(input: Operand, other: Operand) -> Tensor:
+    """The first divided by 2 to the power of the second, rounded down, element by element."""
+
+def bitwise_xor(input: Operand, other: Operand) -> Tensor:
+    """The bits that only one of them has, element by element."""
+
+def eq(input: Operand, other: Operand) -> Tensor:
+    """Whether the operands are equal; NaN equals nothing, element by element."""
+
+def ge(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is not smaller, element by element."""
+
+def greater(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is larger, element by element."""
+
+def greater_equal(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is not smaller, element by element."""
+
+def gt(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is larger, element by element."""
+
+def le(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is not larger, element by element."""
+
+def less(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is smaller, element by element."""
+
+def less_equal(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is not larger, element by element."""
+
+def logical_and(input: Operand, other: Operand) -> Tensor:
+    """Whether both are other than 0, element by element."""
+
+def logical_or(input: Operand, other: Operand) -> Tensor:
+    """Whether one is other than 0, element by element."""
+
+def logical_xor(input: Operand, other: Operand) -> Tensor:
+    """Whether only one is other than 0, element by element."""
+
+def lt(input: Operand, other: Operand) -> Tensor:
+    """Whether the first is smaller, element by element."""
+
+def ne(input: Operand, other: Operand) -> Tensor:
+    """Whether they differ, element by element."""
+
+def not_equal(input: Operand, other: Operand) -> Tensor:
+    """Whether they differ, element by element."""
+
+def empty(
+    *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
+) -> Tensor:
+    """A tensor to be written (it holds zeros), float32 unless `dtype` says otherwise."""
+
+def empty_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """A tensor to be written (it holds zeros), with the shape and type of another one."""
+
+def ones(
+    *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
+) -> Tensor:
+    """A tensor of ones, float32 unless `dtype` says otherwise."""
+
+def ones_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """A tensor of ones, with the shape and type of another one."""
+
+def zeros(
+    *lengths: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False
+) -> Tensor:
+    """A tensor of zeros, float32 unless `dtype` says otherwise."""
+
+def zeros_like(input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: builtins.bool = False) -> Tensor:
+    """A tensor of zeros, with the shape and type of another one."""
+
+def abs(input: Tensor) -> Tensor:
+    """The absolute value, for each element. The type stays."""
+
+def absolute(input: Tensor) -> Tensor:
+    """The absolute value, for each element. The type stays."""
+
+def acos(input: Tensor) -> Tensor:
+    """The angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+
+def acosh(input: Tensor) -> Tensor:
+    """The number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
+
+def arccos(input: Tensor) -> Tensor:
+    """The angle whose cosine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+
+def arccosh(input: Tensor) -> Tensor:
+    """The number whose hyperbolic cosine is x, NaN below 1, for each element. Integers are converted to float32 first."""
+
+def arcsin(input: Tensor) -> Tensor:
+    """The angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+
+def arcsinh(input: Tensor) -> Tensor:
+    """The number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
+
+def arctan(input: Tensor) -> Tensor:
+    """The angle whose tangent is x, for each element. Integers are converted to float32 first."""
+
+def arctanh(input: Tensor) -> Tensor:
+    """The number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+
+def asin(input: Tensor) -> Tensor:
+    """The angle whose sine is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+
+def asinh(input: Tensor) -> Tensor:
+    """The number whose hyperbolic sine is x, for each element. Integers are converted to float32 first."""
+
+def atan(input: Tensor) -> Tensor:
+    """The angle whose tangent is x, for each element. Integers are converted to float32 first."""
+
+def atanh(input: Tensor) -> Tensor:
+    """The number whose hyperbolic tangent is x, NaN beyond 1, for each element. Integers are converted to float32 first."""
+
+def ceil(input: Tensor) -> Tensor:
+    """The smallest whole number not below x, for each element. Integers stay as they are."""
+
+def cos(input: Tensor) -> Tensor:
+    """The cosine of x radians, for each element. Integers are converted to float32 first."""
+
+def cosh(input: Tensor) -> Tensor:
+    """The hyperbolic cosine, for each element. Integers are converted to float32 first."""
+
+def deg2rad(input: Tensor) -> Tensor:
+    """Degrees as radians, for each element. Integers are converted to float32 first."""
+
+def erf(input: Tensor) -> Tensor:
+    """The error function, for each element. Integers are converted to float32 first."""
+
+def erfc(input: Tensor) -> Tensor:
+    """1 - erf(x), exact also for large x, for each element. Integers are converted to float32 first."""
+
+def exp(input: Tensor) -> Tensor:
+    """E to the power x, for each element. Integers are converted to float32 first."""
+
+def exp2(input: Tensor) -> Tensor:
+    """2 to the power x, for each element. Integers are converted to float32 first."""
+
+def expm1(input: Tensor) -> Tensor:
+    """Exp(x) - 1, exact near 0, for each element. Integers are converted to float32 first."""
+
+def fix(input: Tensor) -> Tensor:
+    """X without its fraction, for each element. Integers stay as they are."""
+
+def floor(input: Tensor) -> Tensor:
+    """The largest whole number not above x, for each element. Integers stay as they are."""
+
+def frac(input: Tensor) -> Tensor:
+    """The fraction of x, with its sign, for each element. The type stays."""
+
+def log(input: Tensor) -> Tensor:
+    """The natural logarithm, for each element. Integers are converted to float32 first."""
+
+def log1p(input: Tensor) -> Tensor:
+    """Log(1 + x), exact near 0, for each element. Integers are converted to float32 first."""
+
+def log2(input: Tensor) -> Tensor:
+    """The logarithm to base 2, for each element. Integers are converted to float32 first."""
+
+def log10(input: Tensor) -> Tensor:
+    """The logarithm to base 10, for each element. Integers are converted to float32 first."""
+
+def neg(input: Tensor) -> Tensor:
+    """Minus x, for each element. The type stays."""
+
+def negative(input: Tensor) -> Tensor:
+    """Minus x, for each element. The type stays."""
+
+def rad2deg(input: Tensor) -> Tensor:
+    """Radians as degrees, for each element. Integers are converted to float32 first."""
+
+def reciprocal(input: Tensor) -> Tensor:
+    """1 / x, for each element. Integers are converted to float32 first."""
+
+def rsqrt(input: Tensor) -> Tensor:
+    """1 / sqrt(x), for each element. Integers are converted to float32 first."""
+
+def sgn(input: Tensor) -> Tensor:
+    """1, 0 or -1; 0 for NaN, for each element. The type stays."""
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
+
+def sign(input: Tensor) -> Tensor:
+    """1, 0 or -1; 0 for NaN, for each element. The type stays."""
+
+def signbit(input: Tensor) -> Tensor:
+    """Whether the sign bit is set, also of -0.0, for each element. The type stays."""
+
+def sin(input: Tensor) -> Tensor:
+    """The sine of x radians, for each element. Integers are converted to float32 first."""
+
+def sinh(input: Tensor) -> Tensor:
+    """The hyperbolic sine, for each element. Integers are converted to float32 first."""
+
+def sqrt(input: Tensor) -> Tensor:
+    """The square root, NaN below 0, for each element. Integers are converted to float32 first."""
+
+def square(input: Tensor) -> Tensor:
+    """X * x, for each element. The type stays."""
+
+def tan(input: Tensor) -> Tensor:
+    """The tangent of x radians, for each element. Integers are converted to float32 first."""
+
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent, for each element. Integers are converted to float32 first."""
+
+def trunc(input: Tensor) -> Tensor:
+    """X without its fraction, for each element. Integers stay as they are."""
+
+default_generator: Generator
+
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensor with dimensions of length 1 added up to 1; a tuple for several."""
+
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensor with dimensions of length 1 added up to 2; a tuple for several."""
+
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensor with dimensions of length 1 added up to 3; a tuple for several."""
+
+__all__ = [
+    "DType",
+    "Generator",
+    "Graph",
+    "Jitted",
+    "Operation",
+    "Session",
+    "Tensor",
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "add",
+    "addbmm",
+    "addcdiv",
+    "addcmul",
+    "addmm",
+    "addmv",
+    "addr",
+    "all",
+    "allclose",
+    "amax",
+    "amin",
+    "aminmax",
+    "any",
+    "arange",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argwhere",
+    "as_tensor",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "autograd",
+    "backends",
+    "baddbmm",
+    "bernoulli",
+    "bfloat16",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "bmm",
+    "bool",
+    "broadcast_shapes",
+    "broadcast_tensors",
+    "broadcast_to",
+    "bucketize",
+    "can_cast",
+    "cat",
+    "ceil",
+    "checkpoint",
+    "chunk",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "clone",
+    "concat",
+    "concatenate",
+    "copysign",
+    "cos",
+    "cosh",
+    "count_nonzero",
+    "cross",
+    "cumprod",
+    "cumsum",
+    "data",
+    "debug",
+    "default_generator",
+    "deg2rad",
+    "diag",
+    "diag_embed",
+    "diagonal",
+    "div",
+    "divide",
+    "dot",
+    "double",
+    "dtypes",
+    "e",
+    "einsum",
+    "empty",
+    "empty_like",
+    "enable_grad",
+    "eq",
+    "equal",
+    "erf",
+    "erfc",
+    "errors",
+    "exp",
+    "exp2",
+    "expm1",
+    "eye",
+    "finfo",
+    "fix",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "functional",
+    "gather",
+    "ge",
+    "ger",
+    "get_default_dtype",
+    "get_num_threads",
+    "grad",
+    "greater",
+    "greater_equal",
+    "gt",
+    "half",
+    "hessian",
+    "hstack",
+    "hypot",
+    "iinfo",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_select",
+    "inf",
+    "initial_seed",
+    "inner",
+    "inspect",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_floating_point",
+    "is_grad_enabled",
+    "is_tensor",
+    "isclose",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "jacobian",
+    "jit",
+    "kron",
+    "lazy",
+    "le",
+    "lerp",
+    "less",
+    "less_equal",
+    "linspace",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "log_softmax",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logit",
+    "logspace",
+    "logsumexp",
+    "long",
+    "lt",
+    "machine",
+    "manual_seed",
+    "masked_fill",
+    "masked_select",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "median",
+    "meshgrid",
+    "min",
+    "minimum",
+    "mm",
+    "moveaxis",
+    "movedim",
+    "msort",
+    "mul",
+    "multiply",
+    "mv",
+    "nan",
+    "nan_to_num",
+    "nanmean",
+    "nansum",
+    "narrow",
+    "ne",
+    "neg",
+    "negative",
+    "nn",
+    "no_grad",
+    "nonzero",
+    "norm",
+    "normal",
+    "not_equal",
+    "numel",
+    "ones",
+    "ones_like",
+    "optim",
+    "outer",
+    "pad",
+    "passes",
+    "permute",
+    "pi",
+    "placeholder",
+    "positive",
+    "pow",
+    "primitives",
+    "prod",
+    "profile",
+    "promote_types",
+    "rad2deg",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "ravel",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "repeat_interleave",
+    "reshape",
+    "result_type",
+    "roll",
+    "round",
+    "row_stack",
+    "rsqrt",
+    "scatter",
+    "scatter_add",
+    "searchsorted",
+    "seed",
+    "select",
+    "set_grad_enabled",
+    "set_num_threads",
+    "sgn",
+    "short",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "softmax",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "std_mean",
+    "sub",
+    "subtract",
+    "sum",
+    "swapaxes",
+    "swapdims",
+    "t",
+    "take",
+    "take_along_dim",
+    "tan",
+    "tanh",
+    "tensor",
+    "tensor_split",
+    "tensordot",
+    "tile",
+    "topk",
+    "trace",
+    "transpose",
+    "tril",
+    "triu",
+    "true_divide",
+    "trunc",
+    "uint8",
+    "uint32",
+    "unbind",
+    "unflatten",
+    "unique",
+    "unsqueeze",
+    "value_and_grad",
+    "var",
+    "var_mean",
+    "vdot",
+    "vjp",
+    "vstack",
+    "where",
+    "xlogy",
+    "zeros",
+    "zeros_like",
+]
