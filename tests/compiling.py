@@ -1,4 +1,5 @@
-"""Programs to be compiled and not run, and a main function that compiles them: what LLVM cannot digest ends it.
+"""Programs to be compiled and not run, and a main function that compiles them: what LLVM cannot digest ends it, and
+so does code that calls what is not there.
 
 ``python -m tests.compiling`` compiles some, for the target that ``MINITORCH_TARGET`` names, and writes the name of each
 before it begins; with ``--all`` every pair of types in every form, which takes minutes; with names as arguments, those.
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 import minitorch as mt
 from minitorch import dtypes
-from minitorch.compiler.codegen.machine import compile_ir
+from minitorch.compiler.codegen.machine import compile_ir, load
 
 Program = Callable[..., tuple[mt.Tensor, ...]]
 
@@ -79,6 +80,8 @@ def programs(everything: bool = True) -> Iterator[tuple[str, Program, tuple[mt.T
         for other in dtypes.ALL:
             x = mt.ones(31, dtype=a)
             yield f"cast {a.name} {other.name}", lambda x, other=other: (x.to(other), x[0].to(other) + x), (x,)
+            if a.is_floating_point and other.is_floating_point:
+                yield f"one {other.name} of {a.name}", lambda x, other=other: each_of(ONE)(x.to(other)), (x[0],)
         for b in dtypes.ALL if everything else SECOND:
             for form, shapes in FORMS.items():
                 if (dtypes.uint32 in (a, b) and a is not b) or (not everything and form not in SOME):
@@ -91,7 +94,7 @@ def programs(everything: bool = True) -> Iterator[tuple[str, Program, tuple[mt.T
 def compile_program(function: Program, operands: tuple[mt.Tensor, ...]) -> None:
     for kernel in mt.jit(function).ledger(*operands).kernels:
         if kernel.llvm:
-            compile_ir(kernel.llvm)
+            load(compile_ir(kernel.llvm), "kernel")
 
 
 def main(arguments: list[str]) -> None:

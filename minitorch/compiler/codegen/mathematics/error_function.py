@@ -7,7 +7,7 @@ Up to 1, ``erf(x) = x + x P(x*x)``; beyond, ``erf(x) = 1 - e**Q(x)``, with P a m
 from __future__ import annotations
 
 from .exponential import exponential_parts, power_of_two
-from .values import Value, at_most, fma, intrinsic, polynomial, where
+from .values import Value, at_most, copysign, fma, polynomial, where
 
 _END = {32: 3.95, 64: 5.95}  # beyond, erf rounds to 1
 _NEAR = {
@@ -81,4 +81,4 @@ def erf(x: Value) -> Value:
     near = fma(size, polynomial(x * x, x.pick(_NEAR)), size)
     n, grown = exponential_parts(polynomial(at_most(size, x.pick(_END)), x.pick(_FAR)))
     far = fma(-power_of_two(n, 0), grown + 1.0, 1.0)
-    return intrinsic("copysign", where(size < 1.0, near, far), x)
+    return copysign(where(size < 1.0, near, far), x)

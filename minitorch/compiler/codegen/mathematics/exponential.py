@@ -12,7 +12,19 @@ from __future__ import annotations
 
 import math
 
-from .values import Value, at_most, clamp, fast_two_sum, fma, intrinsic, polynomial, two_product, two_sum, where
+from .values import (
+    Value,
+    at_most,
+    clamp,
+    copysign,
+    fast_two_sum,
+    fma,
+    intrinsic,
+    polynomial,
+    two_product,
+    two_sum,
+    where,
+)
 
 # The first part has so few bits that its product with any exponent is exact.
 _LN2 = {32: (0.693115234375, 3.194618329871446e-05), 64: (0.6931471805592082, 7.371002565167799e-13)}
@@ -125,7 +137,7 @@ def tanh(x: Value) -> Value:
     n, grown = exponential_parts(at_most(size + size, x.pick(_SATURATED)))
     power = power_of_two(n, 0)
     a = fma(power, grown, power - 1.0)
-    return intrinsic("copysign", a / (a + 2.0), x)
+    return copysign(a / (a + 2.0), x)
 
 
 def _split(x: Value) -> tuple[Value, Value]:
@@ -209,7 +221,7 @@ def power(x: Value, y: Value) -> Value:
     whole = intrinsic("floor", y).equals(y)
     half = y * 0.5
     odd = whole & intrinsic("floor", half).differs(half)
-    result = where(odd, intrinsic("copysign", magnitude, x), magnitude)
+    result = where(odd, copysign(magnitude, x), magnitude)
     real = whole | (x >= 0.0) | x.equals(-math.inf)
     result = where(real, result, math.nan)
     return where(x.equals(1.0) | y.equals(0.0), 1.0, result)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .values import call_intrinsic, splat
+from .values import Value, call_intrinsic, copysign, splat
 
 
 def _parts(builder: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
@@ -23,7 +23,7 @@ def remainder(builder: Any, a: Any, b: Any) -> Any:
     """``a - b * floor(a / b)``, exactly; a remainder of 0 has the sign of b, and that of a division by 0 is NaN."""
     zero = splat(a.type, 0.0)
     rest, found, _ = _parts(builder, a, b)
-    signed = call_intrinsic(builder, "copysign", zero, b)
+    signed = copysign(Value(builder, zero), Value(builder, b)).ir
     is_zero = builder.and_(builder.fcmp_ordered("==", rest, zero), builder.fcmp_ordered("!=", b, zero))
     return builder.select(is_zero, signed, found)
 
@@ -39,5 +39,5 @@ def floor_divide(builder: Any, a: Any, b: Any) -> Any:
     below = builder.select(too_low, builder.fadd(below, one), below)
     divided = builder.fdiv(a, b)
     is_zero = builder.fcmp_ordered("==", near, zero)
-    below = builder.select(is_zero, call_intrinsic(builder, "copysign", zero, divided), below)
+    below = builder.select(is_zero, copysign(Value(builder, zero), Value(builder, divided)).ir, below)
     return builder.select(builder.fcmp_ordered("==", b, zero), divided, below)

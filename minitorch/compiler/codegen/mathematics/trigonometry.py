@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 
-from .values import FLOAT64, Value, fma, intrinsic, polynomial, two_product, where
+from .values import FLOAT64, Value, copysign, fma, polynomial, two_product, where
 
 # Where a window starts, and 2/pi there in two parts, less a multiple of what makes whole turns.
 _WINDOWS = (
@@ -142,9 +142,9 @@ def atan2(y: Value, x: Value) -> Value:
     # angle + eighths pi/4; each mirror turns the sign of the angle.
     eighths = where(turned, x.constant(1.0), 0.0)
     eighths, angle = where(steep, 2.0 - eighths, eighths), where(steep, -angle, angle)
-    behind = intrinsic("copysign", x.constant(1.0), x) < 0.0
+    behind = copysign(x.constant(1.0), x) < 0.0
     eighths, angle = where(behind, 4.0 - eighths, eighths), where(behind, -angle, angle)
     high, low = x.pick(_QUARTER_PI)
     angle = fma(eighths, high, fma(eighths, low, angle))
     known = x.equals(x) & y.equals(y)
-    return where(known, intrinsic("copysign", angle, y), x + y)
+    return where(known, copysign(angle, y), x + y)

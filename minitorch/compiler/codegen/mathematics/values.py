@@ -194,6 +194,16 @@ def intrinsic(name: str, *operands: Value) -> Value:
     return Value(builder, call_intrinsic(builder, name, *(operand.ir for operand in operands)))
 
 
+def copysign(size: Value, sign: Value) -> Value:
+    """The number of that size with the sign of another, bit by bit.
+
+    Through ``llvm.copysign`` LLVM 22 looks at what the sign was converted from: to take that of a float64 that was
+    rounded to float16, it calls a library function that is not there.
+    """
+    top = 1 << (sign.format.width - 1)
+    return ((size.bits() & (top - 1)) | (sign.bits() & top)).from_bits()
+
+
 def fma(a: Value, b: Value | float, c: Value | float) -> Value:
     """``a * b + c``, rounded once."""
     return intrinsic("fma", a, a._operand(b), a._operand(c))
