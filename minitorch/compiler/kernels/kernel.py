@@ -12,6 +12,7 @@ from ..codegen import machine
 from ..codegen.emit import emit
 from ..host import host
 from ..loop_ir.loops import LoopKernel
+from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
 from ..scheduling import count
 from ..scheduling.layout import units
@@ -90,9 +91,20 @@ class Kernel:
         return source(self.loops) if self.loops else f"# {self.nodes[0].primitive.name}, run by NumPy\n"
 
     @cached_property
+    def compiled(self) -> tuple[LoopKernel, tuple[int, ...]]:
+        """The loops that machine code is made of, and the bytes by which the address of each buffer is moved for them.
+
+        Every buffer is counted from its first element in use, so that kernels which differ only in these share code.
+        """
+        assert self.loops is not None
+        loops, origins = kernel_at_origin(self.loops)
+        sizes = [buffer.dtype.itemsize for buffer in self.loops.buffers]
+        return loops, tuple(first * size for first, size in zip(origins, sizes, strict=True))
+
+    @cached_property
     def llvm(self) -> str:
-        """The kernel as LLVM IR; empty for a call."""
-        return emit(self.loops, host().vector_bytes) if self.loops else ""
+        """The kernel as LLVM IR, which counts buffers from their first element in use; empty for a call."""
+        return emit(self.compiled[0], host().vector_bytes) if self.loops else ""
 
     @cached_property
     def assembly(self) -> str:

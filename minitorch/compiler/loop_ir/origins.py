@@ -1,36 +1,64 @@
-"""Nests that differ only in where they begin in their buffers: one function for all of them, given other addresses.
+"""Common code for loop nests that differ only in the offsets of their buffers: one function for all of them.
 
 A network that is unrolled over sixty steps reads another slice of its input in each, and is otherwise the same sixty
-times. Counted from the first element that it reads or writes, it is the same to the letter, and is compiled once.
+times. With every index relative to the first element in use, the sixty nests are equal: they are compiled once, and
+called with other addresses. `at_origin` does so for the nests within a kernel, `kernel_at_origin` for whole kernels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from .expressions import Expression, Load, looked_up, rewritten, walk
 from .index import Index
-from .loops import Accumulate, Loop, Nest, Statement, Store
+from .loops import Accumulate, Loop, LoopKernel, Nest, Statement, Store
 
 
 def at_origin(nest: Nest) -> tuple[Nest, dict[int, int]]:
     """The nest with every buffer counted from its first element in use, and for each buffer where that is."""
+    firsts = _firsts([nest])
+    return _moved(nest, firsts), firsts
+
+
+def kernel_at_origin(kernel: LoopKernel) -> tuple[LoopKernel, tuple[int, ...]]:
+    """The kernel with every buffer counted from its first element in use, and for each buffer which element that is.
+
+    Nests that have their buffers in common count them from the same elements.
+    """
+    together: dict[int, list[Nest]] = {}
+    for nest, start in zip(kernel.nests, kernel.starts, strict=True):
+        together.setdefault(start, []).append(nest)
+    firsts = {start: _firsts(nests) for start, nests in together.items()}
+    origins = {start + buffer: first for start, found in firsts.items() for buffer, first in found.items()}
+    nests = tuple(_moved(nest, firsts[start]) for nest, start in zip(kernel.nests, kernel.starts, strict=True))
+    moved = replace(kernel, nests=nests) if origins else kernel
+    return moved, tuple(origins.get(buffer, 0) for buffer in range(len(kernel.buffers)))
+
+
+def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
+    """Where each of the buffers that these nests share begins to be used, by its number; of those not used from 0."""
     firsts: dict[int, int] = {}
 
     def use(buffer: int, index: Index) -> None:
         firsts[buffer] = min(firsts.get(buffer, index.constant), index.constant)
 
-    for _, statement in nest.statements:
-        if isinstance(statement, Store):
-            use(statement.buffer, statement.index)
-        for part in walk(statement.value):
-            if looked_up(part):  # what lies elsewhere is looked for in the whole buffer
-                return nest, {}
-            if isinstance(part, Load):
-                use(part.buffer, part.index)
-    firsts = {buffer: first for buffer, first in firsts.items() if first}
+    for nest in nests:
+        for _, statement in nest.statements:
+            if isinstance(statement, Store):
+                use(statement.buffer, statement.index)
+            for part in walk(statement.value):
+                if looked_up(part):  # a gather searches the whole buffer
+                    return {}
+                if isinstance(part, Load):
+                    use(part.buffer, part.index)
+    return {buffer: first for buffer, first in firsts.items() if first}
+
+
+def _moved(nest: Nest, firsts: Mapping[int, int]) -> Nest:
+    """The nest with the indices into some buffers counted from other elements."""
     if not firsts:
-        return nest, {}
+        return nest
     known: dict[Expression, Expression] = {}
 
     def change(part: Expression) -> Expression:
@@ -46,4 +74,4 @@ def at_origin(nest: Nest) -> tuple[Nest, dict[int, int]]:
         return replace(statement, value=value, index=statement.index - own)
 
     loops = [Loop(loop.columns, tuple(map(moved, loop.statements))) for loop in nest.loops]
-    return replace(nest, loops=tuple(loops)), firsts
+    return replace(nest, loops=tuple(loops))

@@ -47,7 +47,8 @@ def by_machine(kernel: Kernel, known: Known) -> None:
     if not kernel.units:
         return
     (library,) = cache.libraries([kernel.llvm], "kernel")
-    where = [number for node in kernel.buffers for number in (0, address(known[node]))]
+    moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
+    where = [number for node, offset in moved for number in (0, address(known[node]) + offset)]
     words = [library.address("kernel"), kernel.units, len(kernel.buffers), *where]
     record = (ctypes.c_int64 * len(words))(*words)
     if driver().kernels(ctypes.addressof(record), 1, (ctypes.c_int64 * 1)()):

@@ -21,6 +21,7 @@ from ..kernels.arena import ALIGNMENT
 from ..kernels.kernel import Kernel
 from ..kernels.placement import Placement
 from ..kernels.schedule import Schedule
+from ..loop_ir.loops import LoopKernel
 from . import cache, threads
 from .driver import CONTIGUOUS, WRITEABLE, driver
 from .memory import Array, address, pool
@@ -199,8 +200,9 @@ class Program:
     def __init__(self, schedule: Schedule, layout: Layout, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
-        first = {kernel.loops: kernel for kernel in reversed(loops)}  # one of those that are alike is written out
-        texts = (first[kernel.loops].llvm for kernel in loops)
+        alike: dict[LoopKernel, Kernel] = {}  # of kernels with equal loops, the first is written out
+        alike_to = [alike.setdefault(kernel.compiled[0], kernel) for kernel in loops]
+        texts = (kernel.llvm for kernel in alike_to)
         self._libraries = cache.libraries(texts, "kernel")  # alive as long as the program
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
@@ -209,7 +211,12 @@ class Program:
         for kernel in kernels:
             starts.append(len(words))
             if kernel.loops is not None:
-                where = [number for node in kernel.buffers for number in layout.where(node)]
+                where = [
+                    number
+                    for node, moved in zip(kernel.buffers, kernel.compiled[1], strict=True)
+                    for place, offset in [layout.where(node)]
+                    for number in (place, offset + moved)
+                ]
                 words += [entries[id(kernel)], kernel.units, len(kernel.buffers), *where]
         self._words = (ctypes.c_int64 * len(words))(*words)
         self.address = ctypes.addressof(self._words)
