@@ -28,10 +28,14 @@ INFINITE = re.compile(r"type (float|double|c10::Half|c10::BFloat16|at::Half|at::
 CHECKS = re.compile(
     r"between 0 and 1|not differentiable|view size is not compatible|more than 1 value per channel|not have a device"
     r"|unique cannot be applied|ZeroTensor|select\(\): index|step must be nonzero|index -\d+ is out of bounds"
+    r"|shape '\[0\]' is invalid|Expected grad_output to have non-zero size"  # errors in the way back
 )
 
 # Where infinities meet, the order counts in which PyTorch adds up.
 SUMMING = re.compile(r"conv|norm|mm$|mv$|addr|matmul|dot|linear|einsum|inner|attention|@")
+
+# "Where PyTorch's gradient is 0/0 or inf/inf, ours may be a number."
+SINGULAR = frozenset(["xlogy", "kl_div", "amax", "amin", "aminmax", "max", "min", "prod", "hypot"])
 
 # Their result depends on the order of ties, which PyTorch leaves open.
 TIES = frozenset(["topk", "median", "argsort", "sort"])
@@ -48,11 +52,20 @@ def permissive(program: Program, error: Failure) -> bool:
     return bool(TYPES.search(error.message)) and not VALUES.search(error.message)
 
 
+def names(program: Program) -> set[str]:
+    """The plain names of what is called, in place or not."""
+    return {callee.split(".")[-1].rstrip("_") for callee in program.callees}
+
+
 def undefined(program: Program) -> bool:
     """Whether PyTorch leaves open what happens: a result is written over one of its own operands."""
     written = any(each.callee.endswith("_") or "=" in each.callee for each in program.body)
     if any(each.view_of for each in program.inputs) and (written or "F.batch_norm" in program.callees):
         return True
+    if written and names(program) & {"searchsorted", "bucketize"}:  # what is not sorted any more
+        return True
+    if "addmv" in names(program) and any(0 in each.shape for each in program.inputs):
+        return True  # of a matrix without elements it does not broadcast
     products = [statement for statement in program.body if statement.callee in (".addmm_", ".baddbmm_")]
     return bool(products) and (len(program.body) > 1 or products[0].args[0] in products[0].args[1:])
 
@@ -76,8 +89,10 @@ def strict(program: Program, error: Failure) -> bool:
     # "An in-place write to a tensor that needs a gradient is an error"; "overlapping windows cannot be written", and
     # masked_fill_ and index_put_ of what was expanded are warnings in PyTorch, for now.
     written = {".unfold", ".masked_fill_", ".index_put_"} & set(program.callees)
-    if error.code == "MT402":  # the tape sees writes through .data, too
-        return "{}.data" in program.callees
+    if error.code == "MT402":  # the tape sees writes through .data, too, and PyTorch's attention keeps a scaled copy
+        return bool({"{}.data", "F.scaled_dot_product_attention"} & set(program.callees))
+    if error.code == "MT202" and any(0 in each.shape for each in program.inputs):
+        return True  # PyTorch does not look at the type if there are no elements
     return error.code == "MT401" or (error.code == "MT109" and bool(written))
 
 
@@ -88,19 +103,24 @@ def dtype(program: Program, name: str) -> bool:
     return "uint32" in program.types  # "mixes with signed integers, where PyTorch refuses"
 
 
+def singular(program: Program) -> bool:
+    """Whether a gradient may be a number where PyTorch's is NaN."""
+    return bool(names(program) & SINGULAR)
+
+
 def gradient(program: Program) -> bool:
     """Whether a gradient may be another one: outside of their domain these are NaN, and their gradients need not be."""
-    return any(callee.endswith(("acosh", "arccosh", "logit")) for callee in program.callees)
+    return bool(names(program) & {"acosh", "arccosh", "logit", "xlogy", "kl_div"})
 
 
 def requires_grad(program: Program) -> bool:
-    """Whether a result may require a gradient in one of the two alone: a comparison that is written over a tensor."""
+    """Whether a result may require a gradient in one of the two alone: a comparison that is written over a tensor.
+
+    The gradient of PyTorch's `unique` is an error, and that of `batch_norm` by its statistics, but of an empty batch.
+    """
+    if names(program) & {"unique", "batch_norm"}:
+        return True
     return any(f".{name}_" in program.callees for name in ("eq", "ne", "lt", "le", "gt", "ge"))
-
-
-def shape(program: Program, name: str) -> bool:
-    """Whether a shape may be another one."""
-    return any(callee.endswith("addmv") for callee in program.callees)  # PyTorch's of a matrix without rows
 
 
 def alias(program: Program, pair: tuple[str, str]) -> bool:

@@ -17,6 +17,11 @@ def eager(program: Callable[..., Any]) -> Callable[..., Any]:
 
 def interpret(program: Callable[..., Any]) -> Callable[..., Any]:
     """Traced, run node by node."""
+    return mt.jit(program, backend="interpret", passes=())
+
+
+def passes(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Traced and rewritten, run node by node."""
     return mt.jit(program, backend="interpret")
 
 
@@ -52,6 +57,6 @@ def session(program: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-MODES: dict[str, Way] = {each.__name__: each for each in (eager, interpret, loops, jit, lazy, session)}
+MODES: dict[str, Way] = {each.__name__: each for each in (eager, interpret, passes, loops, jit, lazy, session)}
 TORCH = "torch"
-COMPILED = ("jit", "lazy", "session", "loops")  # sums may be taken in another order
+COMPILED = ("jit", "lazy", "session", "loops", "passes")  # sums may be taken in another order

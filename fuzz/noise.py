@@ -7,6 +7,7 @@ on it, and nothing else does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,6 +73,7 @@ class Noisy(Eager):
     def __init__(self, seed: int, everywhere: bool = False, weights: bool = False) -> None:
         super().__init__()
         self.random = np.random.default_rng(seed)
+        self.left_open = (math.nan, 0.0)[seed % 2]  # what stands where a sum may be a number, an infinity or NaN
         self.everywhere, self.weights = everywhere, weights
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
@@ -120,6 +122,8 @@ class Noisy(Eager):
                 terms = arrays[0].shape[-1]
             elif primitive.name in ("cumsum", "scatter_add"):
                 terms = arrays[0].size
+        if primitive.name == "dot":
+            wide = np.where(self._overflows(arrays, value.dtype), self.left_open, wide)
         half = value.dtype.itemsize == 2  # sums of 16-bit floats are carried in float32, and rounded at the end
         unit = float(np.finfo(np.float32 if half else value.dtype).eps)
         moved = wide + unit * sizes * (1 + terms / 32) * self._amounts(value.shape, ULPS)
@@ -129,6 +133,16 @@ class Noisy(Eager):
         # A sum of zeros of both signs is a zero of either, as the first term is added to 0 or is the beginning.
         signed = np.copysign(rounded, self._amounts(value.shape, 1).astype(value.dtype))
         return np.asarray(np.where(rounded == 0, signed, rounded)).reshape(value.shape)
+
+    def _overflows(self, arrays: list[Array], dtype: np.dtype[Any]) -> Array:
+        """Where the finite terms of a matrix product, added up without their signs, overflow.
+
+        A product that is fused with a sum is not rounded, so it is no infinity yet.
+        """
+        scale = 2.0**-600 if dtype.itemsize == 8 else 1.0  # so that no term of a float64 overflows
+        a, b = (np.abs(np.where(np.isfinite(each), each, 0).astype(np.float64)) * scale for each in arrays)
+        carried = np.float64 if dtype.itemsize == 8 else np.float32
+        return np.asarray(a @ b > float(np.finfo(carried).max) * scale * scale)
 
     def _shuffled(self, primitive: Primitive, arrays: list[Array], params: Mapping[str, Any]) -> list[Array]:
         """The operands with the terms of each sum in another order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -73,8 +74,16 @@ def library_of(mode: str) -> tuple[Any, Any]:
     return torch, torch.nn.functional
 
 
-def arguments_of(program: Program, library: Any) -> dict[str, Any]:
-    """The arguments, new ones."""
+NARROW = re.compile(r"\bmt\.(float16|bfloat16|float32)\b")
+
+
+def widened(text: str) -> str:
+    """A program, or an argument, with float64 in the place of all other float types."""
+    return NARROW.sub("mt.float64", text)
+
+
+def arguments_of(program: Program, library: Any, wide: bool = False) -> dict[str, Any]:
+    """The arguments, new ones; `wide` gives the same numbers as float64."""
     made: dict[str, Any] = {}
     for each in program.inputs:
         numbers: Any = None
@@ -82,12 +91,20 @@ def arguments_of(program: Program, library: Any) -> dict[str, Any]:
             numbers = each.memory
             if library is not mt:
                 numbers = numbers.astype(np.float32) if each.dtype == "bfloat16" else numbers
-        made[each.name] = eval(each.text("numbers"), {"mt": library, "numbers": numbers, **made})
+        text = each.text("numbers")
+        made[each.name] = eval(widened(text) if wide else text, {"mt": library, "numbers": numbers, **made})
     return made
 
 
-def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> Outcome:
-    """Run a program; nothing is raised but by an interpreter that refuses something."""
+def run(program: Program, mode: str, interpreter: Interpreter | None = None, wide: bool = False) -> Outcome:
+    """Run a program; nothing is raised but by an interpreter that refuses something.
+
+    Args:
+        program: what to run.
+        mode: in which way.
+        interpreter: of eager mode, in place of the usual one.
+        wide: whether to compute in float64, whatever the types are; with PyTorch alone.
+    """
     library, functional = library_of(mode)
     way: Callable[..., Any] = (lambda function: function) if mode == TORCH else MODES[mode]
     values: dict[str, Any] = {}
@@ -99,10 +116,13 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None) -> 
             warnings.simplefilter("ignore")
             if interpreter is not None:
                 stack.enter_context(interpreting(interpreter))
+            if wide:
+                stack.callback(library.set_default_dtype, library.get_default_dtype())
+                library.set_default_dtype(library.float64)
             mt.manual_seed(0)
-            arguments = arguments_of(program, library)
+            arguments = arguments_of(program, library, wide)
             space: dict[str, Any] = {}
-            exec(compile(PRELUDE + program.text, "program.py", "exec"), space)
+            exec(compile(PRELUDE + (widened(program.text) if wide else program.text), "program.py", "exec"), space)
             function, state = space["make"](library, functional)
             called = way(function)
             if program.warm:
@@ -201,6 +221,6 @@ def memory(value: Any) -> int | None:
         while getattr(owner, "base", None) is not None:
             owner = owner.base
         return id(owner)
-    if hasattr(value, "untyped_storage") and value.numel():
+    if hasattr(value, "untyped_storage") and value.numel() and not value._is_zerotensor():
         return int(value.untyped_storage().data_ptr())
     return None

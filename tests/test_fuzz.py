@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import minitorch as mt
@@ -15,7 +16,8 @@ from fuzz import api
 from fuzz.campaign import Campaign, Group
 from fuzz.child import Child, DiedError
 from fuzz.generate import generate
-from fuzz.judge import Finding
+from fuzz.judge import Finding, Reference, judge
+from fuzz.outcome import run
 from fuzz.program import Program, Ref, Statement
 from fuzz.report import write
 from fuzz.shrink import shrink
@@ -132,3 +134,35 @@ def test_a_finding_that_is_taken_for_another_is_found_when_that_is_mended() -> N
     again = Campaign(0, target=fuzz_faults.rare, machines=NATIVE)
     again.only(alike)
     assert "rare" in {group.finding.detail for group in again.groups.values()}
+
+
+def compared(program: Program, mode: str, planted: object = None) -> list[Finding]:
+    """The judge's findings, if need be with another number in the place of the first result's first."""
+    found = run(program, mode)
+    if planted is not None:
+        found.values[f"call 0, {program.results[0]}"].flat[0] = planted
+    return judge(Reference(program, run(program, "eager")), mode, found)
+
+
+@pytest.mark.parametrize("kind", ("whole", "special"))
+def test_only_terms_that_overflow_excuse_nan(kind: str) -> None:
+    a, b = Input("a", (1, 3), "float32", kind, 3), Input("b", (1, 3), "float32", kind, 4, ".T")
+    with np.errstate(all="ignore"):
+        terms = np.abs(a.memory.astype(np.float64) * b.memory)
+    overflows = terms.sum(where=np.isfinite(terms)) > np.finfo(np.float32).max
+    assert overflows == (kind == "special")
+    program = Program((a, b), (Statement(("y",), "mt.matmul", (Ref("a"), Ref("b"))),), ("y",))
+    assert compared(program, "jit") == []
+    for number in (np.nan, np.inf, 1.0):
+        assert bool(compared(program, "jit", number)) == (kind == "whole")
+
+
+@pytest.mark.parametrize("name", (".mul", ".mul_"))
+def test_a_sum_over_what_was_written_in_place_is_excused(name: str) -> None:
+    """If it is not contiguous; otherwise a trace that runs node by node has the bits of eager mode."""
+    x = Input("x", (8, 9, 10), "float32", "normal", 3, ".permute((2, 1, 0))")
+    body = (Statement(("y",), name, (Ref("x"), 3.0)), Statement(("z",), "mt.sum", (Ref("y"),)))
+    program = Program((x,), body, ("z",))
+    assert compared(program, "interpret") == []
+    total = run(program, "eager").values["call 0, z"]
+    assert bool(compared(program, "interpret", np.nextafter(total, np.float32(np.inf)))) == (name == ".mul")

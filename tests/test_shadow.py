@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import tempfile
 from collections.abc import Callable
@@ -141,6 +142,20 @@ def test_another_order_of_adding_up_is_no_mistake(length: int) -> None:
     (report,) = std.checked()
     assert report.ok
     assert (report.outputs[0].ulp > 64) is (length > 512)  # up to there eager mode adds one by one as well
+
+
+@pytest.mark.parametrize("length", (2, 9, 64))
+@pytest.mark.parametrize("dtype", (mt.bfloat16, mt.float32, mt.float64), ids=str)
+def test_products_that_overflow_may_be_fused_with_a_sum(dtype: mt.DType, length: int) -> None:
+    """Rounded, a product is infinite and makes NaN of a sum with another infinity; fused, it is a number yet."""
+    a, b = mt.zeros(20, length, dtype=dtype), mt.zeros(20, length, dtype=dtype)
+    a[:, 0], b[:, 0] = -1.0, math.inf
+    a[:, -1], b[:, -1] = 6.0, mt.finfo(dtype).max
+    for x, y in ((a, b), (a.flip(1), b.flip(1))):
+        for f in (lambda x, y: x @ y.T, lambda x, y: mt.einsum("ij,ij->i", x, y)):
+            jitted = mt.jit(f, check=True)
+            jitted(x, y)
+            assert jitted.checked()[0].ok
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -5,12 +5,13 @@ Sums have no order there, and functions other approximations. Nothing else diffe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, float32
+from ..dtypes import DType, float32, float64
 from ..interpreters import run_silently
 from ..ir import Node
 
@@ -67,9 +68,11 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, su
     if node.primitive.name in SUMS:
         operands = [move(operand, random, by) for operand in operands]
     if node.primitive.name == "reduce_sum" and operands[0].size:
-        value = summation(operands[0], node.params["dims"])
+        value = run_silently(summation, operands[0], node.params["dims"])
     else:
         value = np.asarray(run_silently(lambda: node.primitive.evaluate(*operands, **params)))
+    if node.primitive.kind == "contraction":
+        value = np.where(_terms_overflow(node, operands), math.nan if summation is _sum_widely else 0, value)
     with np.errstate(all="ignore"):
         value, sign = value.astype(dtype), np.where(random.random(value.shape) < 0.5, -1, 1).astype(dtype)
         value = np.where(np.isnan(value), np.copysign(value, sign), value)  # the sign of NaN means nothing
@@ -77,6 +80,17 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, su
             return move(value, random)
         # To the ends: by it only few of the numbers are rounded to another one.
         return np.asarray((value * (1 + sign * by * np.float32(2.0**-23))).astype(node.dtype.numpy))
+
+
+def _terms_overflow(node: Node, operands: Sequence[Array]) -> Array:
+    """Where the terms of a contraction overflow, added up without their signs: for products that are infinite if they
+    are rounded and not if they are fused with a sum, whether anything finite is left depends on the order as well.
+    """
+    scale = 2.0**-600 if node.dtype.itemsize == 8 else 1.0  # squared, no term of a float64 can overflow
+    sizes = [np.abs(np.where(np.isfinite(each), each, 0).astype(np.float64)) * scale for each in operands]
+    total = run_silently(lambda: node.primitive.evaluate(*sizes, **{**node.params, "dtype": float64}))
+    carried = np.float64 if node.dtype.itemsize == 8 else np.float32
+    return np.asarray(total > float(np.finfo(carried).max) * scale * scale)
 
 
 def _sum_widely(array: Array, axis: tuple[int, ...]) -> Array:
