@@ -1,4 +1,4 @@
-"""`make bench`, or `python -m benchmarks`: everything measured, a table, `results.json` and `results.png`."""
+"""`make bench`, or `python -m benchmarks`: a table for each target, `results.json`, `results.png`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
-from . import dispatch, machine, picture, report
+from . import dispatch, machine, picture, report, targets
 from .cases import CASES
 from .contenders import CONTENDERS, TABLE
+from .progress import progress
 from .run import Results, run
 
 FOLDER = Path(__file__).resolve().parent
+README = FOLDER.parent / "README.md"
 SECONDS, QUICK_SECONDS = 0.02, 0.005  # of a measurement
 ROUNDS = 3
 
@@ -24,11 +25,19 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", metavar="REGEX", default="", help="only those whose name matches; `dispatch` is one")
     parser.add_argument("--contenders", metavar="A,B", help=f"of {', '.join(CONTENDERS)}")
+    parser.add_argument(
+        "--target",
+        metavar="A,B",
+        default=targets.NATIVE,
+        type=targets.chosen,
+        help="one run for each: native, or all contenders restricted to avx2; sse2: minitorch alone",
+    )
     parser.add_argument("--rounds", type=int, help=f"{ROUNDS} unless told; in the first, caches on disk are empty")
     parser.add_argument("--quick", action="store_true", help="one round of short measurements")
     parser.add_argument("--check", action="store_true", help="end with 1 if minitorch misses its bounds")
     parser.add_argument("--json", action="store_true", help="print results.json in place of the tables")
     parser.add_argument("--output", type=Path, default=FOLDER, help="the folder of results.json and results.png")
+    parser.add_argument("--save", action="store_true", help="write the README's table, of all targets")
     return parser.parse_args(arguments)
 
 
@@ -49,6 +58,13 @@ def _contenders(wanted: str | None) -> list[str]:
     return [name for name in CONTENDERS if name in names]
 
 
+def _taking_part(contenders: list[str], target: str) -> list[str]:
+    """Those that can be restricted to a target: if not all can, minitorch alone."""
+    if targets.is_comparable(target):
+        return contenders
+    return [name for name in contenders if CONTENDERS[name].package == "minitorch"]
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run the benchmarks."""
     options = _options(arguments)
@@ -58,44 +74,49 @@ def main(arguments: list[str] | None = None) -> int:
     if not cases and not with_dispatch:
         raise SystemExit(f"no case matches {options.cases!r}")
     rounds = options.rounds or (1 if options.quick else ROUNDS)
+    seconds = QUICK_SECONDS if options.quick else SECONDS
     kept = True
     if cases:
-        seconds = QUICK_SECONDS if options.quick else SECONDS
-        steps = rounds * (len(contenders) + 1) * (len(cases) + 1)
-        with tqdm(total=steps, leave=False, dynamic_ncols=True, bar_format="{percentage:3.0f}% {bar} {desc}") as bar:
-
-            def advance(text: str) -> None:
-                bar.set_description_str(f"{text:45}", refresh=False)
-                bar.update()
-
-            results = run(cases, contenders, rounds, seconds, advance)
-        kept = _show(results, rounds, seconds, options)
+        measured = []
+        taking_part = {target: _taking_part(contenders, target) for target in options.target}
+        steps = sum(rounds * (len(names) + 1) * (len(cases) + 1) + 1 for names in taking_part.values())
+        with progress(steps) as advance:
+            for target, names in taking_part.items():
+                measured.append(run(cases, names, rounds, seconds, advance, target))
+        kept = _show(measured, rounds, seconds, options)
     if with_dispatch and not options.json:
         print("\nwhat an operation costs before any arithmetic: 16 elements")
         kept = dispatch.run(1 if options.quick else dispatch.ROUNDS) and kept
     return 0 if kept or not options.check else 1
 
 
-def _show(results: Results, rounds: int, seconds: float, options: argparse.Namespace) -> bool:
+def _show(measured: Sequence[Results], rounds: int, seconds: float, options: argparse.Namespace) -> bool:
     """Tables, files; whether all bounds are kept."""
-    table = report.rows(results)
     described = machine.describe()
-    sentence = machine.sentence(described, report.copy_bandwidth(results, table))
-    everything = report.as_json(results, table, described, rounds=rounds, seconds=seconds, cases=options.cases)
+    tables = {results.target: (results, report.rows(results)) for results in measured}
     options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "results.json").write_text(json.dumps(everything, indent=1), encoding="utf-8")
-    versions = ", ".join(f"{name} {version}" for name, version in results.versions.items() if version)
-    drawn = picture.draw(results, table, f"{sentence}; {rounds} rounds\n{versions}", options.output / "results.png")
+    written, texts = {}, []
+    for target, (results, table) in tables.items():
+        sentence = machine.sentence(described, report.copy_bandwidth(results, table))
+        written[target] = report.as_json(results, table, described, rounds=rounds, seconds=seconds, cases=options.cases)
+        versions = ", ".join(f"{name} {version}" for name, version in results.versions.items() if version)
+        image = "results.png" if target == targets.NATIVE else f"results-{target}.png"
+        picture.draw(results, table, f"{sentence}; {rounds} rounds\n{versions}", options.output / image)
+        texts += [sentence, f"{versions}; medians of {rounds} rounds", report.head_text(results)]
+        texts += [report.table_text(results, table), "", report.summary_text(results, table)]
+    (options.output / "results.json").write_text(json.dumps({"targets": written}, indent=1), encoding="utf-8")
     if options.json:
-        print(json.dumps(everything, indent=1))
+        print(json.dumps({"targets": written}, indent=1))
     else:
-        print(sentence)
-        print(f"{versions}; medians of {rounds} rounds\n")
-        print(report.table_text(results, table))
-        print()
-        print(report.summary_text(results, table))
-        print(f"written: {options.output / 'results.json'}" + (" and results.png" if drawn else ""))
-    return all(bound.kept for bound in report.bounds(results, table))
+        print("\n".join([*texts, f"written: {options.output / 'results.json'}"]))
+    if options.save:
+        README.write_text(report.saved(README.read_text(encoding="utf-8"), report.markdown(tables)), encoding="utf-8")
+    return all(
+        bound.kept
+        for target, (results, table) in tables.items()
+        for bound in report.bounds(results, table)
+        if targets.is_comparable(target) or bound.text == report.RIGHT
+    )
 
 
 if __name__ == "__main__":

@@ -49,6 +49,10 @@ class Library:
         """Whether a program can be run at all."""
         return True
 
+    def instructions(self) -> str:
+        """What the library says about the instructions that it uses; empty if it does not."""
+        return ""
+
 
 # --- NumPy, which is also the reference -------------------------------------------------------------------------------
 
@@ -141,6 +145,15 @@ class NumPy(Library):
         "attention": lambda q, k, v, g: _by_head(partial(_attention_gradient, causal=False), q, k, v, g),
         "causal_attention": lambda q, k, v, g: _by_head(partial(_attention_gradient, causal=True), q, k, v, g),
     }
+
+    def instructions(self) -> str:
+        features = np.show_config(mode="dicts")["SIMD Extensions"]
+        used = " ".join([*features.get("baseline", []), *features.get("found", [])])
+        try:
+            from threadpoolctl import threadpool_info
+        except ImportError:
+            return used
+        return f"{used}, BLAS for {' '.join(str(row.get('architecture')) for row in threadpool_info())}"
 
     def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
         return _standardized(x)[0] * weight + bias
@@ -257,6 +270,11 @@ class Minitorch(Library):
 
     def compile(self, function: Function) -> Function:
         return self.mt.jit(function, backend=self.backend) if self.backend else function
+
+    def instructions(self) -> str:
+        from minitorch.compiler.host import host
+
+        return f"vectors of {host().vector_bytes} bytes"
 
     def layer_norm(self, x: Any, weight: Any, bias: Any) -> Any:
         return self.mt.nn.functional.layer_norm(x, x.shape[-1:], weight, bias, EPS)
@@ -424,6 +442,9 @@ class Torch(Library):
 
     def numpy(self, x: Any) -> Array:
         return x.detach().numpy()
+
+    def instructions(self) -> str:
+        return str(self.torch.backends.cpu.get_cpu_capability())
 
     def compile(self, function: Function) -> Function:
         if not self.compiled:

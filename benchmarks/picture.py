@@ -8,6 +8,7 @@ from pathlib import Path
 from .contenders import BASELINE, CONTENDERS, ours
 from .report import Row, geometric_mean
 from .run import Results
+from .targets import NATIVE
 
 INK, QUIET, GRID, OURS = "#22223b", "#8d8d99", "#e6e6ec", "#d62839"
 
@@ -99,6 +100,7 @@ def draw(results: Results, table: Sequence[Row], machine: str, path: Path) -> bo
 
     mean = geometric_mean([row.speedup.median for row in shown if row.speedup]) or 1.0
     title = f"minitorch ({best}) is {mean:.2f} times as fast as {BASELINE}"
+    title += "" if results.target == NATIVE else f", restricted to {results.target}"
     figure.text(0.02, 1 - 0.38 / tall, title, fontsize=15, fontweight="bold", color=INK)
     figure.text(
         0.02, 1 - 0.66 / tall, f"geometric mean; cases: {len(shown)}; float32, on the CPU", fontsize=10, color=QUIET

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,16 @@ from typing import Any
 import numpy as np
 
 from .cases import LARGE, Case, flat, in_float64
+from .contenders import CONTENDERS
 from .libraries import NumPy
+from .targets import NATIVE, Probe, environment, variables
 from .worker import COPY, Answer
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 300  # seconds after which a worker is stopped
 # Seconds between turns: threads of OpenBLAS and OpenMP look out for more work for 10 to 30 ms, and keep a core busy.
 QUIET = 0.05
+NOTHING: Mapping[str, str] = {}
 
 
 @dataclass
@@ -53,12 +56,14 @@ class Entry:
 
 @dataclass
 class Results:
-    """Everything measured: entries by case and contender, and the bytes of each case."""
+    """Everything measured for a target: entries by case and contender; the bytes that each case reads and writes."""
 
     contenders: list[str]
     cases: list[Case]
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
-    bytes: dict[str, int] = field(default_factory=dict)
+    traffic: dict[str, tuple[int, int]] = field(default_factory=dict)
+    target: str = NATIVE
+    probes: list[Probe] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     starts: dict[str, list[float]] = field(default_factory=dict)
 
@@ -67,10 +72,18 @@ class Results:
 
 
 class Worker:
-    """A process for one contender, started when it is first needed and again when it has died."""
+    """A process for one contender, started when it is first needed and again when it has died.
 
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name, self.folder = name, folder
+    Args:
+        name: of the contender.
+        folder: where it may write.
+        environment: what is different for it.
+        root: the folder in which it finds `benchmarks` and `minitorch`.
+    """
+
+    def __init__(self, name: str, folder: Path, environment: Mapping[str, str] = NOTHING, root: Path = ROOT) -> None:
+        self.name, self.folder, self.root = name, folder, root
+        self.environment = dict(environment)
         self.log = folder / f"{name}.log"
         self.process: subprocess.Popen[str] | None = None
 
@@ -82,12 +95,13 @@ class Worker:
             "JAX_PLATFORMS": "cpu",
             "MINITORCH_CACHE_DIR": str(self.folder / f"{self.name}.cache"),
             "TORCHINDUCTOR_CACHE_DIR": str(self.folder / f"{self.name}.cache"),
+            **self.environment,
         }
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.worker", self.name],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                cwd=ROOT, env=environment, text=True, encoding="utf-8",
+                cwd=self.root, env=environment, text=True, encoding="utf-8",
             )  # fmt: skip
         return self._answer()
 
@@ -133,9 +147,8 @@ class Worker:
 
 
 @contextlib.contextmanager
-def workers(names: Sequence[str], folder: Path) -> Iterator[list[Worker]]:
+def running(made: Sequence[Worker]) -> Iterator[Sequence[Worker]]:
     """Workers that are stopped at the end, whatever happens."""
-    made = [Worker(name, folder) for name in names]
     try:
         yield made
     finally:
@@ -154,7 +167,8 @@ def run(
     contenders: Sequence[str],
     rounds: int,
     seconds: float,
-    advance: Callable[[str], None] = lambda text: None,
+    advance: Callable[[str, str], None] = lambda case, what: None,
+    target: str = NATIVE,
 ) -> Results:
     """Measure all cases with all contenders.
 
@@ -163,19 +177,49 @@ def run(
         contenders: names of installed ones.
         rounds: how often everything is measured.
         seconds: how long a measurement takes at least.
-        advance: called before each measurement, with what is measured.
+        advance: called before each measurement, with the case and who is measured.
+        target: to which all are restricted.
     """
-    results = Results(list(contenders), list(cases))
+    results = Results(list(contenders), list(cases), target=target)
     with tempfile.TemporaryDirectory(prefix="minitorch-benchmarks-") as name:
+        if target != NATIVE:
+            advance(f"restricted to {target}", "")
+            results.probes = _probes(results, Path(name))
         for number in range(rounds):
             _round(results, number, seconds, Path(name), advance)
     return results
 
 
-def _round(results: Results, number: int, seconds: float, folder: Path, advance: Callable[[str], None]) -> None:
-    with workers([*results.contenders, COPY], folder) as asked:
+def _workers(results: Results, folder: Path) -> list[Worker]:
+    packages = dict.fromkeys(CONTENDERS[name].package for name in results.contenders)
+    told = environment(results.target, ["minitorch", "numpy", *packages])
+    return [Worker(name, folder, told) for name in (*results.contenders, COPY)]
+
+
+def _probes(results: Results, folder: Path) -> list[Probe]:
+    """Whether each of the contenders is restricted to the target."""
+    found = {}
+    with running(_workers(results, folder)) as asked:
         for worker in asked:
-            advance(f"start {worker.name}")
+            found[worker.name] = worker.ask({"kind": "probe"})
+            worker.stop()  # one at a time: idle threads of others look out for work
+    top = found[COPY]["rate"]
+    return [
+        Probe(
+            name,
+            variables(results.target, CONTENDERS[name].package),
+            found[name].get("says", found[name].get("failed", "")),
+            found[name].get("rate", 0.0),
+            top,
+        )
+        for name in results.contenders
+    ]
+
+
+def _round(results: Results, number: int, seconds: float, folder: Path, advance: Callable[[str, str], None]) -> None:
+    with running(_workers(results, folder)) as asked:
+        for worker in asked:
+            advance("start", worker.name)
             about = worker.start()
             results.versions[worker.name] = about.get("version", "")
             results.starts.setdefault(worker.name, []).append(about.get("start", 0.0))
@@ -185,14 +229,14 @@ def _round(results: Results, number: int, seconds: float, folder: Path, advance:
             paths["inputs"].write_bytes(pickle.dumps(inputs, 5))
             if number == 0:
                 expected = reference(case, inputs)
-                results.bytes[case.name] = case.bytes(inputs, expected)
+                results.traffic[case.name] = case.traffic(inputs, expected)
                 paths["reference"].write_bytes(pickle.dumps(expected, 5))
                 del expected
             del inputs
             turn = (number + position) % len(asked)  # nobody is always first, or always after the same one
             for worker in (*asked[turn:], *asked[:turn]):
-                advance(f"{case.name}: {worker.name}")
-                if worker.name == COPY and results.bytes[case.name] < LARGE:
+                advance(case.name, worker.name)
+                if worker.name == COPY and not (case.streaming and sum(results.traffic[case.name]) >= LARGE):
                     continue
                 entry = results.entry(case.name, worker.name)
                 if entry.failed:
@@ -204,7 +248,7 @@ def _round(results: Results, number: int, seconds: float, folder: Path, advance:
                         "inputs": str(paths["inputs"]),
                         "reference": str(paths["reference"]) if number == 0 else None,
                         "seconds": seconds,
-                        "bytes": results.bytes[case.name],
+                        "traffic": results.traffic[case.name],
                     }
                 )
                 _note(entry, answer, number)

@@ -1,7 +1,7 @@
 """One contender in a process of its own: reads requests, one JSON object a line, and answers each with another.
 
 The first line it writes says that it is ready. A request names a case, the files of its inputs and (if results are to
-be compared) of its reference, and for how long to measure.
+be compared) of its reference, and for how long to measure; or it asks for something else, of `KINDS`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from . import traffic
 from .cases import CASES, distance, flat
 from .contenders import CONTENDERS
 from .libraries import Library
@@ -28,7 +28,8 @@ from .libraries import Library
 Request = dict[str, Any]
 Answer = dict[str, Any]
 
-COPY = "copy"  # not a contender: copies as many bytes as a case must move
+COPY = "copy"  # not a contender: reads and writes as many bytes as a case must
+PRODUCTS = {"matmul 1024³": 2 * 1024**3, "conv 3×3, 8×64×56×56 to 64": 2 * 8 * 64 * 64 * 9 * 56 * 56}  # operations
 FEWEST_CALLS = 3
 BATCH = 0.002  # seconds that one reading of the clock should cover
 
@@ -80,38 +81,79 @@ def measure(library: Library, request: Request) -> Answer:
     return answer
 
 
-def copy_measure() -> Callable[[Request], Answer]:
-    """The time of a copy, by one thread or by all cores, whichever is faster; half of the bytes are read."""
-    threads = os.cpu_count() or 1
-    pool = ThreadPoolExecutor(threads)
+def count(library: Library, request: Request) -> Answer:
+    """How many kernels minitorch runs for one call of a case, and how many bytes they move."""
+    import minitorch as mt
 
-    def answer(request: Request) -> Answer:
-        source = np.ones(request["bytes"] // 8, np.float32)
-        target = np.zeros_like(source)
-        parts = list(zip(np.array_split(target, threads), np.array_split(source, threads), strict=True))
+    case = {case.name: case for case in CASES}[request["case"]]
+    call = case.prepare(library, load(request["inputs"]))
+    call()
+    with mt.profile() as p:
+        call()
+    return {"kernels": p.calls, "bytes": p.bytes_read + p.bytes_written, "flops": p.flops}
 
-        def together() -> None:
-            list(pool.map(lambda part: np.copyto(*part), parts))
 
-        def alone() -> None:
-            np.copyto(target, source)
+def processor_rate(call: Callable[[], Any], operations: float, seconds: float = 0.2) -> float:
+    """The most operations in a second of processor time, of all threads together: other programs do not lower it."""
+    call()
+    rates, end = [], time.perf_counter() + seconds
+    while len(rates) < 3 or time.perf_counter() < end:
+        begin = time.process_time()
+        call()
+        rates.append(operations / max(time.process_time() - begin, 1e-9))
+    return max(rates)
 
-        return {"seconds": min(typical_seconds(call, lambda _: None, request["seconds"]) for call in (alone, together))}
 
-    return answer
+def probe(library: Library, request: Request) -> Answer:
+    """What a library says about its instructions, and the rate of its products of matrices and convolutions."""
+    rates = []
+    for name, operations in PRODUCTS.items():
+        case = {case.name: case for case in CASES}[name]
+        if library.supports(case.program):
+            call = case.prepare(library, case.make_inputs())
+            rates.append(processor_rate(lambda call=call: library.wait(call()), operations))  # type: ignore[misc]
+    return {"says": library.instructions(), "rate": max(rates, default=0.0)}
+
+
+def peak() -> float:
+    """Multiply-adds of float32 numbers in registers, counted as two operations, in a second of processor time."""
+    from minitorch.compiler.runtime import cache
+    from minitorch.dtypes import float32
+    from minitorch.profiler.roofs import UNITS, flops_text, lanes
+
+    text, operations = flops_text(float32)
+    (library,) = cache.libraries([text], "kernel")
+    function, numbers = library.function("kernel"), np.repeat(np.float32([0.5, 1]), lanes(float32))
+    out = np.empty(UNITS * lanes(float32), np.float32)
+    table = np.array([numbers.ctypes.data, out.ctypes.data], np.int64)
+    return processor_rate(lambda: function(table.ctypes.data, 0, UNITS), UNITS * operations)
+
+
+def copy_measure(request: Request) -> Answer:
+    """The time in which as many bytes are read and written as a case must, with non-temporal stores."""
+    if request.get("kind") == "probe":
+        return {"says": "", "rate": peak()}
+    calls = traffic.movers(*request["traffic"])
+    return {"seconds": min(typical_seconds(call, lambda _: None, request["seconds"]) for call in calls)}
+
+
+KINDS: dict[str, Callable[[Library, Request], Answer]] = {"measure": measure, "count": count, "probe": probe}
 
 
 def ready(name: str) -> tuple[Callable[[Request], Answer], Answer]:
     """What answers requests, warmed up, and what to say about it."""
     start = time.perf_counter()
     if name == COPY:
-        return copy_measure(), {"version": "", "start": time.perf_counter() - start}
+        return copy_measure, {"version": "", "start": time.perf_counter() - start}
     library = CONTENDERS[name].make()
     if library.supports(_warm_up):
         function = library.compile(_warm_up)
         library.wait(function(library.array(np.ones(16, np.float32))))
     start = time.perf_counter() - start  # with the import, and what the first compilation of a process costs
-    return lambda request: measure(library, request), {"version": library.version, "start": start}
+    return lambda request: KINDS[request.get("kind", "measure")](library, request), {
+        "version": library.version,
+        "start": start,
+    }
 
 
 def _warm_up(x: Any) -> Any:

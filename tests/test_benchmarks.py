@@ -6,12 +6,13 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks import by_hand, cases, report
-from benchmarks.__main__ import main
+from benchmarks import by_hand, cases, report, targets, traffic
+from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
 from benchmarks.libraries import EPS, HEADS, NumPy
 from benchmarks.run import Entry, Results, reference
+from minitorch.compiler.host import executable_targets
 
 HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
 
@@ -34,7 +35,8 @@ def test_a_case_makes_the_same_small_inputs_again_and_moves_bytes(case):
     for array, again in zip(inputs, case.make_inputs(case.tiny), strict=True):
         assert array.dtype in (np.float32, np.int64)
         np.testing.assert_array_equal(array, again, strict=True)
-    assert case.bytes(inputs, expected, case.tiny) > 0
+    read, written = case.traffic(inputs, expected, case.tiny)
+    assert read > 0 and written > 0
     assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in expected)
 
 
@@ -106,11 +108,11 @@ def test_a_distance_sees_shapes_and_what_is_not_a_number():
     assert 0 < distance(np.array([1.0, 2.1]), right) < 0.1
 
 
-def results_of(ours, theirs, first=(0.1, 0.2)):
+def results_of(ours, theirs, first=(0.1, 0.2), target="native"):
     """Results of every case: the times by round of the fused backend and of the baseline."""
-    results = Results(["llvm", BASELINE], list(CASES))
+    results = Results(["llvm", BASELINE], list(CASES), target=target)
     for case in CASES:
-        results.bytes[case.name] = 100
+        results.traffic[case.name] = 60, 40
         for name, seconds, call in (("llvm", ours, first[0]), (BASELINE, theirs, first[1])):
             results.entries[case.name, name] = Entry(dict(enumerate(seconds)), call, [call / 2])
     return results
@@ -144,25 +146,35 @@ def test_the_table_says_who_is_the_fastest_and_by_how_much():
 
 
 def test_bounds_are_kept_and_missed():
-    assert verdicts(results_of((1.0,), (2.0,))) == [True] * 5
-    assert verdicts(results_of((1.0,), (1.5,))) == [False, True, True, True, True]
-    assert verdicts(results_of((1.0,), (0.9,), first=(0.3, 0.2))) == [False, False, False, True, True]
+    assert verdicts(results_of((1.0,), (3.0,))) == [True] * 6
+    assert verdicts(results_of((1.0,), (1.5,))) == [False, True, True, True, True, True]
+    assert verdicts(results_of((1.0,), (0.97,))) == [False, False, True, True, True, True]
+    assert verdicts(results_of((1.0,), (0.9,), first=(0.3, 0.2))) == [False, False, False, False, True, True]
 
 
 def test_one_slow_case_is_named_and_a_wrong_one_is_not_timed():
     results = results_of((1.0,), (4.0,))
-    slow, wrong, streaming = CASES[0].name, CASES[1].name, next(case.name for case in CASES if case.streaming)
+    slow, wrong, streaming = CASES[0].name, CASES[1].name, CASES[2].name
+    product = next(case.name for case in CASES if case.group == "convolutions")
+    results.contenders += ["numpy", "torch"]
     results.entries[slow, "llvm"] = Entry({0: 5.0}, 0.1)
     results.entries[wrong, "llvm"] = Entry(failed="wrong by 1.0e+00")
-    results.bytes[streaming] = report.LARGE
-    results.entries[streaming, report.COPY] = Entry({0: 1.0})
+    results.traffic[streaming] = report.LARGE, 0
+    results.entries[streaming, report.COPY] = Entry({0: 0.5})
+    results.entries[product, "numpy"] = Entry({0: 0.5})
+    results.entries[product, "torch"] = Entry({0: 0.975})
     rows = report.rows(results)
     bounds = report.bounds(results, rows)
-    assert [bound.kept for bound in bounds] == [True, False, True, False, False]
-    assert bounds[1].missed_by == (f"{slow} 0.80",)
-    assert bounds[3].missed_by == (f"{streaming} 0.20",)
+    assert [bound.kept for bound in bounds] == [True, False, False, True, False, False]
+    assert bounds[1].missed_by == (f"{slow}: 0.80 of {BASELINE}", f"{product}: 0.97 of torch")
+    assert bounds[2].missed_by == (f"{product}: 0.50 of numpy",)
+    assert bounds[4].missed_by == (f"{streaming}: 0.50 of its traffic",)
     assert "failed" in report.table_text(results, rows)
-    assert f"not timed: llvm in {wrong}" in report.summary_text(results, rows)
+    summary = report.summary_text(results, rows)
+    assert f"not timed: llvm in {wrong}" in summary
+    assert summary.endswith(
+        f"4 of {len(CASES)} cases are losses: {'; '.join(sorted({slow, wrong, streaming, product}))}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -176,15 +188,73 @@ def test_durations_have_three_digits(seconds, text):
 def test_the_command_measures_prints_and_writes(tmp_path, capsys):
     arguments = ["--cases", "gelu 1e2", "--contenders", "numpy,interpret", "--quick", "--output", str(tmp_path)]
     assert main(arguments) == 0
-    printed = capsys.readouterr().out
-    assert "gelu 1e2" in printed and "us" in printed
+    printed = capsys.readouterr()
+    assert "gelu 1e2" in printed.out and "us" in printed.out
+    # No terminal: no bar, and a line for each case at most.
+    assert "\r" not in printed.err and len(printed.err.splitlines()) <= 2
     written = json.loads((tmp_path / "results.json").read_text())
-    entry = written["cases"]["gelu 1e2"]["contenders"]["interpret"]
+    entry = written["targets"]["native"]["cases"]["gelu 1e2"]["contenders"]["interpret"]
     assert entry["median"] > 0 and entry["first"] > 0 and entry["error"] < 1e-6 and not entry["failed"]
+
+
+def test_a_target_is_told_to_every_contender_and_verified_by_its_speed():
+    told = targets.environment("avx2", ["minitorch", "numpy", "jax", "torch"])
+    assert told["MINITORCH_TARGET"] == "avx2" and told["ATEN_CPU_CAPABILITY"] == "avx2"
+    assert targets.environment("native", ["minitorch", "numpy", "jax", "torch"]) == {}
+    assert set(targets.environment("sse2", ["minitorch", "numpy"])) == {"MINITORCH_TARGET"}
+    assert not targets.is_comparable("sse2") and targets.is_comparable("avx2")
+    probes = [targets.Probe("llvm", {}, "", rate, 100e9) for rate in (105e9, 200e9)]
+    assert [probe.obeyed for probe in probes] == [True, False]
+    assert [str(probe).endswith("NOT RESTRICTED") for probe in probes] == [False, True]
+
+
+def test_flags_that_are_set_already_are_kept(monkeypatch):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=somewhere")
+    assert targets.environment("avx2", ["jax"])["XLA_FLAGS"].split()[0] == "--xla_dump_to=somewhere"
+
+
+def test_the_readme_holds_a_table_of_all_targets():
+    both = [results_of((1.0,), (times,), target=target) for target, times in (("native", 2.0), ("avx2", 0.5))]
+    table = report.markdown({results.target: (results, report.rows(results)) for results in both})
+    lines = table.splitlines()
+    assert lines[0] == "| float32 | minitorch, native | as fast as | minitorch, avx2 | as fast as |"
+    assert len(lines) == 2 + len(CASES)
+    assert all(line.endswith(f"| 1.00 s | 2.00 × {BASELINE} | 1.00 s | 0.50 × {BASELINE} |") for line in lines[2:])
+    page = f"before\n{report.BEGIN}\nold\n{report.END}\nafter"
+    assert report.saved(page, table) == f"before\n{report.BEGIN}\n{table}\n{report.END}\nafter"
+    assert report.BEGIN in README.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match="there is no"):
+        report.saved("a page", table)
+
+
+@pytest.mark.parametrize(("read", "written"), [(6400, 6400), (128 * 100, 64), (64, 128 * 100), (0, 640), (640, 0)])
+def test_traffic_is_read_and_written_whichever_is_more(read, written):
+    for move in traffic.movers(read, written):
+        source, target, *_ = move.memory
+        source[:], target[:] = 3, 5
+        move()
+        lines = target[:written].reshape(-1, traffic.LINE)
+        assert ((lines == 3) | (lines == 0)).all()
+        assert (target[written:] == 5).all()
+        if read == written:
+            assert (lines == 3).all()
+
+
+@pytest.mark.skipif("sse2" not in executable_targets(), reason="this processor is no x86-64")
+def test_a_target_that_others_cannot_be_restricted_to_is_minitorchs_alone(tmp_path):
+    arguments = ["--cases", "gelu 1e2", "--contenders", "numpy,llvm", "--quick", "--output", str(tmp_path)]
+    assert main([*arguments, "--target", "sse2"]) == 0
+    (written,) = json.loads((tmp_path / "results.json").read_text())["targets"].values()
+    timed = written["cases"]["gelu 1e2"]["contenders"]
+    assert timed["llvm"]["median"] > 0 and "numpy" not in timed
+    (restriction,) = written["restrictions"]
+    assert restriction["says"] == "vectors of 16 bytes" and restriction["rate"] > 0
 
 
 def test_unknown_contenders_and_cases_are_refused():
     with pytest.raises(SystemExit, match="there is no contender 'fast'"):
         main(["--contenders", "fast"])
+    with pytest.raises(SystemExit, match="no target 'avx1024' here"):
+        main(["--target", "avx1024"])
     with pytest.raises(SystemExit, match="no case matches"):
         main(["--cases", "nothing of the kind"])
