@@ -140,6 +140,11 @@ INPUT = Primitive("input", "input", _infer_input, lambda: None, doc="a value giv
 
 # All primitives by name; `minitorch.primitives` fills it.
 PRIMITIVES: dict[str, Primitive] = {}
+# Those that only lowering passes write (`minitorch.passes.LOWERING`): in a graph that is compiled, and nowhere else.
+LOWERED: dict[str, Primitive] = {}
+
+# The families of primitives whose result has, at each place, a function of the operands' elements at that place.
+POINTWISE = ("unary", "binary", "ternary")
 
 
 # The file and the line of a `Source`; empty if the user's line is not known.

@@ -23,6 +23,7 @@ from minitorch.dtypes import DType, bool_, int64
 from minitorch.graph import Graph, apply, input_node, literal, topological_order
 from minitorch.interpreters import settled
 from minitorch.ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec
+from minitorch.passes import lowered
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[Any], Any]
@@ -109,7 +110,7 @@ def assert_compiled_agrees(graph: Graph, seed: int, **options: Any) -> None:
         expected = evaluate_graph(graph, arrays)
     except IndexError:
         return
-    for found, value in zip(get("llvm")(graph, **options)(arrays), expected, strict=True):
+    for found, value in zip(get("llvm")(lowered(graph), **options)(arrays), expected, strict=True):
         assert_close(np.asarray(found), value, (str(graph), options))
 
 
@@ -447,7 +448,7 @@ def statistic(draw: Draw, x: Node, primitive: Primitive) -> list[Node]:
 def assert_rows_agree(graph: Graph, seed: int) -> None:
     """What the llvm backend makes of a program of rows and columns agrees with its nodes, to nine digits."""
     arrays = positive_arrays(graph, seed)
-    for found, value in zip(get("llvm")(graph)(arrays), evaluate_graph(graph, arrays), strict=True):
+    for found, value in zip(get("llvm")(lowered(graph))(arrays), evaluate_graph(graph, arrays), strict=True):
         np.testing.assert_allclose(np.asarray(found), value, rtol=1e-9, err_msg=str(graph))
 
 

@@ -22,6 +22,7 @@ from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.scheduling import gemm, gemm_tiling, split
 from minitorch.compiler.scheduling.layout import units
 from minitorch.graph import Graph
+from minitorch.passes import lowered
 from tests.graphs import assert_close
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +36,7 @@ def normal(*shape: int) -> Array:
 
 
 def graph_of(function: Function, *arrays: Array) -> Any:
-    return mt.jit(function, backend="interpret").stages(*map(mt.from_numpy, arrays)).graph
+    return lowered(mt.jit(function, backend="interpret").stages(*map(mt.from_numpy, arrays)).graph)
 
 
 def scheduled(function: Function, *arrays: Array) -> Schedule:

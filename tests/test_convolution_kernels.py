@@ -18,11 +18,10 @@ from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.host import host
 from minitorch.compiler.kernels.schedule import Schedule, schedule
 from minitorch.compiler.loop_ir import evaluate
-from minitorch.compiler.loop_ir.contractions import all_dimensions, contract
 from minitorch.compiler.loop_ir.source import source
 from minitorch.compiler.scheduling import gemm
 from minitorch.graph import Graph
-from tests.graphs import assert_close, evaluate_graph
+from minitorch.passes import lowered
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -36,7 +35,7 @@ def normal(*shape: int) -> mt.Tensor:
 
 
 def graph_of(function: Function, *tensors: mt.Tensor) -> Graph:
-    return mt.jit(function, backend="interpret").stages(*tensors).graph
+    return lowered(mt.jit(function, backend="interpret").stages(*tensors).graph)
 
 
 def scheduled(function: Function, *tensors: mt.Tensor) -> Schedule:
@@ -266,37 +265,6 @@ def test_threads_do_not_change_a_bit(options: dict[str, Any], thread_counts: tup
         mt.set_num_threads(number)
         results.append([each.numpy().tobytes() for each in function(x, w, b, g)])
     assert results[0] == results[1]
-
-
-# --- dimensions -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("function,shapes", [
-    (layer(padding=1, groups=2), [(2, 4, 6, 5), (6, 2, 3, 3), (6,)]),
-    (lambda x, w: (x.reshape(6, 20) @ w).reshape(2, 3, 7), [(2, 3, 4, 5), (20, 7)]),
-    (lambda x, w: x.permute(2, 0, 1).reshape(4, 6) @ w.reshape(6, 10), [(2, 3, 4), (2, 3, 2, 5)]),
-    (lambda x, w: (x @ w).reshape(2, 3, 5, 2).permute(3, 1, 0, 2), [(6, 4), (4, 10)]),
-    (lambda x, w: ((x.reshape(6, 4) @ w).sum(), (x.reshape(6, 4) @ w).reshape(3, 2, 10)), [(2, 3, 4), (4, 10)]),
-    (lambda x, w: x.reshape(4, 6) @ w.reshape(6, 3), [(6, 4), (9, 2)]),
-    (lambda x, w: x.reshape(1, 6, 1, 4).reshape(6, 4) @ w, [(6, 4), (4, 1)]),
-])  # fmt: skip
-def test_dimensions_are_told_apart(function: Function, shapes: list[tuple[int, ...]]) -> None:
-    """The graph with `contract` in place of `dot` computes the same, node by node and compiled."""
-    tensors = [normal(*shape) for shape in shapes]
-    graph = graph_of(function, *tensors)
-    arrays = [each.numpy() for each in tensors]
-    expected = evaluate_graph(graph, arrays)
-    apart = all_dimensions(graph)
-    assert [node.spec for node in apart.outputs] == [node.spec for node in graph.outputs]
-    for found, wanted in zip(evaluate_graph(apart, arrays), expected, strict=True):
-        np.testing.assert_allclose(found, wanted, atol=1e-4)
-    for found, wanted in zip(get("llvm")(graph)(arrays), expected, strict=True):
-        assert_close(found, wanted, [array.shape for array in arrays])
-
-
-def test_products_without_reshapes_stay_as_they_are() -> None:
-    graph = graph_of(lambda a, b: a @ b.T, normal(3, 4), normal(5, 4))
-    assert all_dimensions(graph) is graph or not any(node.primitive is contract for node in all_dimensions(graph).nodes)
 
 
 @pytest.mark.parametrize("times", [2, 3, 4, 8])

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
+from minitorch.backends import passes_for
 from minitorch.compiler.fusion.fusions import FUSIONS
 from minitorch.modes.breakeven import BreakEven, eagerly
 from minitorch.nn import functional as F
-from minitorch.passes import DEFAULT
+from minitorch.passes import DEFAULT, LOWERING
 
 from .graphs import arrays_for, assert_close, assert_compiled_agrees, evaluate_graph, graphs
 from .programs import classifier
@@ -94,7 +95,7 @@ def test_passes_and_kernels(backend):
     f = mt.jit(lambda x: ((x * 1.0).reshape(6).reshape(2, 3) + x).softmax(1), backend=backend)
     f(mt.ones(2, 3))
     (report,) = f.explain().signatures
-    assert [stage.name for stage in report.passes] == [each.name for each in DEFAULT]
+    assert [stage.name for stage in report.passes] == [each.name for each in passes_for(backend)]
     sizes = [(stage.before.count().total(), stage.after.count().total()) for stage in report.passes]
     assert sizes[0][0] == report.nodes_traced and sizes[-1][1] == report.nodes
     assert all(after == before for (_, after), (before, _) in pairwise(sizes))
@@ -188,7 +189,7 @@ def test_ablation_goes_through_all_passes_and_fusions():
     history = str(step.explain().signatures[0])
     ablation = step.ablate(x, y, seconds=0)
     names = [variant.without for variant in ablation.variants]
-    passes = [f"pass: {name}" for name in dict.fromkeys(each.name for each in DEFAULT)]
+    passes = [f"pass: {name}" for name in dict.fromkeys(each.name for each in (*DEFAULT, *LOWERING))]
     assert names == ["nothing", *passes, "all passes", *(f"fusion: {name}" for name in FUSIONS), "all fusion"]
     cost = step.cost(x, y)
     whole, *_, nothing = ablation.variants

@@ -19,16 +19,25 @@ from minitorch.errors import GraphError
 from minitorch.graph import Graph
 from minitorch.graph.values import is_splat
 from minitorch.inspect.explorer import MARK, STATIC, payload
-from minitorch.inspect.journey import journey, prepared
-from minitorch.inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, Step, follow
-from minitorch.passes import ALGEBRA, COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEFAULT, Pass, run_pipeline
+from minitorch.inspect.journey import journey
+from minitorch.inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
+from minitorch.passes import (
+    ALGEBRA,
+    COMMON_SUBEXPRESSIONS,
+    CONSTANT_FOLDING,
+    DEFAULT,
+    LOWERING,
+    Pass,
+    Stage,
+    run_pipeline,
+)
 from tests.graphs import arrays_for, evaluate_graph, graphs, same_bits
 from tests.test_passes import rounds
 
 
 def through(graph: Graph, *passes: Pass) -> list[Snapshot]:
     run = run_pipeline(graph, passes)
-    return follow(run.initial, [Step(stage.name, "", stage.applied, stage.after) for stage in run])
+    return follow(run.initial, run)
 
 
 def changes(text: str, *passes: Pass) -> list[dict[str, str]]:
@@ -112,15 +121,15 @@ def test_a_pass_of_ones_own_may_add_and_may_refuse_to_be_asked():
     graph = Graph.parse("graph(x: f32[2]): %0 = exp(x) return %0")
     made = negated_twice(graph)
     made = Graph(graph.inputs, made.outputs, made.nodes, verify=False)
-    _, now = follow(graph, [Step("twice", "", negated_twice, made)])
+    _, now = follow(graph, [Stage(Pass("twice", negated_twice, ""), graph, made, 0.0)])
     assert sorted(now.changes.values()) == [ADDED, ADDED, ADDED, REMOVED]  # nothing was told, so nothing is claimed
 
 
 @given(graphs(max_nodes=8))
 @settings(max_examples=50)
-def test_what_the_compiler_prepares_can_be_followed(graph):
-    _, now = follow(graph, [Step("prepared", "", prepared, prepared(graph), rearranges=True)])
-    assert len(set(now.places.values())) == len(now.places)
+def test_lowering_can_be_followed(graph):
+    for now in through(graph, *LOWERING):
+        assert len(set(now.places.values())) == len(now.places)
 
 
 def test_a_convolution_stays_where_it_is_when_it_becomes_a_contraction():
@@ -128,13 +137,14 @@ def test_a_convolution_stays_where_it_is_when_it_becomes_a_contraction():
         return F.relu(F.conv2d(x, w) + b)
 
     stages = mt.jit(layer).stages(mt.ones(2, 3, 8, 8), mt.ones(4, 3, 3, 3), mt.ones(4, 1, 1))
-    first, *_, last = follow(stages.initial, [Step("prepared", "", prepared, stages.ledger.graph, rearranges=True)])
+    first, *_, last = snapshots = follow(stages.initial, stages)
     places = [
         {node.primitive.name: place for node, place in each.places.items() if node.primitive.name != "reshape"}
         for each in (first, last)
     ]
     assert places[0]["dot"] == places[1]["contract"]
-    assert last.changes[places[0]["dot"]] == REWRITTEN
+    (became,) = (each for each in snapshots if each.title == "contraction dimensions")
+    assert became.changes[places[0]["dot"]] == REWRITTEN
     both = places[0].keys() & places[1].keys()
     assert "add" in both and all(places[0][name] == places[1][name] for name in both)
 

@@ -10,12 +10,12 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch.compiler.kernels.schedule import Schedule, schedule
+from minitorch.compiler.kernels.schedule import Schedule
 from minitorch.graph.cost import in_units
 
 
 def scheduled(function: Callable[..., Any], *args: mt.Tensor) -> Schedule:
-    return schedule(mt.jit(function, backend="interpret").stages(*args).graph)
+    return mt.jit(function, backend="interpret").ledger(*args)
 
 
 ROWS, COLUMNS = 12, 40

@@ -13,7 +13,7 @@ from minitorch.errors import GraphError
 from minitorch.graph import Graph, apply, input_node, literal, topological_order
 from minitorch.graph.text import declared_params
 from minitorch.graph.verify import PARAMETERS
-from minitorch.ir import PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, is_input_name
+from minitorch.ir import LOWERED, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, is_input_name
 from tests.graphs import graphs
 
 VECTOR = Spec((4,), float32)
@@ -87,7 +87,7 @@ def test_the_error_says_where_the_node_was_made():
 
 
 def test_every_parameter_of_every_primitive_has_a_row():
-    for primitive in PRIMITIVES.values():
+    for primitive in (*PRIMITIVES.values(), *LOWERED.values()):
         assert set(declared_params(primitive)) <= PARAMETERS.keys(), primitive
 
 

@@ -22,6 +22,7 @@ from minitorch.compiler.kernels import merge
 from minitorch.compiler.runtime import driver
 from minitorch.compiler.runtime.memory import pool
 from minitorch.graph import Graph
+from minitorch.passes import lowered
 from tests import graphs as random_graphs
 from tests.graphs import assert_close
 
@@ -29,8 +30,7 @@ Array = np.ndarray[Any, Any]
 
 
 def graph_of(function: Callable[..., Any], *tensors: mt.Tensor) -> Graph:
-    graph: Graph = mt.jit(function, backend="interpret").stages(*tensors).graph
-    return graph
+    return lowered(mt.jit(function, backend="interpret").stages(*tensors).graph)
 
 
 def overwritten(function: Callable[..., Any], *tensors: mt.Tensor, backend: str = "llvm") -> list[str]:

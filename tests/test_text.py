@@ -13,7 +13,7 @@ from minitorch.dtypes import ALL, bfloat16, bool_, float16, float32, float64, in
 from minitorch.errors import GraphError, ParseError
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.graph.values import number_text
-from minitorch.ir import PRIMITIVES, Source, Spec
+from minitorch.ir import LOWERED, PRIMITIVES, Source, Spec
 from tests.graphs import graphs, random_array, specs
 
 LISTING = """\
@@ -155,6 +155,8 @@ PIECES = [
     *("0", "-1", "999999999999999999999", "1e999", "nan", "true", "%0", "%99", "x0", "f32", "f32[2]", "bool", "[[]]"),
     *("return", "graph", "constant(", "base64=", "dims=", "shape=", "value=", "dtype=", '"AAAA"', "\t", "é", "²"),
     *PRIMITIVES,
+    *LOWERED,
+    *("lengths=", "kept=", "left=", "right=", "[[0],[1,2]]"),
 ]
 
 

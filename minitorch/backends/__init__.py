@@ -18,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from ..passes import DEFAULT as OPTIMISATIONS
+from ..passes import LOWERING, Pass
+
 Array = np.ndarray[Any, Any]
 Executable = Callable[..., list[Array]]  # of (arrays, overwrite=True)
 Compile = Callable[..., Executable]  # of (graph, updates=None, donated=())
@@ -26,6 +29,9 @@ Compile = Callable[..., Executable]  # of (graph, updates=None, donated=())
 BACKENDS = {"interpret": "interpret", "llvm": "llvm", "loops": "loops"}
 
 DEFAULT = "llvm"
+
+# The backends that make loops of a graph.
+COMPILING = frozenset(("llvm", "loops"))
 
 
 def check(name: str) -> None:
@@ -47,6 +53,16 @@ def get(name: str) -> Compile:
     check(name)
     compiler: Compile = import_module(f"{__name__}.{BACKENDS[name]}").compile
     return compiler
+
+
+def passes_for(name: str) -> tuple[Pass, ...]:
+    """The passes that a graph goes through on its way to a backend, unless others are asked for.
+
+    Example:
+        >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")]
+        ['scatter to select', 'contraction dimensions', 'sink reshapes']
+    """
+    return (*OPTIMISATIONS, *LOWERING) if name in COMPILING else OPTIMISATIONS
 
 
 def set_num_threads(number: int) -> None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from ..ir import Node
 from ..primitives import constant
+from ..primitives.contract import space_of
 from .values import is_splat
 
 if TYPE_CHECKING:
@@ -87,9 +88,8 @@ def _of_input(node: Node) -> int:
 
 
 def _of_contraction(node: Node) -> int:
-    """A multiplication and an addition for each place in the space; the compiler's own contraction names that."""
-    lengths: tuple[int, ...] = node.params.get("lengths", (*node.shape, node.inputs[0].shape[-1]))
-    return 2 * math.prod(lengths)
+    """A multiplication and an addition for each place in the space."""
+    return 2 * math.prod(space_of(node))
 
 
 def _of_sort(node: Node) -> int:

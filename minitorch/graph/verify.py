@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..dtypes import DType, stored
 from ..errors import GraphError
-from ..ir import INPUT, PRIMITIVES, Node, is_input_name
+from ..ir import INPUT, LOWERED, PRIMITIVES, Node, is_input_name
 from ..primitives import Literal
 from .values import is_static, value_key
 
@@ -31,6 +31,10 @@ def _are_ints(value: object) -> bool:
     return type(value) is tuple and set(map(type, value)) <= {int}
 
 
+def _are_lists_of_ints(value: object) -> bool:
+    return type(value) is tuple and all(map(_are_ints, value))
+
+
 def _is_number(value: object) -> bool:
     return type(value) in (bool, int, float)
 
@@ -42,8 +46,12 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "dim": _is_int,
     "dims": _are_ints,
     "dtype": lambda value: type(value) is DType,
+    "kept": _is_int,
+    "left": _are_lists_of_ints,
+    "lengths": _are_ints,
     "offset": _is_int,
-    "padding": lambda value: type(value) is tuple and all(map(_are_ints, value)),
+    "padding": _are_lists_of_ints,
+    "right": _are_lists_of_ints,
     "shape": _are_ints,
     "size": _is_int,
     "start": _are_ints,
@@ -80,8 +88,9 @@ def _is_input(node: Node, seen: set[Node]) -> str | None:
 def _known_primitive(node: Node, seen: set[Node]) -> str | None:
     if node.primitive is INPUT:
         return f"the input {node.params.get('name')!r} is listed among the nodes"
-    if PRIMITIVES.get(node.primitive.name) is not node.primitive:
-        return f"{node.primitive.name} is no row of the table of primitives"
+    name = node.primitive.name
+    if (PRIMITIVES.get(name) or LOWERED.get(name)) is not node.primitive:
+        return f"{name} is no row of the table of primitives"
     return None
 
 

@@ -56,8 +56,7 @@ def explored(stages: Stages, fused: bool = True) -> Any:
         import anywidget  # noqa: F401
     except ModuleNotFoundError:
         raise ModuleNotFoundError(MISSING) from None
-    setting = setting_of(stages.traced) if stages.traced else None
-    return _widget()(data=payload(journey(stages, fused, setting)))
+    return _widget()(data=payload(journey(stages, fused, setting_of(stages.traced))))
 
 
 @cache

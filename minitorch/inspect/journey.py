@@ -1,7 +1,7 @@
 """What a program becomes on its way to machine code, as drawings in which the same value has the same place.
 
-One stop per pass that changed something, one for what the compiler does to the graph before it looks for kernels, then
-the kernels together, and each by itself. A mark has the same `id` at all stops where it is found.
+One stop per pass that changed something, then the kernels together, and each by itself. A mark has the same `id` at all
+stops where it is found.
 """
 
 from __future__ import annotations
@@ -10,12 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ..compiler.fusion.decompose import decompose
-from ..compiler.fusion.reshapes import reshapes_last
 from ..compiler.kernels.kernel import Kernel
 from ..compiler.kernels.schedule import Schedule
-from ..compiler.loop_ir.contractions import all_dimensions
-from ..graph import Graph
 from ..graph.cost import in_units
 from ..graph.text import node_names, operand_text
 from ..graph.values import is_splat
@@ -25,7 +21,7 @@ from .colours import KERNELS
 from .drawing import Arrow, Drawing, Mark
 from .graphs import Setting, label_of, of_graph
 from .kernels import of_schedule
-from .places import ADDED, REMOVED, REWRITTEN, Snapshot, Step, follow
+from .places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
 
 OPERAND = "·"  # stands for operands in labels: what they are is seen by the arrows
 
@@ -82,10 +78,8 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
         k0_reduce_sum: K2, reduction
     """
     setting = setting or Setting()
-    steps = [Step(stage.name, stage.applied.doc, stage.applied, stage.after) for stage in stages]
-    if fused:
-        steps.append(Step("for the compiler", PREPARED, prepared, stages.ledger.graph, rearranges=True))
-    snapshots = follow(stages.initial, steps)
+    run = (*stages, *stages.lowering) if fused else stages
+    snapshots = follow(stages.initial, run)
     stops = [_traced(snapshots[0], setting)]
     idle: list[str] = []
     for before, now in pairwise(snapshots):
@@ -99,14 +93,6 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
     return stops
 
 
-PREPARED = "Special cases written as loops can be, products with the dimensions that they came from, reshapes last."
-
-
-def prepared(graph: Graph) -> Graph:
-    """What the fusing compiler makes of a graph before it looks for kernels."""
-    return reshapes_last(all_dimensions(decompose(graph)))
-
-
 def mark_id(place: int) -> str:
     """The `id` of what stands in a place."""
     return f"p{place}"
@@ -116,6 +102,7 @@ def short_label(node: Node) -> str:
     """A node without the names of its operands, which change from listing to listing.
 
     Example:
+        >>> from minitorch.graph import Graph
         >>> graph = Graph.parse("graph(x: f32[2]): %0 = mul(x, 2.0) %1 = exp(%0) return %1")
         >>> [short_label(node) for node in graph.nodes if not is_splat(node)]
         ['mul(·, 2.0)', 'exp']

@@ -18,37 +18,18 @@ from ..errors import GraphError
 from ..graph import Graph
 from ..graph.values import is_splat, params_key, splat_key
 from ..ir import Node
+from ..passes import Stage
 
 ADDED, REMOVED, REWRITTEN = "added", "removed", "rewritten"
 CHANGES = (ADDED, REMOVED, REWRITTEN)
 
 
 @dataclass(frozen=True)
-class Step:
-    """A transformation of graphs that was carried out.
-
-    Attributes:
-        title: what it is called.
-        doc: what it is for.
-        transformation: the function itself; it is run again, to be asked what each node became.
-        graph: what came out.
-        rearranges: whether it may give values another shape. Then arithmetic that has no origin stands where the same
-            operation of the same line stood: the same numbers, though perhaps in another order.
-    """
-
-    title: str
-    doc: str
-    transformation: Callable[[Graph], Graph]
-    graph: Graph
-    rearranges: bool = False
-
-
-@dataclass(frozen=True)
 class Snapshot:
-    """One graph on the way, and what the step that led to it did in each place.
+    """One graph on the way, and what the pass that led to it did in each place.
 
     Attributes:
-        title: what the step is called.
+        title: what the pass is called.
         doc: what it is for.
         graph: what stands there now.
         places: the place of every node and input that has one.
@@ -75,15 +56,15 @@ class Snapshot:
         return ", ".join(f"{counts[kind]} {kind}" for kind in CHANGES if counts[kind]) or "nothing to do"
 
 
-def follow(graph: Graph, steps: Iterable[Step]) -> list[Snapshot]:
-    """The snapshot of a graph as it was traced, and one after each step.
+def follow(graph: Graph, stages: Iterable[Stage]) -> list[Snapshot]:
+    """The snapshot of a graph as it was traced, and one after each pass.
+
+    Where a pass rearranges values, arithmetic without an origin stands where the same operation of the same line stood.
 
     Example:
-        >>> from minitorch.passes import ALGEBRA, DEAD_CODE
+        >>> from minitorch.passes import ALGEBRA, DEAD_CODE, run_pipeline
         >>> graph = Graph.parse("graph(x: f32[2], y: f32[2]): %0 = neg(y) %1 = mul(x, 1.0) %2 = add(%1, %0) return %2")
-        >>> smaller = ALGEBRA(graph)
-        >>> steps = [Step("algebra", "", ALGEBRA, smaller), Step("dead code", "", DEAD_CODE, DEAD_CODE(smaller))]
-        >>> for snapshot in follow(graph, steps):
+        >>> for snapshot in follow(graph, run_pipeline(graph, [ALGEBRA, DEAD_CODE])):
         ...     print(snapshot.title, dict(snapshot.changes))
         traced {}
         algebra {4: 'rewritten', 3: 'removed'}
@@ -92,16 +73,16 @@ def follow(graph: Graph, steps: Iterable[Step]) -> list[Snapshot]:
     unused = count()
     places = {node: next(unused) for node in (*graph.inputs, *graph.nodes) if not is_splat(node)}
     snapshots = [Snapshot("traced", "The program as it was written down.", graph, places, {}, {})]
-    for step in steps:
-        snapshots.append(_after(snapshots[-1], step, unused))
+    for stage in stages:
+        snapshots.append(_after(snapshots[-1], stage, unused))
     return snapshots
 
 
-def _after(before: Snapshot, step: Step, unused: Iterable[int]) -> Snapshot:
-    became = {} if step.graph is before.graph else what_became(step.transformation, before.graph, step.graph)
-    if step.rearranges:
-        became |= _alike(before.graph, step.graph, became)
-    places = _places(before, step.graph, became, iter(unused))
+def _after(before: Snapshot, stage: Stage, unused: Iterable[int]) -> Snapshot:
+    became = {} if stage.after is before.graph else what_became(stage.applied, before.graph, stage.after)
+    if stage.applied.rearranges:
+        became |= _alike(before.graph, stage.after, became)
+    places = _places(before, stage.after, became, iter(unused))
     stood = {place: node for node, place in before.places.items()}
     changes: dict[int, str] = {}
     for node, place in places.items():
@@ -112,7 +93,7 @@ def _after(before: Snapshot, step: Step, unused: Iterable[int]) -> Snapshot:
     gone = stood.keys() - set(places.values())
     changes |= dict.fromkeys(sorted(gone), REMOVED)
     instead = {place: became[stood[place]] for place in gone if stood[place] in became}
-    return Snapshot(step.title, step.doc, step.graph, places, changes, instead)
+    return Snapshot(stage.name, stage.applied.doc, stage.after, places, changes, instead)
 
 
 def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused: Iterable[int]) -> dict[Node, int]:

@@ -16,11 +16,13 @@ from ..modes.definition import Graph as SessionGraph
 from ..modes.definition import GraphStaging
 from ..modes.jit import Jitted
 from ..modes.lazy import LazyStaging
+from ..modes.recording import Program
 from ..modes.session import Session
+from ..modes.stages import Stages
 from ..modes.surroundings import names_in
 from ..modes.trace import Traced
 from ..nn import Module
-from ..passes import Run
+from ..passes import Run, lowered
 from ..primitives import constant
 from ..tensor import Tensor
 from ..tree import flatten
@@ -55,7 +57,11 @@ def drawing_of(what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: 
 
 
 def _draw(graph: Graph, setting: Setting, fused: bool) -> Drawing:
-    return of_schedule(schedule(graph), setting) if fused else of_graph(graph, setting)
+    return of_schedule(schedule(lowered(graph)), setting) if fused else of_graph(graph, setting)
+
+
+def _draw_program(program: Program, setting: Setting, fused: bool) -> Drawing:
+    return of_schedule(program.schedule, setting) if fused else of_graph(program.graph, setting)
 
 
 def _of_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
@@ -67,6 +73,8 @@ def _of_schedule(found: Schedule, args: tuple[Any, ...], kwargs: dict[str, Any],
 
 
 def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    if fused and isinstance(run, Stages):
+        return of_schedule(run.ledger)
     return _draw(run.graph, Setting(), fused)
 
 
@@ -83,8 +91,7 @@ def _traced(
     f: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool, scopes: Mapping[Node, tuple[str, str]]
 ) -> Drawing:
     traced = f.traced(*args, **kwargs)
-    graph = traced.program.pipeline.graph if fused else traced.program.graph
-    return _draw(graph, setting_of(traced, scopes), fused)
+    return _draw_program(traced.program, setting_of(traced, scopes), fused)
 
 
 def setting_of(traced: Traced, scopes: Mapping[Node, tuple[str, str]] | None = None) -> Setting:
@@ -126,12 +133,11 @@ def _of_session(session: Session, args: tuple[Any, ...], kwargs: dict[str, Any],
     if not args:
         return _of_session_graph(session.graph, args, kwargs, fused)
     program, fetched, written = session.program_for(*args)
-    graph = program.pipeline.graph if fused else program.graph
     staging = session.graph.recording
     assert staging is not None
     results = [(OUTPUT, "fetched" if fetched == 1 else f"fetched {place}") for place in range(fetched)]
     results += [(UPDATE, f"new {name}") for name in written]
-    return _draw(graph, Setting(_captured(staging, graph), tuple(results)), fused)
+    return _draw_program(program, Setting(_captured(staging, program.graph), tuple(results)), fused)
 
 
 def _variables() -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import backends
 from ..graph import Graph
-from ..passes import DEFAULT, Pass, run_pipeline
+from ..passes import Pass, run_pipeline
 from .recording import Program
 
 Array = np.ndarray[Any, Any]
@@ -64,16 +64,15 @@ class Ablation:
     __repr__ = __str__
 
 
-def ablate(program: Program, passes: Sequence[Pass] | None, arrays: Sequence[Array], seconds: float) -> Ablation:
+def ablate(program: Program, arrays: Sequence[Array], seconds: float) -> Ablation:
     """Compile a program without each pass and each class of fusion in turn, and measure all of them together.
 
     Args:
         program: what is compiled again; it stays as it is.
-        passes: those that it was compiled with.
         arrays: its inputs; they are copied, as a call may write to them.
         seconds: for how long to measure, altogether.
     """
-    variants = [_Built(program, *each) for each in _variants(program, DEFAULT if passes is None else tuple(passes))]
+    variants = [_Built(program, *each) for each in _variants(program)]
     own = [np.array(array) for array in arrays]
     times: list[list[float]] = [[] for _ in variants]
     for variant in variants:
@@ -91,8 +90,9 @@ def ablate(program: Program, passes: Sequence[Pass] | None, arrays: Sequence[Arr
     return Ablation(program.graph.name, program.backend, tuple(rows))
 
 
-def _variants(program: Program, passes: Sequence[Pass]) -> Iterator[tuple[str, Sequence[Pass], frozenset[str]]]:
+def _variants(program: Program) -> Iterator[tuple[str, Sequence[Pass], frozenset[str]]]:
     """Each variant's name, its passes, and the classes of fusion that it does without."""
+    passes = [stage.applied for stage in program.pipeline]
     everything: frozenset[str] = frozenset()
     yield "nothing", passes, everything
     for name in dict.fromkeys(each.name for each in passes):

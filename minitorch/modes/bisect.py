@@ -92,7 +92,7 @@ def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | N
     culprit = _first_wrong_pass(program, arrays)
     schedule: Schedule | None = getattr(program.compiled, "schedule", None)
     if culprit is None and schedule is not None:
-        culprit = _first_wrong_kernel(program.pipeline.graph, schedule, arrays, program.backend)
+        culprit = _first_wrong_kernel(schedule, arrays, program.backend)
         culprit = culprit or _running(program, schedule, arrays, found, fault)
     return culprit
 
@@ -137,11 +137,9 @@ def _bits(array: Array) -> tuple[Any, ...]:
 # Kernels ------------------------------------------------------------------------------------------------------
 
 
-def _first_wrong_kernel(graph: Graph, schedule: Schedule, arrays: Sequence[Array], backend: str) -> Culprit | None:
+def _first_wrong_kernel(schedule: Schedule, arrays: Sequence[Array], backend: str) -> Culprit | None:
     from ..compiler.runtime.alone import by_machine, by_python, given
 
-    if (node := _changed(graph, graph, schedule.graph, arrays)) is not None:
-        return Culprit(SCHEDULE, "none yet: in the graph that is scheduled", node, str(schedule.graph))
     nodes, known = schedule.graph.nodes, given(schedule.graph, arrays)
     values = evaluated(nodes, known)
     there = set(known)

@@ -84,7 +84,8 @@ def jit(
             modules and tensors from outside, write to them in place, draw random numbers, and call `backward`. A method
             or a module can be given as well. Without it, `jit` is a decorator with options.
         backend: what runs the graph.
-        passes: the optimisation passes; by default `minitorch.passes.DEFAULT`.
+        passes: all passes, in order; by default `minitorch.passes.DEFAULT`, and for a backend that compiles
+            `minitorch.passes.LOWERING` after it.
         static_argnames: arguments of any hashable type, whose value is part of the signature.
         max_signatures: how many are kept; beyond that the least used one is forgotten, with a warning.
         donate: names or numbers of arguments whose memory may be used for results of the same size and type. The

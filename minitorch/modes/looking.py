@@ -57,7 +57,7 @@ class Looking(Calling):
         """The traced graph, the graph after each pass with statistics, then kernels, loops, LLVM and assembly."""
         traced = self.traced(*args, **kwargs)
         run = traced.program.pipeline
-        return Stages(run.initial, run.stages, traced)
+        return Stages(run.initial, run.stages, traced=traced)
 
     def values(self, *args: Any, **kwargs: Any) -> Values:
         """Every intermediate value of a call with these arguments, by source line; nothing is written in place.
@@ -144,9 +144,7 @@ class Looking(Calling):
             >>> kernel.kind, kernel.bytes_read, kernel.bytes_written
             ('K2', 128, 16)
         """
-        from ..compiler.kernels.schedule import schedule  # loads LLVM
-
-        return schedule(self.traced(*args, **kwargs).program.pipeline.graph)
+        return self.traced(*args, **kwargs).program.schedule
 
     def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
         """What runs for these arguments, and copies of what it would be given: arguments, and tensors from outside.
@@ -218,7 +216,7 @@ class Looking(Calling):
             report = SignatureReport.of_call(names, given, structure, is_grad_enabled())
             traced = trace(self.function, given, structure, names, self.backend, self.passes, {}, report)
         arrays = [tensor._value for tensor in traced.inputs(tensors)]
-        return ablate(traced.program, self.passes, arrays, seconds)
+        return ablate(traced.program, arrays, seconds)
 
     @property
     def compile_time(self) -> float:

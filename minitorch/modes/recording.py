@@ -10,8 +10,9 @@ import itertools
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import nullcontext
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,9 +21,12 @@ from ..autograd.function import in_forward
 from ..graph import Graph
 from ..interpreters import Captured, Handle, Staging, current_recorder, is_grad_enabled, memory_owner, set_grad_enabled
 from ..ir import Node, Primitive, Spec
-from ..passes import Pass, Run, run_pipeline
+from ..passes import LOWERING, Pass, Run, run_pipeline
 from ..tensor import Tensor, note_write
 from .shadow import Shadowed
+
+if TYPE_CHECKING:
+    from ..compiler.kernels.schedule import Schedule
 
 Array = np.ndarray[Any, Any]
 
@@ -59,13 +63,26 @@ class Program:
         self.updates, self.donated = updates or {}, donated
         recorder = current_recorder()
         with recorder.span("passes", graph.name) if recorder else nullcontext():
-            self.pipeline: Run = run_pipeline(graph) if passes is None else run_pipeline(graph, passes)
+            self.pipeline: Run = run_pipeline(graph, backends.passes_for(backend) if passes is None else passes)
         with recorder.span("compile", graph.name) if recorder else nullcontext():
             self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated)
         self.execute: backends.Executable = self.compiled
         if check:
             self.execute = Shadowed(self, None if check is True else check)
         self.compile_time = time.perf_counter() - start
+
+    @cached_property
+    def lowering(self) -> Run:
+        """The passes that lead from `pipeline` to the graph of the kernels: none, if the backend makes these itself."""
+        return run_pipeline(self.pipeline.graph, () if self.backend in backends.COMPILING else LOWERING)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The kernels and the ledger, of what a backend without kernels runs too."""
+        from ..compiler.kernels.schedule import schedule
+
+        found: Schedule | None = getattr(self.compiled, "schedule", None)
+        return found or schedule(self.lowering.graph)
 
 
 class CallStaging(Staging):

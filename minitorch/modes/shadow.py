@@ -253,7 +253,7 @@ def reproduce(folder: str | Path) -> Report:
     folder = Path(folder)
     graph = Graph.parse((folder / GRAPH).read_text(encoding="utf-8"))
     inputs, metadata = safetensors.load(folder / INPUTS)
-    known = {each.name: each for each in passes.DEFAULT}
+    known = {each.name: each for each in (*passes.DEFAULT, *passes.LOWERING)}
     names = json.loads(metadata["passes"])
     strange = [name for name in names if name not in known]
     if strange:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..passes import Run
@@ -22,7 +21,7 @@ class Stages(Run):
     Iterating gives the passes; `texts` gives every form as text, by name.
 
     Attributes:
-        traced: what the graph was traced as, if it is a function's.
+        traced: what the graph was traced as.
 
     Example:
         >>> import minitorch as mt
@@ -35,18 +34,21 @@ class Stages(Run):
         ...
     """
 
-    traced: Traced | None = field(default=None, repr=False, compare=False)
+    traced: Traced = field(kw_only=True, repr=False, compare=False)
 
     if TYPE_CHECKING:  # installed by `minitorch.inspect`
 
         def explore(self, *, fused: bool = ...) -> Any: ...
 
-    @cached_property
+    @property
+    def lowering(self) -> Run:
+        """The passes that follow before there are kernels, where the function's own backend does without them."""
+        return self.traced.program.lowering
+
+    @property
     def ledger(self) -> Schedule:
         """The kernels, and why each edge was fused or was not."""
-        from ..compiler.kernels.schedule import schedule  # loads LLVM
-
-        return schedule(self.graph)
+        return self.traced.program.schedule
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
@@ -78,7 +80,7 @@ class Stages(Run):
     def texts(self) -> dict[str, str]:
         """Every form: ``traced``, each pass by its name, then ``kernels``, ``loops``, ``llvm`` and ``assembly``."""
         forms = {"traced": str(self.initial)}
-        for stage in self:
+        for stage in (*self, *self.lowering):
             name, number = stage.name, 2
             while name in forms:
                 name, number = f"{stage.name} {number}", number + 1

@@ -1,4 +1,8 @@
-"""Passes: functions from graph to graph, as values with names. `DEFAULT` is the pipeline that every way in uses."""
+"""Passes: functions from graph to graph, as values with names.
+
+`DEFAULT` is the pipeline that every way in uses. `LOWERING` follows it on the way to a backend that makes loops of the
+graph: its passes bring a graph into the form that fuses best. The `interpret` backend does without them.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +13,13 @@ from . import pipeline
 from .algebra import ALGEBRA, LAWS
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
+from .contraction_dimensions import CONTRACTION_DIMENSIONS
 from .dead_code import DEAD_CODE
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
+from .scatter_to_select import SCATTER_TO_SELECT
+from .sink_reshapes import SINK_RESHAPES
 
 DEFAULT: tuple[Pass, ...] = (
     DEAD_CODE,  # first, so that the others have less to do
@@ -24,6 +31,12 @@ DEFAULT: tuple[Pass, ...] = (
     CONSTANT_FOLDING,  # and constants may have come together
     COMMON_SUBEXPRESSIONS,
     DEAD_CODE,
+)
+
+LOWERING: tuple[Pass, ...] = (
+    SCATTER_TO_SELECT,
+    CONTRACTION_DIMENSIONS,  # takes up the reshapes next to a product,
+    SINK_RESHAPES,  # so that this moves only those that are left
 )
 
 
@@ -53,18 +66,42 @@ def run_pipeline(graph: Graph, passes: Iterable[Pass] = DEFAULT) -> Run:
     return pipeline.run_pipeline(graph, passes)
 
 
+def lowered(graph: Graph) -> Graph:
+    """The graph after the `LOWERING` passes, as the fusing compiler is given it.
+
+    Example:
+        >>> graph = Graph.parse('''
+        ... graph(x: f32[2,3,4], w: f32[4,5]):
+        ...   %0 = reshape(x, shape=[6,4])
+        ...   %1 = dot(%0, w, dtype=f32)
+        ...   %2 = reshape(%1, shape=[2,3,5])
+        ...   return %2
+        ... ''')
+        >>> print(lowered(graph))
+        graph(x: f32[2,3,4], w: f32[4,5]):
+          %0 = contract(x, w, lengths=[2,3,5,4], kept=3, left=[[0],[1],[3]], right=[[3],[2]], dtype=f32) : f32[2,3,5]
+          return %0
+    """
+    return run_pipeline(graph, LOWERING).graph
+
+
 __all__ = [
     "ALGEBRA",
     "COMMON_SUBEXPRESSIONS",
     "CONSTANT_FOLDING",
+    "CONTRACTION_DIMENSIONS",
     "DEAD_CODE",
     "DEFAULT",
     "LAWS",
+    "LOWERING",
     "MOVEMENT",
     "REJECTED_LAWS",
+    "SCATTER_TO_SELECT",
+    "SINK_RESHAPES",
     "Pass",
     "RejectedLaw",
     "Run",
     "Stage",
+    "lowered",
     "run_pipeline",
 ]

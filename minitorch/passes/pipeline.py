@@ -23,19 +23,22 @@ class Pass:
 
     A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs
     and outputs: their number, order, shapes and types. What it computes is the same bits, NaN counting as
-    NaN, if sums are taken as of contiguous operands.
+    NaN, if sums are taken as of contiguous operands, and in the same order.
 
     Attributes:
         name: how listings and pictures call it.
         function: what it does.
         doc: what it is for, in a sentence.
         rules: the table, if the pass is one.
+        rearranges: whether it may give values another shape, and sums another order. Pictures then follow arithmetic
+            by the line of the program that asked for it.
     """
 
     name: str
     function: Callable[[Graph], Graph]
     doc: str
     rules: Rules | None = None
+    rearranges: bool = False
 
     def __call__(self, graph: Graph) -> Graph:
         """Run the pass, and check what came out.

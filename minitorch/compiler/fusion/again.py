@@ -14,9 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Sequence
 
-from ...ir import Node
+from ...ir import POINTWISE, Node
 from ..host import host
-from ..loop_ir.lower import POINTWISE
 from .fuse import Group, Member, reads_of
 from .roots import HEAVY, SHARED, is_stored_already
 

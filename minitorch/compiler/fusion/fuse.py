@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...ir import Node
-from ..loop_ir.contractions import space_of
+from ...primitives.contract import space_of
 from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load
 from ..loop_ir.index import NOWHERE, Index, Variable, linear, variable
 from ..loop_ir.lower import At, Lowering, Reader

@@ -18,9 +18,9 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence, 
 
 from ...graph import Graph
 from ...graph.cost import in_units
-from ...ir import Node
+from ...ir import POINTWISE, Node
 from ..host import host
-from ..loop_ir.lower import POINTWISE, At
+from ..loop_ir.lower import At
 from .again import MOST_OPERATIONS, operations
 from .fuse import Group, fuse, reads_of
 from .roots import base_of, count_readers, find_roots, is_call, output_base

@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ...graph import Graph
-from ...ir import INPUT, Node
+from ...ir import INPUT, POINTWISE, Node
 from ...primitives import Literal
-from ..loop_ir.contractions import labels_of, space_of
-from ..loop_ir.lower import POINTWISE, can_lower
+from ...primitives.contract import labels_of, space_of
+from ..loop_ir.lower import can_lower
 
 # Operations that cost far more than reading a number that is already there.
 HEAVY = frozenset(

@@ -20,8 +20,7 @@ from collections.abc import Collection, Mapping
 
 from ... import primitives as P
 from ...graph import Graph
-from ...ir import Node
-from ..loop_ir.lower import POINTWISE
+from ...ir import POINTWISE, Node
 from .roots import output_base
 
 DEEPEST = 256  # the longest shared dimension of a contraction that is computed again

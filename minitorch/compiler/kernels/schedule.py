@@ -14,11 +14,9 @@ from ...graph import Graph, topological_order
 from ...graph.cost import in_units
 from ...ir import INPUT, Node
 from ..fusion.again import cheaper_again
-from ..fusion.decompose import decompose
 from ..fusion.fuse import Group, fuse
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
 from ..fusion.keep import worth_keeping
-from ..fusion.reshapes import reshapes_last
 from ..fusion.roots import (
     CONTRACTION,
     NONE_KEPT,
@@ -32,7 +30,6 @@ from ..fusion.roots import (
 )
 from ..fusion.transient import AGAIN as TILE_BY_TILE
 from ..fusion.transient import find_transient
-from ..loop_ir.contractions import all_dimensions
 from ..scheduling.nests import build_kernel
 from ..scheduling.split import PARTIAL
 from ..scheduling.sweeps import recognise
@@ -109,8 +106,12 @@ class Schedule:
 
 
 def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
-    """Partition a graph into kernels; `without` are the classes of fusion that are switched off, of `FUSIONS`."""
-    graph = reshapes_last(all_dimensions(decompose(graph)))
+    """Partition a graph into kernels.
+
+    Args:
+        graph: as it is; `minitorch.passes.LOWERING` brings one into the form that fuses best.
+        without: the classes of fusion that are switched off, of `FUSIONS`.
+    """
     transient, refused = _transient(graph, without), set[Node]()
     while True:
         kept = NONE_KEPT if RECOMPUTING in without else worth_keeping(graph, transient, without)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import DType, bool_, int64
-from ...ir import Node
+from ...ir import POINTWISE, Node
 from ...primitives import Literal
+from ...primitives.contract import labels_of, space_of
 from ...primitives.sources import GOLDEN, MIXING
-from .contractions import labels_of, space_of
 from .expressions import (
     ALWAYS,
     Apply,
@@ -37,9 +37,6 @@ uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: wha
 
 At = tuple[Index, ...]
 Reader = Callable[[At, Inside], Expression]
-
-# The families that an expression can be made of.
-POINTWISE = ("unary", "binary", "ternary")
 
 
 def number(value: Any, node: Node) -> Number:

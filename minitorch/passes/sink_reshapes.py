@@ -1,7 +1,7 @@
-"""Reshapes of contractions, moved behind the elementwise operations that follow.
+"""Sink reshapes: a reshape of a contraction moves behind the pointwise operations that follow.
 
-A product with more than two dimensions is computed as one of matrices: ``reshape(dot(reshape(x), w))``. What follows
-has another shape than the product then, and so would run over other rows. Here ``f(reshape(y), z)`` becomes
+A product with more than two dimensions is computed as one of matrices: ``reshape(dot(reshape(x), w))``. Its consumers
+have another shape than the product then, and so would run over other rows. Here ``f(reshape(y), z)`` becomes
 ``reshape(f(y, reshape(z)))``, the same numbers at the same places in memory, and `f` can be the epilogue of `y`.
 
 Where `z` is the result of a reduction this ends: row-resident kernels keep the shape that they reduce.
@@ -9,19 +9,20 @@ Where `z` is the result of a reduction this ends: row-resident kernels keep the 
 
 from __future__ import annotations
 
-from ... import primitives as P
-from ...graph import Graph
-from ...graph.build import apply, with_inputs
-from ...ir import Node, Source, Spec
-from ...primitives import Literal
-from ..loop_ir.lower import POINTWISE
+from .. import primitives as P
+from ..graph.build import apply, with_inputs
+from ..graph.graph import Graph
+from ..graph.values import is_splat
+from ..ir import POINTWISE, Node, Source, Spec
+from .dead_code import remove_dead_code
+from .pipeline import Pass
 
 
-def reshapes_last(graph: Graph) -> Graph:
+def sink_reshapes(graph: Graph) -> Graph:
     """The graph with reshapes of contractions as late as they can be."""
     moved: dict[Node, Node] = {}
-    behind: dict[Node, Node] = {}  # for a new reshape, what it is a reshape of
-    reduced: set[Node] = set()  # what is computed from the result of a reduction
+    behind: dict[Node, Node] = {}  # for a reshape, the value that it is a reshape of
+    reduced: set[Node] = set()  # values that are computed from the result of a reduction
     nodes: list[Node] = []
 
     def add(node: Node) -> Node:
@@ -32,7 +33,7 @@ def reshapes_last(graph: Graph) -> Graph:
         """A value in the shape of another one."""
         if node in behind and behind[node].shape == like.shape:
             return behind[node]
-        if node.primitive is P.constant and not isinstance(node.params["value"], Literal):
+        if is_splat(node):
             return add(apply(P.constant, source=source, **{**node.params, "shape": like.shape}))
         return add(apply(P.reshape, node, source=source, shape=like.shape))
 
@@ -48,16 +49,22 @@ def reshapes_last(graph: Graph) -> Graph:
             moved[node] = add(apply(P.reshape, result, source=node.source, shape=node.shape))
             behind[moved[node]] = result
             continue
-        moved[node] = add(with_inputs(node, operands))
+        now = add(with_inputs(node, operands))
+        if now is not node:
+            moved[node] = now
         if node.primitive is P.reshape:
             (x,) = operands
             if x in behind or x.primitive.kind == "contraction":
-                behind[moved[node]] = behind.get(x, x)
-    if not behind:
+                behind[now] = behind.get(x, x)
+    if not moved:
         return graph
     outputs = [moved.get(node, node) for node in graph.outputs]
-    needed = set(outputs)
-    for node in reversed(nodes):
-        if node in needed:
-            needed.update(node.inputs)
-    return Graph(graph.inputs, outputs, [node for node in nodes if node in needed], graph.name, verify=False)
+    return remove_dead_code(Graph(graph.inputs, outputs, nodes, graph.name, verify=False))
+
+
+SINK_RESHAPES = Pass(
+    "sink reshapes",
+    sink_reshapes,
+    "Move reshapes of products behind what is computed from them, so that it can be their epilogue.",
+    rearranges=True,
+)

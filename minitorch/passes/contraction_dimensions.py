@@ -1,11 +1,9 @@
-"""Contractions with all dimensions that their operands and their results have.
+"""Contraction dimensions: the reshapes and permutations around a `dot` are taken into it.
 
-A convolution is one `dot` between reshapes: what a filter sees (depth × height × width) is one dimension for it, and so
-is everything that a filter is put on (batch × height × width). For loops those are better told apart: then an element
-of the image is at an index without divisions, and the result is stored in the order in which it is wanted.
-
-So the reshapes and permutations around a `dot` are taken into it. The result, a `contract`, sums a product over a space
-of dimensions; each dimension of an operand is one of them, or several that a reshape has joined.
+A convolution is one `dot` between reshapes: all that a filter sees (depth × height × width) is one dimension for it,
+and so is everything that a filter is put on (batch × height × width). For loops those are better told apart: then an
+element of the image is at an index without divisions, and the result is stored in the order in which it is wanted. So
+the `dot` becomes a `contract`, which has all of these dimensions.
 """
 
 from __future__ import annotations
@@ -16,65 +14,13 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-import numpy as np
-
-from ... import dtypes
-from ... import primitives as P
-from ...dtypes import DType
-from ...graph import Graph
-from ...graph.build import apply, with_inputs
-from ...ir import Node, Primitive, Shape, Spec
-
-Labels = tuple[tuple[int, ...], ...]  # for each dimension of an array, the dimensions of the space that it joins
-
-
-def _infer(a: Spec, b: Spec, *, lengths: Shape, kept: int, left: Labels, right: Labels, dtype: DType) -> Spec:
-    return Spec(lengths[:kept], dtype)
-
-
-def _evaluate(
-    a: np.ndarray[Any, Any],
-    b: np.ndarray[Any, Any],
-    *,
-    lengths: Shape,
-    kept: int,
-    left: Labels,
-    right: Labels,
-    dtype: DType,
-) -> np.ndarray[Any, Any]:
-    wide = np.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype.numpy
-    operands: list[Any] = []
-    for array, labels in ((a, left), (b, right)):
-        flat = [label for dim in labels for label in dim]
-        operands += [array.astype(wide).reshape([lengths[label] for label in flat]), flat]
-    return np.asarray(np.einsum(*operands, list(range(kept)))).astype(dtype.numpy)
-
-
-# In no graph of a user's: the compiler writes it in place of `dot`.
-contract = Primitive(
-    "contract",
-    "contraction",
-    _infer,
-    _evaluate,
-    doc="the sum of left * right over a space of `lengths`, but for the first `kept` dimensions",
-)
-
-
-def space_of(node: Node) -> Shape:
-    """The lengths of all dimensions that a contraction runs over, those of its result first."""
-    if node.primitive is contract:
-        lengths: Shape = node.params["lengths"]
-        return lengths
-    return (*node.shape, node.inputs[0].shape[-1])
-
-
-def labels_of(node: Node) -> tuple[Labels, Labels]:
-    """For both operands of a contraction, which dimensions of the space each dimension is made of."""
-    if node.primitive is contract:
-        return node.params["left"], node.params["right"]
-    last = node.spec.ndim
-    batch = [(dim,) for dim in range(last - 2)]
-    return (*batch, (last - 2,), (last,)), (*batch, (last,), (last - 1,))
+from .. import primitives as P
+from ..graph.build import apply, with_inputs
+from ..graph.graph import Graph
+from ..ir import Node, Shape
+from ..primitives.contract import Labels, contract, labels_of, space_of
+from .dead_code import remove_dead_code
+from .pipeline import Pass
 
 
 @dataclass
@@ -105,8 +51,8 @@ def _replaced(labels: Iterable[int], old: int, new: tuple[int, int]) -> tuple[in
     return tuple(each for label in labels for each in (new if label == old else (label,)))
 
 
-def all_dimensions(graph: Graph) -> Graph:
-    """The graph with every `dot` whose dimensions are joined by reshapes as a `contract`."""
+def contraction_dimensions(graph: Graph) -> Graph:
+    """The graph with a `contract` in place of each `dot` whose dimensions are joined by reshapes."""
     users = graph.users()
     outputs = set(graph.outputs)
     moved: dict[Node, Node] = {}
@@ -116,12 +62,16 @@ def all_dimensions(graph: Graph) -> Graph:
         nodes.append(node)
         return node
 
+    def keep(node: Node, operands: tuple[Node, ...]) -> None:
+        if add(with_inputs(node, operands)) is not node:
+            moved[node] = nodes[-1]
+
     for node in graph.nodes:
         if node in moved:
             continue
         operands = tuple(moved.get(operand, operand) for operand in node.inputs)
         if node.primitive is not P.dot or 0 in space_of(node):
-            moved[node] = add(with_inputs(node, operands))
+            keep(node, operands)
             continue
         left, right = labels_of(node)
         lengths = dict(enumerate(space_of(node)))
@@ -130,7 +80,7 @@ def all_dimensions(graph: Graph) -> Graph:
         b, space = _through_operand(operands[1], space, "right")
         last, space = _through_users(node, space, users, outputs)
         if len(space.lengths) == len(lengths):
-            moved[node] = add(with_inputs(node, operands))
+            keep(node, operands)
             continue
         made = add(apply(contract, a, b, source=node.source, **_params(space), dtype=node.dtype))
         moved[last] = made if made.shape == last.shape else add(apply(P.reshape, made, shape=last.shape))
@@ -138,16 +88,10 @@ def all_dimensions(graph: Graph) -> Graph:
         while at is not last:
             moved[at] = moved[last]  # read by nobody else
             (at,) = users[at]
-    return Graph(graph.inputs, [moved.get(node, node) for node in graph.outputs], _needed(graph, nodes, moved),
-                 graph.name, verify=False)  # fmt: skip
-
-
-def _needed(graph: Graph, nodes: Sequence[Node], moved: Mapping[Node, Node]) -> list[Node]:
-    needed = {moved.get(node, node) for node in graph.outputs}
-    for node in reversed(nodes):
-        if node in needed:
-            needed.update(node.inputs)
-    return [node for node in nodes if node in needed]
+    if not moved:
+        return graph
+    results = [moved.get(node, node) for node in graph.outputs]
+    return remove_dead_code(Graph(graph.inputs, results, nodes, graph.name, verify=False))
 
 
 def _params(space: _Space) -> dict[str, Any]:
@@ -228,3 +172,11 @@ def _matched(shape: Shape, labels: Sequence[int], space: _Space) -> list[tuple[i
             length //= common
         found.append(tuple(own))
     return found if not rest else None
+
+
+CONTRACTION_DIMENSIONS = Pass(
+    "contraction dimensions",
+    contraction_dimensions,
+    "Give products the dimensions that reshapes have joined for them, which makes indices without divisions.",
+    rearranges=True,
+)
