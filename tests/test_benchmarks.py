@@ -6,12 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks import by_hand, cases, report, targets, traffic
+from benchmarks import by_hand, cases, compare, report, targets, traffic
 from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
 from benchmarks.libraries import EPS, HEADS, NumPy
-from benchmarks.run import Entry, Results, reference
+from benchmarks.run import ROOT, Entry, Results, reference
 from minitorch.compiler.host import executable_targets
 
 HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
@@ -258,3 +258,32 @@ def test_unknown_contenders_and_cases_are_refused():
         main(["--target", "avx1024"])
     with pytest.raises(SystemExit, match="no case matches"):
         main(["--cases", "nothing of the kind"])
+
+
+def test_two_checkouts_are_compared_case_by_case(capsys):
+    same = str(ROOT)
+    assert compare.main([same, same, "--cases", "gelu 1e2", "--quick"]) == 0
+    printed = capsys.readouterr().out
+    assert "gelu 1e2" in printed and "other kernels or bytes: 0" in printed
+
+
+def test_what_is_slower_or_has_other_kernels_is_named():
+    pairs = [
+        compare.Pair(
+            "same", ({0: 1.0, 1: 2.0}, {0: 1.0, 1: 2.0}), ({"kernels": 1, "bytes": 8}, {"kernels": 1, "bytes": 8})
+        ),
+        compare.Pair("slower", ({0: 1.0, 1: 2.0}, {0: 1.1, 1: 2.2})),
+        compare.Pair("other", ({0: 1.0}, {0: 1.0}), ({"kernels": 1, "bytes": 8}, {"kernels": 2, "bytes": 8})),
+        compare.Pair("wrong", failed=["", "it ended"]),
+    ]
+    text, kept = compare.verdict(pairs)
+    assert not kept
+    assert text.splitlines()[2:] == [
+        "below 0.97: 1", "  slower 0.91", "other kernels or bytes: 1", "  other: kernels 1 -> 2", "failed: wrong",
+    ]  # fmt: skip
+    assert compare.verdict(pairs[:1])[1]
+
+
+def test_what_is_no_checkout_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match="neither a folder with a checkout nor a commit"):
+        compare.place("no such commit", tmp_path / "before")
