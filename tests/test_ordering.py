@@ -52,6 +52,27 @@ def test_median_is_the_lower_middle(array, data):
     np.testing.assert_array_equal(np.take_along_axis(array, index, dim), value)
 
 
+FLOATS = [pytest.param(dtype, id=dtype.name) for dtype in dtypes.ALL if dtype.is_floating_point]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@given(numbers=st.lists(st.sampled_from([math.nan, -math.nan, -math.inf, -1.0, 0.0, 2.0, math.inf]), min_size=1))
+def test_nan_is_the_largest_in_every_type(dtype, numbers):
+    x = mt.tensor(numbers, dtype=dtype)
+    ordered = sorted(number for number in numbers if number == number)
+    ordered += [math.nan] * (len(numbers) - len(ordered))
+    np.testing.assert_array_equal(x.sort().values.tolist(), ordered)
+    np.testing.assert_array_equal(x.sort(descending=True).values.tolist(), ordered[::-1])
+    np.testing.assert_array_equal(x.topk(1).values.tolist(), ordered[-1:])
+    unique = x.unique()
+    assert unique.dtype is dtype
+    np.testing.assert_array_equal(unique.tolist(), without_repetitions(ordered))
+
+
+def without_repetitions(ordered):
+    return [number for place, number in enumerate(ordered) if not place or number != ordered[place - 1]]
+
+
 @pytest.mark.parametrize("dtype", [pytest.param(dtype, id=dtype.name) for dtype in dtypes.ALL])
 def test_every_type_can_be_sorted(dtype):
     x = mt.tensor([1, 0, 1, 0], dtype=dtype)

@@ -16,6 +16,7 @@ from ..dtypes import int64
 from ..errors import ShapeError
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
+from ..primitives.ordering import sortable
 from ..tensor import Tensor
 from .casting import contiguous
 from .gathering import gather
@@ -192,8 +193,8 @@ def unique(
     fix = "look for the different elements outside of the traced function, or sort, which keeps the shape"
     array = concrete(input, "unique", "MT103", fix)
     axis = None if dim is None else dim_with_places("unique", input, dim)
-    found = np.unique(array, return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
+    found = np.unique(sortable(array), return_inverse=True, return_counts=True, axis=axis, equal_nan=False)
     inverse = np.reshape(found[1], array.shape if axis is None else -1)
-    rows = ((True, found[0]), (return_inverse, inverse), (return_counts, found[2]))
+    rows = ((True, found[0].astype(array.dtype)), (return_inverse, inverse), (return_counts, found[2]))
     results = tuple([from_array(np.array(result, order="C")) for wanted, result in rows if wanted])
     return results if len(results) > 1 else results[0]

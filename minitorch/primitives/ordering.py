@@ -19,7 +19,13 @@ def _infer_argsort(x: Spec, *, dim: int, descending: bool) -> Spec:
     return Spec(x.shape, dtypes.int64)
 
 
+def sortable(x: Array) -> Array:
+    """The same numbers in a type that NumPy can sort: of bfloat16 it leaves NaN, and others with it, anywhere."""
+    return x.astype(np.float32) if x.dtype == dtypes.bfloat16.numpy else x
+
+
 def _evaluate_argsort(x: Array, *, dim: int, descending: bool) -> Array:
+    x = sortable(x)
     if not descending:
         return np.argsort(x, axis=dim, kind="stable")
     # Backwards through the reversed array, so that equal elements keep their order.
