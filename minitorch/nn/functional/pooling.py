@@ -14,7 +14,7 @@ from ... import primitives as P
 from ...autograd import Context, Function
 from ...dtypes import int8, int16, int32, int64
 from ...errors import ShapeError
-from ...functional.linalg import matmul
+from ...functional.operands import widened
 from ...functional.parts import part
 from ...functional.shaping import transpose
 from ...interpreters import number
@@ -243,18 +243,21 @@ def _avg_pool(ndim: int) -> Callable[..., Tensor]:
     return avg_pool
 
 
-def _means(x: Tensor, places: int) -> Tensor:
+@widened
+def _means(x: Tensor, *, places: int) -> Tensor:
     """The means of windows over the last dimension: window i is from floor(i n / places) to ceil((i + 1) n / places).
 
-    They may differ in size and overlap, so they are a product with a matrix: row i has 1 / size in window i.
+    They may differ in size and overlap. As many elements are gathered for each as the largest has, with zeros for those
+    that it does not have, so that an infinity or NaN stays in the windows that it is in.
     """
     length = x.shape[-1]
+    largest = max((-(-(i + 1) * length // places) - i * length // places for i in range(places)), default=1)
     window = P.reshape(P.iota(size=places, dtype=int64), shape=(places, 1))
-    place = P.iota(size=length, dtype=int64)
     begin, end = window * length // places, -(-(window + 1) * length // places)
-    inside = P.bitwise_and(P.less_equal(begin, place), P.less(place, end))
-    weights = P.where(inside, P.div(scalar(1, x), P.cast(end - begin, dtype=x.dtype)), scalar(0, x))
-    return matmul(x, transpose(weights, 0, 1))
+    place = begin + P.iota(size=largest, dtype=int64)
+    inside = P.less(place, end)
+    taken = P.where(inside, x[..., P.where(inside, place, begin)], scalar(0, x))
+    return P.div(P.reduce_sum(taken, dims=(x.ndim,)), P.cast(P.reshape(end - begin, shape=(places,)), dtype=x.dtype))
 
 
 def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
@@ -273,7 +276,7 @@ def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
                 result: Tensor = _avg_pool(ndim)(x, size)
                 return result
             for dim, places in enumerate(wanted, 2):
-                x = transpose(_means(transpose(x, dim, -1), places), dim, -1)
+                x = transpose(_means(transpose(x, dim, -1), places=places), dim, -1)
             return x
 
         return with_batch(pool, input, ndim, name)
