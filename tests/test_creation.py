@@ -158,7 +158,7 @@ def test_conversions():
         x.to("float31")
 
 
-@pytest.mark.parametrize("data", [[10000.0, 1], [float("nan")], [float("inf")], 300, [255.9], [-300]])
+@pytest.mark.parametrize("data", [[10000.0, 1], [float("nan")], [float("inf")], 300, [255.9], [-300], [-1.5], -0.5])
 def test_python_numbers_that_do_not_fit_an_integer_type_are_refused(data):
     for make in (mt.tensor, mt.as_tensor):
         with pytest.raises(ValueError, match="does not fit"):

@@ -129,6 +129,7 @@ ERRORS = {
         "does not broadcast to the product",
     ),
     "tensordot": (lambda: mt.tensordot(mt.zeros(2, 3), mt.zeros(2, 3), 1), ShapeError, "do not fit"),
+    "tensordot dims": (lambda: mt.tensordot(mt.zeros(1), mt.zeros(1), -1), ValueError, "summed over, not -1"),
     "einsum terms": (lambda: mt.einsum("ij,jk", mt.zeros(2, 2)), ValueError, "2 terms for 1 tensors"),
     "einsum names": (lambda: mt.einsum("ij", mt.zeros(2)), ValueError, "names 2 dimensions"),
     "einsum result": (lambda: mt.einsum("i->ij", mt.zeros(2)), ValueError, "no operand has"),

@@ -246,3 +246,9 @@ def test_parts_of_a_number():
 @pytest.mark.parametrize(("step", "windows"), [(1, 4), (2, 2), (5, 1)])
 def test_windows_of_no_elements(step, windows):
     check(lambda x: x.unfold(0, 0, step), np.ones((3, 2)), expected=np.ones((windows, 2, 0)))
+
+
+def test_a_number_is_its_own_matrix_transpose():
+    assert mt.tensor(3.0).mT.item() == 3
+    with pytest.raises(RuntimeError, match="for matrices"):
+        mt.ones(3).mT  # noqa: B018

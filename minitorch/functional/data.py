@@ -78,7 +78,8 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             dtype = _DEFAULTS[array.dtype.kind]
     elif dtype.category == "int" and array.dtype.kind in "if" and not isinstance(data, np.ndarray) and array.size:
         bounds, low, high = np.iinfo(dtype.numpy), array.min().item(), array.max().item()
-        if not (low >= (bounds.min or -bounds.max) and high <= bounds.max):  # as PyTorch, which takes -1 for uint8
+        lowest = bounds.min or (-bounds.max if array.dtype.kind == "i" else 0)  # PyTorch takes -1 for uint8, not -1.0
+        if not (low >= lowest and high <= bounds.max):
             worst = high if high > bounds.max else low
             raise ValueError(f"{worst} does not fit {dtype.name}: its numbers go from {bounds.min} to {bounds.max}")
     with np.errstate(all="ignore"):

@@ -208,6 +208,8 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
     """
     check_types("tensordot", a, b)
     if isinstance(dims, int):
+        if dims < 0:
+            raise ValueError(f"tensordot: dims is how many dimensions are summed over, not {dims}")
         left, right = [*range(a.ndim - dims, a.ndim)], [*range(dims)]
     else:
         left = [wrap_dim(dim, a.ndim) for dim in ints((dims[0],))]

@@ -276,7 +276,9 @@ def _reversed(x: Tensor) -> Tensor:
 
 
 def _matrix_transpose(x: Tensor) -> Tensor:
-    """The last two dimensions exchanged."""
+    """The last two dimensions exchanged; a number is its own transpose."""
+    if x.ndim == 0:
+        return x
     if x.ndim < 2:
         raise RuntimeError(f"mT is for matrices and batches of them, not for {x.spec}")
     return transpose(x, -2, -1)
