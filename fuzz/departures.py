@@ -108,6 +108,11 @@ def singular(program: Program) -> bool:
     return bool(names(program) & SINGULAR)
 
 
+def overflows(program: Program) -> bool:
+    """Whether a result may be infinite where PyTorch's is not: "a variance that overflows its type is infinite"."""
+    return bool(names(program) & {"std", "std_mean"})
+
+
 def gradient(program: Program) -> bool:
     """Whether a gradient may be another one: outside of their domain these are NaN, and their gradients need not be."""
     return bool(names(program) & {"acosh", "arccosh", "logit", "xlogy", "kl_div"})

@@ -137,10 +137,12 @@ class Noisy(Eager):
     def _overflows(self, arrays: list[Array], dtype: np.dtype[Any]) -> Array:
         """Where the finite terms of a matrix product, added up without their signs, overflow.
 
-        A product that is fused with a sum is not rounded, so it is no infinity yet.
+        A product that is fused with a sum is not rounded, so it is no infinity yet. The weights of compiled attention
+        are up to 1 in the product, and divided by their sum afterwards.
         """
         scale = 2.0**-600 if dtype.itemsize == 8 else 1.0  # so that no term of a float64 overflows
         a, b = (np.abs(np.where(np.isfinite(each), each, 0).astype(np.float64)) * scale for each in arrays)
+        a = np.maximum(a, scale) if self.weights else a
         carried = np.float64 if dtype.itemsize == 8 else np.float32
         return np.asarray(a @ b > float(np.finfo(carried).max) * scale * scale)
 

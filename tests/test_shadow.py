@@ -158,6 +158,13 @@ def test_products_that_overflow_may_be_fused_with_a_sum(dtype: mt.DType, length:
             assert jitted.checked()[0].ok
 
 
+def test_weights_of_attention_may_be_divided_after_the_product() -> None:
+    attend = mt.jit(F.scaled_dot_product_attention, check=True)
+    large = mt.full((2, 7, 8), mt.finfo(mt.float32).max / 2)
+    attend(mt.zeros(2, 4, 7), mt.zeros(2, 7, 7), large)
+    assert attend.checked()[0].ok
+
+
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_random_graphs_pass(data: st.DataObject) -> None:

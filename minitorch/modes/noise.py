@@ -85,9 +85,12 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, su
 def _terms_overflow(node: Node, operands: Sequence[Array]) -> Array:
     """Where the terms of a contraction overflow, added up without their signs: for products that are infinite if they
     are rounded and not if they are fused with a sum, whether anything finite is left depends on the order as well.
+
+    The weights of attention are up to 1 in a sum, and divided afterwards; so are other factors of a row.
     """
     scale = 2.0**-600 if node.dtype.itemsize == 8 else 1.0  # squared, no term of a float64 can overflow
-    sizes = [np.abs(np.where(np.isfinite(each), each, 0).astype(np.float64)) * scale for each in operands]
+    known = [np.abs(np.where(np.isfinite(each), each, 0).astype(np.float64)) for each in operands]
+    sizes = [np.maximum(each, 1) * scale for each in known]
     total = run_silently(lambda: node.primitive.evaluate(*sizes, **{**node.params, "dtype": float64}))
     carried = np.float64 if node.dtype.itemsize == 8 else np.float32
     return np.asarray(total > float(np.finfo(carried).max) * scale * scale)
