@@ -108,6 +108,11 @@ def singular(program: Program) -> bool:
     return bool(names(program) & SINGULAR)
 
 
+def spreading(program: Program) -> bool:
+    """Whether a gradient may be NaN where PyTorch's is not: "an infinite gradient of a convolution meets zeros"."""
+    return any("conv" in name for name in names(program))
+
+
 def overflows(program: Program) -> bool:
     """Whether a result may be infinite where PyTorch's is not: "a variance that overflows its type is infinite"."""
     return bool(names(program) & {"std", "std_mean"})
