@@ -272,7 +272,7 @@ class Minitorch(Library):
         return self.mt.jit(function, backend=self.backend) if self.backend else function
 
     def instructions(self) -> str:
-        from minitorch.compiler.host import host
+        from minitorch.compiler.codegen.host import host
 
         return f"vectors of {host().vector_bytes} bytes"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitorch.compiler.host import executable_targets
+from minitorch.compiler.codegen.host import executable_targets
 
 NATIVE = "native"
 TOLERANCE = 1.1  # times the peak rate of the target's multiply-adds: more is not the target's code

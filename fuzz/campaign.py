@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from minitorch.compiler.host import executable_targets
+from minitorch.compiler.codegen.host import executable_targets
 
 from .child import Child, DiedError
 from .judge import Finding

@@ -94,7 +94,7 @@ def programs(everything: bool = True) -> Iterator[tuple[str, Program, tuple[mt.T
 def compile_program(function: Program, operands: tuple[mt.Tensor, ...]) -> None:
     for kernel in mt.jit(function).ledger(*operands).kernels:
         if kernel.llvm:
-            load(compile_ir(kernel.llvm), "kernel")
+            load(compile_ir(kernel.llvm, kernel.target), "kernel")
 
 
 def main(arguments: list[str]) -> None:

@@ -1,10 +1,15 @@
 """What several test files share: running a function eagerly and through a recording, and asking for optional tools."""
 
 import os
+from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from minitorch.backends import llvm
+from minitorch.compiler.codegen import host as host_module
+from minitorch.compiler.codegen.host import host
 from minitorch.interpreters import Staging, interpreting
 from minitorch.tensor import Tensor
 
@@ -41,6 +46,21 @@ def check(function, *arrays, expected=None):
         for array, wanted in zip(eager, flat(expected), strict=True):
             np.testing.assert_allclose(array, wanted, rtol=1e-5, atol=1e-6, strict=True)
     return eager
+
+
+def of_all_widths():
+    """This machine with vectors of 16, 32 and 64 bytes: LLVM takes apart those that are longer than a register."""
+    return [replace(host(), vector_bytes=size) for size in (16, 32, 64)]
+
+
+@contextmanager
+def made_for(**fields):
+    """Kernels are made for another target meanwhile: this machine, but for some fields of its `Target`."""
+    target = replace(host(), **fields)
+    with pytest.MonkeyPatch.context() as patch:
+        for ways_in in (host_module, llvm):
+            patch.setattr(ways_in, "host", lambda: target)
+        yield
 
 
 def require(tool, missing):

@@ -1,17 +1,16 @@
 """Recompute or keep: which expensive values are stored, and that it makes no difference to the results."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.fusion import again
-from minitorch.compiler.host import host
 from minitorch.compiler.kernels.schedule import AGAIN
 from tests.graphs import assert_compiled_agrees, graphs
+from tests.helpers import made_for
 
 F = mt.nn.functional
 
@@ -56,8 +55,7 @@ def test_it_is_not_computed_again_for_every_repetition():
 @pytest.fixture(scope="module")
 def eager_to_recompute():
     """As if caches held nothing, and memory were slow."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(again, "host", lambda: replace(host(), caches=(0, 0, 0)))
+    with pytest.MonkeyPatch.context() as patch, made_for(caches=(0, 0, 0)):
         patch.setattr(again, "SECONDS_PER_BYTE", 1.0)
         yield
 

@@ -75,6 +75,36 @@ def test_imports_point_upwards(path: Path) -> None:
     assert not wrong, f"{'/'.join(room)} may import only from rooms above it: {wrong}"
 
 
+# The compiler's files, but those that run code, and the one that finds out what this machine is.
+MIDDLE = [
+    path
+    for path in (PACKAGE / "compiler").rglob("*.py")
+    if path.parent.name != "runtime" and path != PACKAGE / "compiler" / "codegen" / "host.py"
+]
+
+
+@pytest.mark.parametrize("path", MIDDLE, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_nothing_in_the_middle_asks_for_the_host(path: Path) -> None:
+    """Code depends on the target that is passed along, so that it can be made for any target on any machine."""
+    tree = ast.parse(path.read_text())
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            names |= {part for alias in node.names for part in alias.name.split(".")}
+            names |= set((getattr(node, "module", None) or "").split("."))
+    about_here = {"host", "executable_targets", "get_host_cpu_features", "get_host_cpu_name", "cpu_count", "environ"}
+    assert not names & about_here
+
+
+def test_the_scheduler_does_not_load_llvm() -> None:
+    rooms = ("loop_ir", "fusion", "scheduling")
+    files = [path.relative_to(ROOT).with_suffix("") for room in rooms for path in PACKAGE.glob(f"compiler/{room}/*.py")]
+    names = ["minitorch.compiler.target", *(".".join(file.parts) for file in files)]
+    code = f"import importlib, sys; list(map(importlib.import_module, {names!r})); print('llvmlite' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "False\n"
+
+
 def test_import_needs_only_the_engine() -> None:
     heavy = "jax torch matplotlib sklearn scipy IPython ipywidgets tqdm pygraphviz onnx"
     code = f"import sys, minitorch; print([name for name in {heavy.split()!r} if name in sys.modules])"

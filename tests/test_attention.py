@@ -11,6 +11,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.compiler.codegen.emit import emit
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.machine import compile_ir
 from minitorch.compiler.fusion.transient import AGAIN
 from minitorch.compiler.kernels.schedule import schedule
@@ -18,6 +19,7 @@ from minitorch.compiler.loop_ir import evaluate, source
 from minitorch.compiler.runtime import threads
 from minitorch.compiler.scheduling.sweeps import recognise
 from tests.graphs import assert_close
+from tests.helpers import of_all_widths
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -250,7 +252,7 @@ def test_evaluated_and_printed_loops(function: Function) -> None:
     """The loops, run by Python, compute what the machine code computes."""
     q, k, v, g = tensors(*[(2, 5, 4)] * 4)
     graph = mt.jit(gradient(function)).stages(q, k, v, g.mT if function is transposed else g).graph
-    plan = schedule(graph)
+    plan = schedule(graph, host())
     compiled = mt.backends.get("llvm")(graph)
     arrays = [x.numpy() for x in (q, k, v, g.mT.clone() if function is transposed else g)]
     expected = compiled(arrays)
@@ -268,10 +270,10 @@ def test_evaluated_and_printed_loops(function: Function) -> None:
 
 def test_narrow_vectors() -> None:
     q, k, v, g = tensors(*[(2, 3, 70, 20)] * 4)
-    for kernel in schedule(mt.jit(gradient(causal)).stages(q, k, v, g).graph).kernels:
+    for kernel in schedule(mt.jit(gradient(causal)).stages(q, k, v, g).graph, host()).kernels:
         assert kernel.loops is not None
-        for vector_bytes in (16, 32):
-            assert compile_ir(emit(kernel.loops, vector_bytes))
+        for target in of_all_widths():
+            assert compile_ir(emit(kernel.loops, target), target)
 
 
 def test_the_ledger_says_what_is_computed_again() -> None:

@@ -12,7 +12,7 @@ from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
 from benchmarks.libraries import EPS, HEADS, NumPy
 from benchmarks.run import ROOT, Entry, Results, reference
-from minitorch.compiler.host import executable_targets
+from minitorch.compiler.codegen.host import executable_targets
 
 HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
 

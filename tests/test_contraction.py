@@ -15,15 +15,17 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
 from minitorch.compiler.codegen import emit, machine
-from minitorch.compiler.host import host
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.schedule import Schedule, schedule
 from minitorch.compiler.loop_ir import evaluate, source
 from minitorch.compiler.loop_ir.loops import LoopKernel
-from minitorch.compiler.scheduling import gemm, gemm_tiling, split
+from minitorch.compiler.scheduling import gemm, gemm_tiling
 from minitorch.compiler.scheduling.layout import units
+from minitorch.compiler.target import Target
 from minitorch.graph import Graph
 from minitorch.passes import lowered
 from tests.graphs import assert_close
+from tests.helpers import of_all_widths
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -39,8 +41,8 @@ def graph_of(function: Function, *arrays: Array) -> Any:
     return lowered(mt.jit(function, backend="interpret").stages(*map(mt.from_numpy, arrays)).graph)
 
 
-def scheduled(function: Function, *arrays: Array) -> Schedule:
-    return schedule(graph_of(function, *arrays))
+def scheduled(function: Function, *arrays: Array, target: Target | None = None) -> Schedule:
+    return schedule(graph_of(function, *arrays), target or host())
 
 
 def compiled(function: Function, *arrays: Array) -> Any:
@@ -271,21 +273,21 @@ def test_gradients() -> None:
 # --- three readings, all vectors, any number of threads ---------------------------------------------------------------
 
 
-def run_with_vectors(kernel: LoopKernel, buffers: list[Array], vector_bytes: int) -> None:
-    """Run a kernel compiled for vectors of that many bytes."""
+def run_for(kernel: LoopKernel, buffers: list[Array], target: Target) -> None:
+    """Run a kernel compiled for a target."""
     import ctypes
 
-    code = machine.compile_ir(emit.emit(kernel, vector_bytes))
+    code = machine.compile_ir(emit.emit(kernel, target), target)
     function = machine.load(code, kernel.name).function(kernel.name)
     table = (ctypes.c_void_p * (len(buffers) + 1))(*[buffer.ctypes.data for buffer in buffers])
-    function(ctypes.addressof(table), 0, units(kernel, vector_bytes))
+    function(ctypes.addressof(table), 0, units(kernel, target))
 
 
 @pytest.mark.parametrize("name", [*EPILOGUES, *PRODUCERS])
 def test_three_readings_and_all_vectors(name: str) -> None:
     function, arrays = (EPILOGUES | PRODUCERS)[name]
     graph = graph_of(function, *arrays)
-    (kernel,) = schedule(graph).kernels
+    (kernel,) = schedule(graph, host()).kernels
     assert kernel.loops is not None
     inputs = dict(zip(graph.inputs, arrays, strict=True))
     made = [
@@ -293,9 +295,9 @@ def test_three_readings_and_all_vectors(name: str) -> None:
         for node in kernel.buffers
     ]
     results = []
-    for vector_bytes in (16, 32, 64):
+    for target in of_all_widths():
         buffers = [buffer.copy() for buffer in made]
-        run_with_vectors(kernel.loops, buffers, vector_bytes)
+        run_for(kernel.loops, buffers, target)
         results.append(buffers)
     evaluated, printed = [buffer.copy() for buffer in made], [buffer.copy() for buffer in made]
     evaluate.run(kernel.loops, evaluated)
@@ -318,18 +320,18 @@ BLOCKED: dict[str, tuple[Function, tuple[int, int], tuple[int, int]]] = {
 
 
 @pytest.mark.parametrize("name", BLOCKED)
-@pytest.mark.parametrize("vector_bytes", [16, 32, 64])
-def test_blocks_with_all_vectors(name: str, vector_bytes: int) -> None:
+@pytest.mark.parametrize("target", of_all_widths(), ids=lambda target: f"{target.vector_bytes}")
+def test_blocks_with_all_vectors(name: str, target: Target) -> None:
     function, *shapes = BLOCKED[name]
     a, b = (normal(*shape).astype(np.float64) for shape in shapes)
     graph = graph_of(function, a, b)
-    (kernel,) = schedule(graph).kernels
+    (kernel,) = schedule(graph, host()).kernels
     assert kernel.loops is not None
     inputs = dict(zip(graph.inputs, (a, b), strict=True))
     buffers = [
         np.zeros(node.spec.size) if node in kernel.writes else inputs[node].reshape(-1) for node in kernel.buffers
     ]
-    run_with_vectors(kernel.loops, buffers, vector_bytes)
+    run_for(kernel.loops, buffers, target)
     (found,) = [buffer for node, buffer in zip(kernel.buffers, buffers, strict=True) if node in kernel.writes]
     expected = function(mt.from_numpy(a), mt.from_numpy(b)).numpy()
     np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9)
@@ -339,27 +341,23 @@ def test_blocks_with_all_vectors(name: str, vector_bytes: int) -> None:
 @pytest.mark.parametrize(
     ("shape", "pieces"), [((1, 2056, 1111), 8), ((2, 2504, 1024), 8), ((3, 2048, 1030), 1), ((1, 700, 3001), 1)]
 )
-def test_a_matrix_that_is_read_once_is_cut_along_k(
-    shape: tuple[int, int, int], pieces: int, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_matrix_that_is_read_once_is_cut_along_k(shape: tuple[int, int, int], pieces: int, name: str) -> None:
     """Into pieces that are read once too, if partial results are little beside it."""
     small = replace(host(), caches=(1 << 14, 1 << 18, 1 << 23))
-    for room in (gemm_tiling, split):
-        monkeypatch.setattr(room, "host", lambda: small)
-    gemm_tiling.tiling.cache_clear()
     m, k, n = shape
     a, b = normal(m, k).astype(name), normal(k, n).astype(name) / 50
-    (kernel,) = scheduled(product, a, b).kernels
+    (kernel,) = scheduled(product, a, b, target=small).kernels
     assert kernel.loops is not None
     found = gemm.recognise(kernel.loops.nests[0])
     assert found is not None
-    tiling = gemm_tiling.tiling(found, small.vector_bytes)
+    tiling = gemm_tiling.tiling(found, small)
     # Where vectors have no masks, rows that are no whole number of tiles are packed.
     assert tiling.streams or (small.vector_bytes < gemm_tiling.MASKED and n % tiling.width)
     assert gemm.extent(found.batch) == (pieces if tiling.streams else 1)
-    check(product, a, b)
-    check(lambda a, b: ((a @ b) * 0.5 + 1).relu(), a, b, kernels=1)
-    gemm_tiling.tiling.cache_clear()
+    for function in (product, lambda a, b: ((a @ b) * 0.5 + 1).relu()):
+        expected = function(mt.from_numpy(a), mt.from_numpy(b)).numpy()
+        (found_here,) = get("llvm")(graph_of(function, a, b), target=small)([a, b])
+        assert_close(found_here, expected, shape)
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,14 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
 from minitorch.compiler.codegen.emit import emit
-from minitorch.compiler.host import host
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.schedule import Schedule, schedule
 from minitorch.compiler.loop_ir import evaluate
 from minitorch.compiler.loop_ir.source import source
 from minitorch.compiler.scheduling import gemm
 from minitorch.graph import Graph
 from minitorch.passes import lowered
+from tests.helpers import of_all_widths
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
@@ -39,7 +40,7 @@ def graph_of(function: Function, *tensors: mt.Tensor) -> Graph:
 
 
 def scheduled(function: Function, *tensors: mt.Tensor) -> Schedule:
-    return schedule(graph_of(function, *tensors))
+    return schedule(graph_of(function, *tensors), host())
 
 
 def kinds(function: Function, *tensors: mt.Tensor) -> list[str]:
@@ -141,7 +142,7 @@ def test_any_convolution(data: st.DataObject) -> None:
 def test_the_loops_mean_the_same_in_all_three_readings(options: dict[str, Any]) -> None:
     x, w, b = normal(2, 3, 6, 5), normal(6, 3 // options.get("groups", 1), 3, 3), normal(6)
     graph = graph_of(layer(**options), x, w, b)
-    (kernel,) = schedule(graph).kernels
+    (kernel,) = schedule(graph, host()).kernels
     (expected,) = get("llvm")(graph)([x.numpy(), w.numpy(), b.numpy()])
     inputs = {"x": x.numpy(), "w": w.numpy(), "b": b.numpy()}
     for run in (lambda buffers: evaluate.run(kernel.loops, buffers), _printed(source(kernel.loops))):
@@ -226,8 +227,8 @@ def test_packing_reads_whole_vectors(options: dict[str, Any]) -> None:
     x, w, b = normal(2, 4, 28, 28), normal(16, 4, 3, 3), normal(16)
     (kernel,) = scheduled(layer(**options), x, w, b).kernels
     assert kernel.loops is not None
-    for vector_bytes in (16, 32, 64):
-        assert not re.search(r"masked\.(gather|scatter)", emit(kernel.loops, vector_bytes))
+    for target in of_all_widths():
+        assert not re.search(r"masked\.(gather|scatter)", emit(kernel.loops, target))
 
 
 @pytest.mark.parametrize("options", [{"padding": 1, "groups": 8}, {"groups": 8}, {"padding": 2, "groups": 8}])

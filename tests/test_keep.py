@@ -1,6 +1,6 @@
 """Recompute or keep: cheap values that several kernels read, and that what a deep model moves grows with its depth."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 import minitorch as mt
 from benchmarks.cases import HEADS, transformer_block
 from benchmarks.libraries import Minitorch
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.fusion import keep
-from minitorch.compiler.host import host
 from tests.graphs import assert_compiled_agrees, graphs
+from tests.helpers import made_for
 
 F = mt.nn.functional
 LIBRARY = Minitorch()
@@ -232,8 +233,7 @@ def test_it_is_stored_as_it_was_put_together_not_as_it_is_seen():
 @pytest.fixture(scope="module")
 def eager_to_keep():
     """As if there were no caches, and every byte counted."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keep, "host", lambda: replace(host(), caches=(0, 0, 0)))
+    with pytest.MonkeyPatch.context() as patch, made_for(caches=(0, 0, 0)):
         for name, value in {"WORTH_IT": 0, "NEGLIGIBLE": 1 << 20, "MOST_READ": 1, "MOST_OPERATIONS": 2}.items():
             patch.setattr(keep, name, value)
         yield

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.schedule import schedule
 from minitorch.compiler.loop_ir import evaluate, source
 from minitorch.graph import Graph
@@ -44,7 +45,7 @@ def test_evaluated_and_printed_loops(data: st.DataObject) -> None:
         for node in graph.nodes:
             operands = [known[operand] for operand in node.inputs]
             known[node] = np.asarray(node.primitive.evaluate(*operands, **node.params))
-    for kernel in schedule(graph).kernels:
+    for kernel in schedule(graph, host()).kernels:
         if kernel.loops is None:
             continue
         memory = {

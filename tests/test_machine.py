@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from minitorch.compiler import host as host_module
+from minitorch.compiler.codegen import host as host_module
 from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import cache
+from minitorch.compiler.target import TARGETS
 
 INT = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
 
@@ -46,7 +48,7 @@ exit:
 
 @pytest.mark.parametrize("level", machine.LEVELS)
 def test_a_kernel_runs_on_its_part_of_the_buffers(level: int) -> None:
-    kernel = machine.load(machine.compile_ir(SQUARES, level), "squares").function("squares")
+    kernel = machine.load(machine.compile_ir(SQUARES, host(), level), "squares").function("squares")
     x, y = (ctypes.c_float * 4)(1, 2, 3, 4), (ctypes.c_float * 4)()
     kernel((ctypes.c_void_p * 2)(ctypes.addressof(x), ctypes.addressof(y)), 1, 3)
     assert list(y) == [0, 4, 9, 0]
@@ -69,13 +71,13 @@ def test_a_kernel_runs_on_its_part_of_the_buffers(level: int) -> None:
 def test_text_that_is_not_well_formed_is_refused(text: str, message: str, level: int) -> None:
     for function in (machine.compile_ir, machine.assembly, machine.optimised):
         with pytest.raises(RuntimeError, match=message):
-            function(text, level)
-    assert machine.compile_ir(plus(1))  # and harms nobody
+            function(text, host(), level)
+    assert machine.compile_ir(plus(1), host())  # and harms nobody
 
 
 def test_object_code_that_cannot_run_is_refused() -> None:
-    code = machine.compile_ir(plus(1))
-    missing = machine.compile_ir("declare void @nowhere()  define void @f() { call void @nowhere()  ret void }")
+    code = machine.compile_ir(plus(1), host())
+    missing = machine.compile_ir("declare void @nowhere()  define void @f() { call void @nowhere()  ret void }", host())
     for wrong, name in ((b"", "plus"), (b"no code", "plus"), (code[:100], "plus"), (code, "minus"), (missing, "f")):
         with pytest.raises(RuntimeError):
             machine.load(wrong, name)
@@ -83,14 +85,16 @@ def test_object_code_that_cannot_run_is_refused() -> None:
 
 def test_the_c_library_can_be_called() -> None:
     code = machine.compile_ir(
-        "declare double @tanh(double)  define double @f(double %x) { %y = call double @tanh(double %x)  ret double %y }"
+        "declare double @tanh(double)\n"
+        "define double @f(double %x) { %y = call double @tanh(double %x)  ret double %y }",
+        host(),
     )
     function = machine.load(code, "f").function("f", ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double))
     assert abs(function(0.5) - 0.46211715726000973) < 1e-15
 
 
 def test_a_function_keeps_its_library() -> None:
-    library = machine.load(machine.compile_ir(plus(2)), "plus")
+    library = machine.load(machine.compile_ir(plus(2), host()), "plus")
     alive = weakref.ref(library)
     function = library.function("plus", INT)
     assert function.address == library.address("plus")
@@ -110,7 +114,7 @@ def _resident() -> int:
 def test_functions_that_are_dropped_leave_no_memory_behind() -> None:
     def make(first: int) -> None:
         for number in range(first, first + 200):
-            assert machine.load(machine.compile_ir(plus(number)), "plus").function("plus", INT)(1) == number + 1
+            assert machine.load(machine.compile_ir(plus(number), host()), "plus").function("plus", INT)(1) == number + 1
 
     make(0)  # what LLVM needs once
     gc.collect()
@@ -122,8 +126,8 @@ def test_functions_that_are_dropped_leave_no_memory_behind() -> None:
 
 def test_threads_compile_at_the_same_time() -> None:
     texts = [plus(number) for number in range(40)]
-    alone = [machine.compile_ir(text) for text in texts]
-    assert machine.compile_all(texts) == alone
+    alone = [machine.compile_ir(text, host()) for text in texts]
+    assert machine.compile_all(texts, host(), 3) == alone
     with ThreadPoolExecutor(4) as executor:  # and load
         results = executor.map(lambda code: machine.load(code, "plus").function("plus", INT)(2), alone)
         assert list(results) == list(range(2, 42))
@@ -131,20 +135,20 @@ def test_threads_compile_at_the_same_time() -> None:
 
 def test_compile_all_reports_the_first_mistake() -> None:
     with pytest.raises(RuntimeError, match="expected type"):
-        machine.compile_all([plus(1), "define void @f( {", plus(2)])
+        machine.compile_all([plus(1), "define void @f( {", plus(2)], host(), 2)
 
 
 def test_listings() -> None:
-    assert "squares" in machine.assembly(SQUARES)
-    assert "x float>" in machine.optimised(SQUARES, 3), "vectorised"
-    assert "x float>" not in machine.optimised(SQUARES, 0)
+    assert "squares" in machine.assembly(SQUARES, host())
+    assert "x float>" in machine.optimised(SQUARES, host(), 3), "vectorised"
+    assert "x float>" not in machine.optimised(SQUARES, host(), 0)
 
 
 def test_the_host() -> None:
-    host = host_module.host()
-    assert host.vector_bytes in (16, 32, 64) and host.vector_registers >= 16 and host.cores >= 1
-    assert 0 < host.caches[0] <= host.caches[1] and host.caches[2] > 0
-    assert host.lanes(4) * 4 == host.vector_bytes and host.lanes(1 << 20) == 1
+    here = host()
+    assert here.vector_bytes in (16, 32, 64) and here.vector_registers >= 16 and here.cores >= 1
+    assert 0 < here.caches[0] <= here.caches[1] and here.caches[2] > 0
+    assert here.lanes(4) * 4 == here.vector_bytes and here.lanes(1 << 20) == 1
 
 
 def test_a_target_restricts_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,8 +161,8 @@ def test_a_target_restricts_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cache, "host", lambda found=found: found)
         keys.add(cache.key("text"))
         sizes.append(found.vector_bytes)
-        assert found.target == target and set(found.features.split(",")) <= own
-        assert target == "native" or found.cpu == host_module.TARGETS[target][0]
+        assert found.name == target and set(found.features.split(",")) <= own
+        assert target == "native" or found.cpu == TARGETS[target].cpu
     assert len(keys) == len(sizes) and sizes == sorted(sizes, reverse=True)
 
 

@@ -16,9 +16,10 @@ from llvmlite import ir
 import minitorch as mt
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.builder import Builder
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.vector_memory import POINTER, broadcast, first_lanes, integer, load, shuffled, store
 
-LANES = machine.host().vector_bytes // 4  # of a kernel of float32, whatever else it reads
+LANES = host().vector_bytes // 4  # of a kernel of float32, whatever else it reads
 TYPES = {
     "int8": ir.IntType(8), "int16": ir.IntType(16), "int32": ir.IntType(32), "int64": ir.IntType(64),
     "float32": ir.FloatType(), "float64": ir.DoubleType(),
@@ -31,7 +32,7 @@ def copy_twice(element: Any, known: int, backwards: bool) -> bytes:
     module = ir.Module()
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, ir.IntType(64)])
     function = ir.Function(module, kind, "copy")
-    builder = Builder(function.append_basic_block("entry"))
+    builder = Builder(function.append_basic_block("entry"), host())
     source, target, limit = function.args
     numbers = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
     below = builder.icmp_signed("<", numbers, broadcast(builder, limit, LANES))
@@ -48,7 +49,7 @@ def copy_twice(element: Any, known: int, backwards: bool) -> bytes:
         store(builder, at(target, number * LANES), value, mask)
         store(builder, at(target, (2 + number) * LANES), value)  # zero where the mask leaves it out
     builder.ret_void()
-    return machine.compile_ir(str(module))
+    return machine.compile_ir(str(module), host())
 
 
 @pytest.mark.parametrize("backwards", [False, True])

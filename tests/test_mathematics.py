@@ -13,6 +13,7 @@ import pytest
 from llvmlite import ir
 
 from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.mathematics import (
     ERRORS,
     FORMULAS,
@@ -21,7 +22,6 @@ from minitorch.compiler.codegen.mathematics import (
     functions_for,
     half,
 )
-from minitorch.compiler.host import host
 from minitorch.primitives.erf import erf
 from tests.graphs import same_bits
 from tests.units import bits, errors
@@ -230,7 +230,7 @@ def test_float16_is_converted_without_instructions_as_with_them(lanes):
         found = convert(builder, builder.load(function.args[0], typ=kind, align=1))
         builder.store(found, function.args[1], align=1)
         builder.ret_void()
-    library = machine.load(machine.compile_ir(str(module)), "widen", "narrow")
+    library = machine.load(machine.compile_ir(str(module), host()), "widen", "narrow")
 
     def run(name, values, dtype):
         function = library.function(name, ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p))

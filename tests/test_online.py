@@ -10,7 +10,7 @@ import pytest
 import minitorch as mt
 from minitorch.compiler.codegen import emit_online
 from minitorch.compiler.codegen.emit_online import online_pairs
-from minitorch.compiler.host import host
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.scheduling import nests
 from minitorch.compiler.scheduling.layout import Layout
 
@@ -38,7 +38,7 @@ def pairs_in(function: Any, x: mt.Tensor) -> int:
     assert kernel.loops is not None
     found = 0
     for nest in kernel.loops.nests:
-        found += sum(after is not None for _, after in online_pairs(nest, Layout(nest, host().vector_bytes)))
+        found += sum(after is not None for _, after in online_pairs(nest, Layout(nest, host())))
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.schedule import schedule
 from minitorch.compiler.runtime.alone import by_machine, by_python, given, run_alone
 
@@ -26,7 +27,7 @@ PROGRAMS = {
 def test_machine_code_that_counts_from_the_first_element_reads_and_writes_what_the_loops_say(name: str) -> None:
     x = mt.tensor(np.linspace(-1, 1, 4 * 9 * 9, dtype=np.float32).reshape(4, 9, 9))
     graph = mt.jit(PROGRAMS[name]).stages(x).graph
-    fused = schedule(graph)
+    fused = schedule(graph, host())
     arrays = [x.numpy(), *(np.zeros(node.shape, node.dtype.numpy) for node in graph.inputs[1:])]
     assert given(graph, arrays)
     results = [run_alone(fused, arrays, run) for run in (by_machine, by_python)]
@@ -56,7 +57,7 @@ def test_more_steps_of_an_unrolled_loop_compile_no_more_functions(
     monkeypatch.setenv("MINITORCH_CACHE_DIR", str(tmp_path))
     compiled: list[str] = []
     once = machine.compile_ir
-    monkeypatch.setattr(machine, "compile_ir", lambda text, level=0: compiled.append(text) or once(text, level))
+    monkeypatch.setattr(machine, "compile_ir", lambda text, *rest: compiled.append(text) or once(text, *rest))
     for steps in (6, 12):
         compiled.clear()
         weights = [mt.rand(3 * width, width) / 8, mt.rand(3 * width, width) / 8, mt.rand(3 * width), mt.rand(3 * width)]

@@ -26,9 +26,9 @@ from minitorch.compiler.codegen import (
     emit_values,
     instructions,
 )
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.mathematics import exponential
 from minitorch.compiler.codegen.mathematics.values import splat
-from minitorch.compiler.host import host
 from minitorch.compiler.kernels import placement
 from minitorch.compiler.runtime import steps
 from minitorch.errors import MismatchError

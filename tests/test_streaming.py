@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -10,22 +11,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch.compiler.host import host
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.scheduling import streaming
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
 from tests.graphs import assert_compiled_agrees
+from tests.helpers import made_for
 
 SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(autouse=True)
-def _always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No cache holds anything, and streaming always pays, unless a test says otherwise."""
-    if "as_it_is" not in request.fixturenames:
-        monkeypatch.setattr(streaming, "last_cache", lambda: 0)
+def _always(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The last cache holds nothing, and streaming always pays, unless a test says otherwise."""
+    if "as_it_is" in request.fixturenames:
+        yield
+        return
+    first, second, _ = host().caches
+    with made_for(caches=(first, second, 0)):
         monkeypatch.setattr(streaming, "LONG_ROW", 4)
         monkeypatch.setattr(streaming, "LONG_RUN", 0)
+        yield
 
 
 @pytest.fixture
@@ -80,7 +86,7 @@ def test_not_what_the_kernel_reads_itself():
     (kernel,) = mt.jit(lambda x: x.sum(), backend="llvm").ledger(mt.zeros(1 << 20)).kernels
     assert kernel.loops is not None
     assert [each.written for each in kernel.loops.buffers] == [False, True, True]
-    *parts, whole = streaming.streamed(kernel.loops)
+    *parts, whole = streaming.streamed(kernel.loops, kernel.target)
     assert set(parts) == {frozenset()}
     assert whole == {1}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from minitorch.compiler.host import executable_targets
+from minitorch.compiler.codegen.host import executable_targets
 
 ROOT = Path(__file__).parent.parent
 

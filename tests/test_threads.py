@@ -23,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import threads
 from minitorch.compiler.runtime.memory import address
 
@@ -59,7 +60,7 @@ exit:
 
 @pytest.fixture(scope="module")
 def kernel() -> Any:
-    return machine.load(machine.compile_ir(TEXT), "count").function("count")
+    return machine.load(machine.compile_ir(TEXT, host()), "count").function("count")
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +106,7 @@ def test_native_parts_are_those_of_split() -> None:
       ret void
     }
     """
-    note = machine.load(machine.compile_ir(text), "note").function("note")
+    note = machine.load(machine.compile_ir(text, host()), "note").function("note")
     threads.set_num_threads(2)
     for extent, step, parts in ((100, 16, 3), (1000, 1, 8), (17, 16, 2), (64, 8, 8), (99, 7, 5)):
         array = np.zeros(extent + 1, np.int64)
@@ -140,7 +141,7 @@ end:
 
 
 def test_a_worker_that_waited_for_the_interpreter_takes_part() -> None:
-    meet = machine.load(machine.compile_ir(MEET), "meet").function("meet")
+    meet = machine.load(machine.compile_ir(MEET, host()), "meet").function("meet")
     threads.set_num_threads(2)
     array = np.zeros(3, np.int64)
     buffers = (ctypes.c_int64 * 1)(address(array))
@@ -280,9 +281,10 @@ def test_a_process_ends_although_there_are_threads(end: str) -> None:
     program = f"""
         import ctypes, threading
         from minitorch.compiler.codegen import machine
+        from minitorch.compiler.codegen.host import host
         from minitorch.compiler.runtime import threads
         text = "define void @nothing(ptr %b, i64 %begin, i64 %stop) {{ ret void }}"
-        kernel = machine.load(machine.compile_ir(text), "nothing").function("nothing")
+        kernel = machine.load(machine.compile_ir(text, host()), "nothing").function("nothing")
         threads.set_num_threads(3)
         run = lambda: [threads.run(kernel, 0, 100, cost=100, grain=1) for _ in range(100)]
         run()

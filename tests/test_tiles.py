@@ -14,12 +14,15 @@ from llvmlite import ir
 import minitorch as mt
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.emit import emit
+from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.tiles import transpose_function
 from minitorch.compiler.kernels.schedule import schedule
 from minitorch.compiler.loop_ir import evaluate
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.scheduling.layout import units
+from minitorch.compiler.target import Target
 from minitorch.nn import functional as F
+from tests.helpers import of_all_widths
 
 from .graphs import assert_close
 
@@ -31,17 +34,18 @@ MARGIN = 64  # elements before and after an array, which must stay as they are
 def kernels(function: Callable[..., Any], *tensors: mt.Tensor) -> tuple[list[Any], dict[Any, Array]]:
     """The generated kernels of a function, and what its inputs hold."""
     graph = mt.jit(function, backend="llvm").stages(*tensors).graph
-    found = [kernel for kernel in schedule(graph).kernels if kernel.loops is not None]
+    found = [kernel for kernel in schedule(graph, host()).kernels if kernel.loops is not None]
     return found, {node: tensor.numpy() for node, tensor in zip(graph.inputs, tensors, strict=True)}
 
 
-def run_units(loops: LoopKernel, vector_bytes: int, buffers: list[Array]) -> None:
-    """Compile a kernel for vectors of that size, and run its units one by one, the last one first."""
-    function = machine.load(machine.compile_ir(emit(loops, vector_bytes)), loops.name).function(loops.name)
+def run_units(loops: LoopKernel, target: Target, buffers: list[Array]) -> None:
+    """Compile a kernel for a target, and run its units one by one, the last one first."""
+    code = machine.compile_ir(emit(loops, target), target)
+    function = machine.load(code, loops.name).function(loops.name)
     trouble = ctypes.c_int64(0)
     places = [buffer.ctypes.data for buffer in buffers]
     table = (ctypes.c_void_p * (len(buffers) + 1))(*places, ctypes.addressof(trouble))
-    for unit in reversed(range(units(loops, vector_bytes))):
+    for unit in reversed(range(units(loops, target))):
         function(ctypes.addressof(table), unit, unit + 1)
     assert not trouble.value
 
@@ -55,16 +59,16 @@ def check(function: Callable[..., Any], *tensors: mt.Tensor, scattered: bool = F
             expected[place] = known[node].reshape(-1)
     inputs = [array.copy() for array in expected]
     evaluate.run(kernel.loops, expected)
-    for vector_bytes in (16, 32, 64):
-        text = emit(kernel.loops, vector_bytes)
+    for target in of_all_widths():
+        text = emit(kernel.loops, target)
         assert scattered or not re.search(r"masked\.(gather|scatter)", text)
         memory = [np.full(array.size + 2 * MARGIN, 1, array.dtype) for array in inputs]
         buffers = [wide[MARGIN : MARGIN + array.size] for wide, array in zip(memory, inputs, strict=True)]
         for buffer, array in zip(buffers, inputs, strict=True):
             buffer[:] = array
-        run_units(kernel.loops, vector_bytes, buffers)
+        run_units(kernel.loops, target, buffers)
         for node, wide, found, value in zip(kernel.buffers, memory, buffers, expected, strict=True):
-            assert_close(found, value, (node, vector_bytes))
+            assert_close(found, value, (node, target.vector_bytes))
             assert (wide[:MARGIN] == 1).all() and (wide[-MARGIN:] == 1).all(), "written outside"
 
 
@@ -78,9 +82,9 @@ def numbers(*shape: int, dtype: Any = np.float32) -> mt.Tensor:
 def test_the_transpose_function(lanes: int, element: int) -> None:
     """Every number of rows and columns up to `lanes`, and nothing beside them."""
     module = ir.Module()
-    transpose_function(module, ir.IntType(element), lanes).linkage = "external"
+    transpose_function(module, ir.IntType(element), lanes, host()).linkage = "external"
     name = f"transpose.{lanes}xi{element}"
-    library = machine.load(machine.compile_ir(str(module)), name)
+    library = machine.load(machine.compile_ir(str(module), host()), name)
     kinds = [ctypes.c_void_p, ctypes.c_int64] * 2 + [ctypes.c_int64] * 2
     function = library.function(name, ctypes.CFUNCTYPE(None, *kinds))
     source = np.random.default_rng(0).integers(0, 100, (lanes, lanes + 3)).astype(f"i{element // 8}")
@@ -142,7 +146,7 @@ def test_a_row_at_an_index_is_looked_up_once() -> None:
     """The check of an index stands where rows begin: once for the row, and once for a row further on."""
     table, places = numbers(50, 40), numbers(30, dtype=np.int64)
     (kernel,), _ = kernels(lambda i, t: F.layer_norm(F.embedding(i, t), (40,)), places, table)
-    text = emit(kernel.loops, 64)
+    text = emit(kernel.loops, host())
     assert len(re.findall(r"store i64 .*", text)) == 2 and "llvm.prefetch" in text
     check(lambda i, t: F.layer_norm(F.embedding(i, t), (40,)), places, table)
 

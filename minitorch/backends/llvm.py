@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.codegen.host import host
 from ..compiler.fusion.fusions import ALL_ON
 from ..compiler.fusion.roots import is_stored_already, output_base
 from ..compiler.kernels.placement import place
@@ -25,6 +26,7 @@ from ..compiler.runtime.alone import by_machine, run_watched
 from ..compiler.runtime.driver import driver, handles
 from ..compiler.runtime.memory import pool
 from ..compiler.runtime.steps import Call, Kernels, Layout, Memory, Program, Value
+from ..compiler.target import Target
 from ..graph import Graph
 from ..interpreters import Observer, Recorder, current_observer
 from ..ir import Node
@@ -42,6 +44,7 @@ class Compiled:
             be written into the memory of the input, and then the result is the input's own array.
         donated: positions of inputs whose memory any output may take.
         without: the classes of fusion that are switched off.
+        target: what kernels are made for, if not for all that this machine can do; it must be able to run their code.
 
     Attributes:
         schedule: the kernels and the ledger.
@@ -54,9 +57,10 @@ class Compiled:
         updates: Mapping[int, int] | None = None,
         donated: Collection[int] = (),
         without: Set[str] = ALL_ON,
+        target: Target | None = None,
     ) -> None:
         self._without = without
-        self.schedule = schedule(graph, without)
+        self.schedule = schedule(graph, target or host(), without)
         self.graph = graph = self.schedule.graph
         self.placement = place(self.schedule, updates, donated)
         self._interpreted: Interpreted | None = None
@@ -146,7 +150,7 @@ class Compiled:
     def _careful(self, arrays: Sequence[Array]) -> list[Array]:
         """Run without writing into inputs."""
         if self._cautious is None:
-            self._cautious = Compiled(self.graph, without=self._without)
+            self._cautious = Compiled(self.graph, without=self._without, target=self.schedule.target)
             if self._layout.new != pool.array:
                 self._cautious.allocate(self._layout.new)
         return self._cautious(arrays)
@@ -213,6 +217,7 @@ def compile(
     updates: Mapping[int, int] | None = None,
     donated: Collection[int] = (),
     without: Set[str] = ALL_ON,
+    target: Target | None = None,
 ) -> Compiled:
     """Make a graph run as fused machine code."""
-    return Compiled(graph, updates, donated, without)
+    return Compiled(graph, updates, donated, without, target)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compiler.codegen.host import host
 from ..compiler.fusion.fusions import ALL_ON
 from ..compiler.kernels.kernel import Kernel
 from ..compiler.kernels.schedule import Schedule, schedule
@@ -27,7 +28,7 @@ class Evaluated:
     """A graph as loops in Python; call it with one array per input."""
 
     def __init__(self, graph: Graph, without: Set[str] = ALL_ON) -> None:
-        self.schedule: Schedule = schedule(graph, without)
+        self.schedule: Schedule = schedule(graph, host(), without)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
         """Run the kernels; node by node, if somebody wants to see every value. What comes back is always new."""

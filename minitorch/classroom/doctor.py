@@ -65,13 +65,13 @@ def _packages() -> Iterator[Finding]:
 
 
 def _compiler() -> Iterator[Finding]:
-    from ..compiler.host import host
+    from ..compiler.codegen.host import host
 
     x = ones(1000)
     right = bool((jit(lambda x: x * 2 + 1)(x) == 3).all().item())
     found = "a kernel was compiled and gives the right numbers" if right else "a compiled kernel gives wrong numbers"
-    if host().target != "native":
-        found += f", with MINITORCH_TARGET={host().target}"
+    if host().name != "native":
+        found += f", with MINITORCH_TARGET={host().name}"
     yield Finding("compiler", "good" if right else "wrong", found, "" if right else "report it, with this table")
 
 

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..autograd import no_grad
+from ..compiler.codegen.host import host
 from ..compiler.kernels.schedule import Schedule, schedule
 from ..graph import Graph, topological_order
 from ..interpreters import Staging, current_staging
@@ -57,7 +58,7 @@ def drawing_of(what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: 
 
 
 def _draw(graph: Graph, setting: Setting, fused: bool) -> Drawing:
-    return of_schedule(schedule(lowered(graph)), setting) if fused else of_graph(graph, setting)
+    return of_schedule(schedule(lowered(graph), host()), setting) if fused else of_graph(graph, setting)
 
 
 def _draw_program(program: Program, setting: Setting, fused: bool) -> Drawing:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ..compiler.kernels.kernel import Kernel
     from ..compiler.kernels.schedule import Schedule
     from ..compiler.runtime.alone import Runner
+    from ..compiler.target import Target
     from .recording import Program
 
 Array = np.ndarray[Any, Any]
@@ -183,13 +184,13 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
         kernels: tuple[Kernel, ...] = (kernel,)
     else:
         node, known = found
-        kernels = schedule(cut(topological_order([node], known), [node])[0]).kernels
+        kernels = schedule(cut(topological_order([node], known), [node])[0], kernel.target).kernels
     if sum(map(_rounds, kernels)) > MOST_ROUNDS:
         return EITHER
     if found is None:
         is_right = _fault(kernel, nodes, values, by_python) is None
     else:
-        is_right = _is_right_alone(*found, values, by_python)
+        is_right = _is_right_alone(*found, values, by_python, kernel.target)
     return CODE if is_right else SCHEDULE
 
 
@@ -236,15 +237,15 @@ def _first_wrong_node(
     around = {node for node in _operands(program) if node not in inside}
     for node in program:
         operands = {operand for operand in node.inputs if not is_splat(operand)}
-        if not _is_right_alone(node, operands, values, run):
+        if not _is_right_alone(node, operands, values, run, kernel.target):
             return node, operands
     for node in program:
-        if not _is_right_alone(node, around, values, run):
+        if not _is_right_alone(node, around, values, run, kernel.target):
             return node, around
     return None
 
 
-def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -> bool:
+def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner, target: Target) -> bool:
     """Whether a node is computed rightly by a program that begins with the known values."""
     from ..compiler.kernels.schedule import schedule
     from ..compiler.runtime.alone import OutOfBoundsError, run_alone
@@ -252,7 +253,7 @@ def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner) -
     graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
     try:
-        found = run_alone(schedule(graph), arrays, run)
+        found = run_alone(schedule(graph, target), arrays, run)
     except (ChildDiedError, IndexError, OutOfBoundsError):
         return False
     return not wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)

@@ -79,10 +79,11 @@ class Program:
     @cached_property
     def schedule(self) -> Schedule:
         """The kernels and the ledger, of what a backend without kernels runs too."""
+        from ..compiler.codegen.host import host
         from ..compiler.kernels.schedule import schedule
 
         found: Schedule | None = getattr(self.compiled, "schedule", None)
-        return found or schedule(self.lowering.graph)
+        return found or schedule(self.lowering.graph, host())
 
 
 class CallStaging(Staging):

@@ -91,7 +91,7 @@ _known: dict[int, Machine] = {}  # by the number of threads
 
 
 def _remembered(threads: int, again: bool) -> Machine:
-    from ..compiler.host import host
+    from ..compiler.codegen.host import host
     from ..compiler.runtime import cache as code_cache  # loads LLVM
 
     about = (FORMAT, platform.node(), host(), threads)
@@ -125,7 +125,7 @@ def read(content: bytes) -> Machine | None:
 
 def measure() -> Machine:
     """Measure now, in about a second: the best of some rounds, as other programs may be in the way."""
-    from ..compiler.host import host  # loads LLVM
+    from ..compiler.codegen.host import host  # loads LLVM
     from ..compiler.runtime.threads import get_num_threads
     from .roofs import bandwidth, flop_rate
 

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from ..compiler.codegen.builder import Builder
 from ..compiler.codegen.emit import emit
+from ..compiler.codegen.host import host
 from ..compiler.codegen.instructions import I64, PRIMITIVES, computed_type, constant, multiply_add
 from ..compiler.codegen.vector_memory import POINTER, integer
-from ..compiler.host import host
 from ..compiler.loop_ir.expressions import Load, computed_in
 from ..compiler.loop_ir.index import Variable, variable
 from ..compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Store
@@ -59,9 +60,9 @@ def bandwidth(seconds: float) -> float:
     source, target = pool.array((size,), np.float32), pool.array((size,), np.float32)
     source[:] = 1
     target[:] = 0  # now the pages are there
-    (library,) = cache.libraries([emit(kernel, here.vector_bytes)], "kernel")
+    (library,) = cache.libraries([emit(kernel, here)], "kernel")
     function, table = library.function("kernel"), _table(source, target)
-    extent = units(kernel, here.vector_bytes)
+    extent = units(kernel, here)
 
     def copy() -> None:
         table[-1] = 0  # what is done of it
@@ -105,7 +106,7 @@ def flops_text(dtype: DType) -> tuple[str, int]:
     module = ir.Module(name="roof")
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), "kernel")
     buffers, begin, end = function.args
-    entry = builder = ir.IRBuilder(function.append_basic_block("entry"))
+    entry = builder = Builder(function.append_basic_block("entry"), host())
     operands, out = (
         builder.load(builder.gep(buffers, [integer(number)], source_etype=POINTER), typ=POINTER) for number in (0, 1)
     )
@@ -116,19 +117,19 @@ def flops_text(dtype: DType) -> tuple[str, int]:
         for number in (0, 1)
     )
     builder.branch(head)
-    builder = ir.IRBuilder(head)
+    builder = Builder(head, host())
     number = builder.phi(I64)
     number.add_incoming(integer(0), entry.block)
     values = [builder.phi(kind) for _ in range(chains)]
     builder.cbranch(builder.icmp_unsigned("<", number, rounds), body, done)
-    builder = ir.IRBuilder(body)
+    builder = Builder(body, host())
     for place, value in enumerate(values):
         total = multiply_add(builder, dtype, value, factor, summand)
         value.add_incoming(constant(dtype, place + 1, kind), entry.block)
         value.add_incoming(total, body)
     number.add_incoming(builder.add(number, integer(1)), body)
     builder.branch(head)
-    builder = ir.IRBuilder(done)
+    builder = Builder(done, host())
     whole = values[0]
     for value in values[1:]:
         whole = PRIMITIVES["add"](builder, dtype, whole, value)

@@ -11,6 +11,8 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..target import Target
+
 # The type of a float: an integer type of its size, and its code for `struct`.
 _BITS = {ir.FloatType(): (ir.IntType(32), "<f"), ir.DoubleType(): (ir.IntType(64), "<d")}
 
@@ -21,7 +23,16 @@ def is_known_mask(value: Any) -> bool:
 
 
 class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
-    """Where instructions go."""
+    """Where instructions go, and the target that they are for.
+
+    Args:
+        block: the basic block that they are added to.
+        target: decides which instructions there are.
+    """
+
+    def __init__(self, block: Any, target: Target) -> None:
+        super().__init__(block)
+        self.target = target
 
     def select(self, cond: Any, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
         """One of two values.

@@ -23,6 +23,7 @@ from ..scheduling.layout import nest_units
 from ..scheduling.streaming import streamed
 from ..scheduling.sweeps import recognise as sweeps_of
 from ..scheduling.unroll import together
+from ..target import Target
 from .builder import Builder
 from .emit_gemm import Product
 from .emit_online import Online, online_pairs
@@ -31,28 +32,28 @@ from .instructions import I64, combine, constant
 from .vector_memory import POINTER, integer, wait_for_stores
 
 
-def emit(kernel: LoopKernel, vector_bytes: int) -> str:
+def emit(kernel: LoopKernel, target: Target) -> str:
     """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them."""
     module = ir.Module(name=kernel.name)
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     functions: dict[Any, Any] = {}
     moved = [at_origin(nest) for nest in kernel.nests]
     keys = []
-    for (nest, _), (_, buffers, _), past_caches in zip(moved, kernel.parts, streamed(kernel), strict=True):
+    for (nest, _), (_, buffers, _), past_caches in zip(moved, kernel.parts, streamed(kernel, target), strict=True):
         keys.append((nest, buffers, past_caches))
-        if keys[-1] in functions or not nest_units(nest, vector_bytes):
+        if keys[-1] in functions or not nest_units(nest, target):
             continue
         function = functions[keys[-1]] = ir.Function(module, kind, f"nest{len(functions)}")
         function.linkage = "internal"
         if sweeps_of(nest):
-            Sweeper(buffers, nest, function, vector_bytes).emit()
+            Sweeper(buffers, nest, function, target).emit()
         elif recognise(nest):
-            Product(buffers, nest, function, vector_bytes).emit()
+            Product(buffers, nest, function, target).emit()
         else:
-            emitter = _Emitter(buffers, nest, function, vector_bytes)
+            emitter = _Emitter(buffers, nest, function, target)
             emitter.stream(past_caches)
             emitter.emit()
-    _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], vector_bytes)
+    _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], target)
     return str(module)
 
 
@@ -61,7 +62,7 @@ def _emit_entry(
     kernel: LoopKernel,
     moved: Sequence[tuple[Nest, Mapping[int, int]]],
     functions: Sequence[Any],
-    vector_bytes: int,
+    target: Target,
 ) -> None:
     """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
 
@@ -69,7 +70,7 @@ def _emit_entry(
     all who share a call count the units that are done.
     """
     entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), kernel.name)
-    builder = Builder(entry.append_basic_block("entry"))
+    builder = Builder(entry.append_basic_block("entry"), target)
     table, begin, end = entry.args
     trouble, counter = (
         builder.load(builder.gep(table, [integer(len(kernel.buffers) + number)], source_etype=POINTER), typ=POINTER)
@@ -81,7 +82,7 @@ def _emit_entry(
     memory = builder.alloca(POINTER, integer(longest), name="moved")
     parts = zip(moved, kernel.parts, kernel.phases, functions, strict=True)
     for (nest, begins), (_, buffers, start), phase, function in parts:
-        count = nest_units(nest, vector_bytes)
+        count = nest_units(nest, target)
         if phase and not in_tail:
             in_tail = True
             _only_the_last(builder, counter, builder.sub(end, begin), first)

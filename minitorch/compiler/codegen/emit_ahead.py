@@ -28,7 +28,7 @@ class Ahead(Tiles):
         self.known.append({})  # what is looked up there is not what is looked up here
         self._place_rows(rows, self._smaller(self.builder.add(row, integer(ROWS_AHEAD)), last))
         for load, extent in loads.items():
-            element = stored_type(load.dtype)
+            element = stored_type(load.dtype, self.target)
             place = self._scalar_index(load.index)
             start = self.builder.gep(self.pointers[load.buffer], [place], source_etype=element)
             per_line = LINE // byte_size(element)

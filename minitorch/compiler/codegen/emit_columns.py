@@ -127,7 +127,7 @@ class Columns(Ahead):
         """All of the innermost columns: up to where a line of the stored row begins, whole vectors, the rest."""
         builder, last = self.builder, loop.columns[-1]
         self.places[last] = integer(0)
-        element = stored_type(self.buffers[store.buffer].dtype)
+        element = stored_type(self.buffers[store.buffer].dtype, self.target)
         size = byte_size(element)
         row = builder.gep(self.pointers[store.buffer], [self._scalar_index(store.index)], source_etype=element)
         before = builder.sub(integer(0), builder.udiv(builder.ptrtoint(row, I64), integer(size)))

@@ -24,6 +24,7 @@ from llvmlite import ir
 
 from ..loop_ir.expressions import Expression
 from ..loop_ir.loops import Buffer, Nest
+from ..target import Target
 from .emit_packing import Packing, Span
 from .instructions import I64, before_store, computed_type, constant, multiply_add
 from .vector_memory import integer
@@ -32,8 +33,8 @@ from .vector_memory import integer
 class Product(Packing):
     """Emits one matrix product into a function."""
 
-    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
-        super().__init__(buffers, nest, function, vector_bytes)
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, target: Target) -> None:
+        super().__init__(buffers, nest, function, target)
         cut = self.tiling
         self.zero = constant(self.dtype, 0, ir.VectorType(computed_type(self.dtype), self.lanes))
         self.in_blocks = cut.block_k < self.product.depth

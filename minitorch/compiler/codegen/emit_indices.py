@@ -16,6 +16,7 @@ from ..loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Inside, Scr
 from ..loop_ir.index import Index, Looked, Quotient, Variable
 from ..loop_ir.loops import Buffer, Nest
 from ..scheduling.layout import Layout
+from ..target import Target
 from .builder import Builder
 from .instructions import (
     BIT,
@@ -37,19 +38,20 @@ Body = Callable[[Any, list[Any]], list[Any]]
 class Indices:
     """Emits loops and indices into a function; which rows and columns are current is set by whoever emits the loops."""
 
-    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, target: Target) -> None:
         self.buffers = buffers
         self.streamed: dict[int, Any] = {}  # the buffers that are written past the caches, see `stream`
         self.nest = nest
+        self.target = target
         self.function = function
-        self.layout = Layout(nest, vector_bytes)
+        self.layout = Layout(nest, target)
         self.lanes = self.layout.lanes
-        self.builder = Builder(function.append_basic_block("entry"))
+        self.builder = Builder(function.append_basic_block("entry"), target)
         self.pointers = [self._pointer(number) for number in range(len(buffers))]
         self.trouble = function.args[1]
         self.across_rows = self.layout.across_rows
         width = self.lanes * self.layout.abreast if self.across_rows else 1
-        self.scratch = [self._row_memory(length * width, stored_type(dtype)) for length, dtype in nest.scratch]
+        self.scratch = [self._row_memory(length * width, stored_type(dtype, target)) for length, dtype in nest.scratch]
         self.firsts: list[Any] = []  # the first row of each vector that is abreast; empty without lanes across rows
         self.current = 0  # which of them is being emitted
         self.places: dict[Variable, Any] = {}  # the scalar value of each loop variable; of the lanes' one, in lane 0

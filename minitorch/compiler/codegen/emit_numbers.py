@@ -18,6 +18,7 @@ from ..loop_ir.expressions import Apply, Expression, Sum, walk
 from ..loop_ir.index import Variable
 from ..loop_ir.loops import Buffer, Nest, neutral
 from ..scheduling.sweeps import SHIFT, Output, Reduction, Term, Tile
+from ..target import Target
 from .emit_products import Products
 from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded
 from .mathematics.values import splat
@@ -27,8 +28,8 @@ from .vector_memory import byte_size, integer
 class Numbers(Products):
     """Emits reductions and weights."""
 
-    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
-        super().__init__(buffers, nest, function, vector_bytes)
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, target: Target) -> None:
+        super().__init__(buffers, nest, function, target)
         self.shifts = dict(self.sweeps.shifts)
         self.replaced: dict[Expression, Tile] = {}  # what is in the place of a tile now
         self.dtypes = {each.slot: each.term.value.dtype for each in self.sweeps.reductions}

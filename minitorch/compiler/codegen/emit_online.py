@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from ... import dtypes
-from ..host import host
 from ..loop_ir.expressions import Apply, Expression, Load, Number, Total, walk
 from ..loop_ir.loops import Accumulate, Loop, Nest
 from ..scheduling.layout import Layout
@@ -41,7 +40,7 @@ def _is_online(nest: Nest, layout: Layout, first: Loop, second: Loop) -> bool:
     """Whether two loops are a maximum and sums of exponentials over the same long rows."""
     if nest.scratch or len(first.columns) != 1 or first.columns != second.columns:
         return False
-    if layout.tiles(first) or layout.tiles(second) or _row_bytes(layout, first) <= host().caches[1] // CACHED:
+    if layout.tiles(first) or layout.tiles(second) or _row_bytes(layout, first) <= layout.target.caches[1] // CACHED:
         return False
     maxima = {at.slot for at in sums_of(first) if at.reduction == "reduce_max" and at.value.dtype in _EXACT}
     return len(maxima) == len(first.statements) and all(

@@ -19,6 +19,7 @@ from ..loop_ir.index import Index, Quotient, Remainder, Variable
 from ..loop_ir.loops import Buffer, Nest
 from ..scheduling.gemm import extent, recognise
 from ..scheduling.gemm_tiling import tiling
+from ..target import Target
 from .builder import Builder
 from .emit_values import Values
 from .instructions import after_load, before_store, stored_type
@@ -79,15 +80,15 @@ class Packing(Values):
     steps: Any
     shift: Any
 
-    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
-        super().__init__(buffers, nest, function, vector_bytes)
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, target: Target) -> None:
+        super().__init__(buffers, nest, function, target)
         product = recognise(nest)
         assert product is not None
-        self.product, self.tiling = product, tiling(product, vector_bytes)
+        self.product, self.tiling = product, tiling(product, target)
         self.lanes = self.tiling.lanes
         self.across_rows = True
         self.dtype = product.total.value.dtype
-        self.element = stored_type(self.dtype)
+        self.element = stored_type(self.dtype, target)
         self.vector = ir.VectorType(self.element, self.lanes)
         operands = product.left, product.right
         self.everything |= {*product.store_rows, *product.store_lanes}
@@ -230,7 +231,7 @@ class Packing(Values):
         self.function = ir.Function(self.function.module, kind, f"{self.function.name}.{name}")
         self.function.linkage = "internal"
         self.builder.call(self.function, [table, trouble, *given])
-        self.builder = Builder(self.function.append_basic_block("entry"))
+        self.builder = Builder(self.function.append_basic_block("entry"), self.target)
         self.pointers = [self._pointer(number) for number in range(len(self.buffers))]
         self.trouble = self.function.args[1]
         self.known = [{}]

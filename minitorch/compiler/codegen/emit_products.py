@@ -18,6 +18,7 @@ from ..loop_ir.index import Variable
 from ..loop_ir.loops import Buffer, Nest
 from ..scheduling.blocking import blocking, is_in_place
 from ..scheduling.sweeps import Output, Tile, recognise
+from ..target import Target
 from .emit_values import Values
 from .instructions import I64, cast, computed_type, multiply_add
 from .mathematics.values import splat
@@ -32,11 +33,11 @@ class Products(Values):
     first_column: Any  # of the block
     unit_columns: Any
 
-    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
-        super().__init__(buffers, nest, function, vector_bytes)
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, target: Target) -> None:
+        super().__init__(buffers, nest, function, target)
         sweeps = recognise(nest)
         assert sweeps is not None
-        self.sweeps, self.cut = sweeps, blocking(sweeps, vector_bytes)
+        self.sweeps, self.cut = sweeps, blocking(sweeps, target)
         self.row, self.swept = sweeps.row, sweeps.column
         self.lanes, self.across_rows = self.cut.lanes, True
         self.everything |= {self.swept, *(each.depth for each in sweeps.tiles)}

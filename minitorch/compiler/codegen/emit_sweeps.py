@@ -24,6 +24,7 @@ from ..loop_ir.expressions import Expression, Sum
 from ..loop_ir.loops import Buffer, Loop, Nest, Store
 from ..scheduling.skip import Skip, skips
 from ..scheduling.sweeps import Output
+from ..target import Target
 from .emit_numbers import Numbers
 from .instructions import BIT, before_store, computed_type, constant
 from .vector_memory import integer
@@ -32,8 +33,8 @@ from .vector_memory import integer
 class Sweeper(Numbers):
     """Emits one nest by tiles into a function."""
 
-    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, vector_bytes: int) -> None:
-        super().__init__(buffers, nest, function, vector_bytes)
+    def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, target: Target) -> None:
+        super().__init__(buffers, nest, function, target)
         self.skips = [skips(self.sweeps, sweep) for sweep in range(self.sweeps.count)]
         passed = dict.fromkeys(output for found in self.skips for skip in found for output, _ in skip.weights)
         # What is added to all rows of an output: what is left of the blocks that are passed over.

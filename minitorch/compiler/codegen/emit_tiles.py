@@ -86,9 +86,9 @@ class Tiles(Values):
     def _move(self, tile: Tile, start: Any, stop: Any) -> None:
         """Fill or empty a tile, a square at a time."""
         assert self.lane is not None
-        element = stored_type(tile.dtype)
+        element = stored_type(tile.dtype, self.target)
         streamed = self.streamed.get(tile.buffer) if tile.written else None
-        function = transpose_function(self.function.module, element, self.lanes, streamed is not None)
+        function = transpose_function(self.function.module, element, self.lanes, self.target, streamed is not None)
         memory_step = integer(tile.index.coefficient(self.lane))
         forward = tile.index.coefficient(tile.along) == 1
         tile_step = self.lanes * self.layout.abreast * (1 if forward else -1)
@@ -116,5 +116,5 @@ class Tiles(Values):
         if tile.key not in self.tile_memory:
             length = self.layout.tile_length(tile)
             with self.builder.goto_entry_block():
-                self.tile_memory[tile.key] = self._row_memory(length, stored_type(tile.dtype))
+                self.tile_memory[tile.key] = self._row_memory(length, stored_type(tile.dtype, self.target))
         return self.tile_memory[tile.key]

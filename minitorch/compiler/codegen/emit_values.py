@@ -13,7 +13,6 @@ from typing import Any
 from llvmlite import ir
 
 from ...dtypes import int64
-from ..host import MOST_STEP
 from ..loop_ir.expressions import (
     ALWAYS,
     Apply,
@@ -29,6 +28,7 @@ from ..loop_ir.expressions import (
 )
 from ..loop_ir.index import Index, Quotient, Variable
 from ..loop_ir.loops import Loop
+from ..target import MOST_STEP
 from .emit_indices import Indices
 from .instructions import (
     PRIMITIVES,
@@ -139,7 +139,7 @@ class Values(Indices):
     # Memory ---------------------------------------------------------------------------------------------
 
     def _load(self, expression: Load) -> Any:
-        kind = stored_type(expression.dtype)
+        kind = stored_type(expression.dtype, self.target)
         if expression.inside == ALWAYS:
             place = self._place_in_tile(expression.buffer, expression.index, written=False)
             if place is not None:
@@ -155,10 +155,10 @@ class Values(Indices):
         place = self.builder.mul(self.builder.sub(self.places[along], start), integer(self.lanes * self.layout.abreast))
         if self.current:
             place = self.builder.add(place, integer(self.lanes * self.current))
-        return self.builder.gep(memory, [place], source_etype=stored_type(self.buffers[buffer].dtype))
+        return self.builder.gep(memory, [place], source_etype=stored_type(self.buffers[buffer].dtype, self.target))
 
     def _read_scratch(self, expression: Scratch) -> Any:
-        kind = stored_type(expression.dtype)
+        kind = stored_type(expression.dtype, self.target)
         if not self.across_rows:
             return self._read(self.scratch[expression.slot], expression.index, ALWAYS, kind)
         place = self._scratch_row(expression.slot, expression.index, None)
@@ -237,7 +237,7 @@ class Values(Indices):
         place = self.builder.mul(self._scalar_index(index), integer(self.lanes * self.layout.abreast))
         if self.current:
             place = self.builder.add(place, integer(self.lanes * self.current))
-        return self.builder.gep(self.scratch[slot], [place], source_etype=stored_type(element))
+        return self.builder.gep(self.scratch[slot], [place], source_etype=stored_type(element, self.target))
 
     def _write(self, pointer: Any, index: Index, value: Any, past_caches: Any = None) -> None:
         kind = value.type.element if isinstance(value.type, ir.VectorType) else value.type

@@ -18,8 +18,8 @@ from llvmlite import ir
 
 from ... import dtypes
 from ...dtypes import DType
-from ..host import host
 from ..loop_ir.loops import COMBINE
+from ..target import Target
 from .mathematics import FUNCTIONS, functions_for, half
 from .mathematics import remainder as division
 from .mathematics.values import call_intrinsic, splat
@@ -30,20 +30,20 @@ FLOAT, DOUBLE, HALF = ir.FloatType(), ir.DoubleType(), ir.HalfType()
 _WIDE = (dtypes.float16, dtypes.bfloat16)  # computed in float32
 
 
-def stored_type(dtype: DType) -> Any:
+def stored_type(dtype: DType, target: Target) -> Any:
     """The type of an element in memory."""
     if dtype in _WIDE:
-        return HALF if dtype is dtypes.float16 and host().float16 else ir.IntType(16)
-    if dtype.is_floating_point:
-        return DOUBLE if dtype is dtypes.float64 else FLOAT
-    return ir.IntType(8 * dtype.itemsize)
+        return HALF if dtype is dtypes.float16 and target.float16 else ir.IntType(16)
+    return ir.IntType(8) if dtype is dtypes.bool_ else computed_type(dtype)
 
 
 def computed_type(dtype: DType) -> Any:
     """The type of an element in a register."""
     if dtype is dtypes.bool_:
         return BIT
-    return FLOAT if dtype in _WIDE else stored_type(dtype)
+    if dtype.is_floating_point:
+        return DOUBLE if dtype is dtypes.float64 else FLOAT
+    return ir.IntType(8 * dtype.itemsize)
 
 
 def like(value: Any, element: Any) -> Any:
@@ -63,7 +63,7 @@ def after_load(builder: Any, value: Any, dtype: DType) -> Any:
     if dtype is dtypes.bool_:
         return builder.icmp_unsigned("!=", value, splat(value.type, 0))
     if dtype is dtypes.float16:
-        return builder.fpext(value, like(value, FLOAT)) if host().float16 else half.widened(builder, value)
+        return builder.fpext(value, like(value, FLOAT)) if builder.target.float16 else half.widened(builder, value)
     if dtype is dtypes.bfloat16:  # the upper half of a float
         wide = builder.zext(value, like(value, ir.IntType(32)))
         return builder.bitcast(builder.shl(wide, splat(wide.type, 16)), like(value, FLOAT))
@@ -75,7 +75,7 @@ def before_store(builder: Any, value: Any, dtype: DType) -> Any:
     if dtype is dtypes.bool_:
         return builder.zext(value, like(value, ir.IntType(8)))
     if dtype is dtypes.float16:
-        return builder.fptrunc(value, like(value, HALF)) if host().float16 else half.narrowed(builder, value)
+        return builder.fptrunc(value, like(value, HALF)) if builder.target.float16 else half.narrowed(builder, value)
     if dtype is dtypes.bfloat16:  # round to nearest, ties to even; NaN stays NaN
         bits = builder.bitcast(value, like(value, ir.IntType(32)))
         odd = builder.and_(builder.lshr(bits, splat(bits.type, 16)), splat(bits.type, 1))
@@ -168,14 +168,14 @@ def _remainder(builder: Any, dtype: DType, a: Any, b: Any) -> Any:
 
 def _function(name: str) -> Callable[..., Any]:
     def emit(builder: Any, dtype: DType, *operands: Any) -> Any:
-        return functions_for(host().features)[name](builder, *operands)
+        return functions_for(builder.target.features)[name](builder, *operands)
 
     return emit
 
 
 def multiply_add(builder: Any, dtype: DType, a: Any, b: Any, c: Any) -> Any:
     """``a * b + c``, a step of a sum of products: rounded once where the processor can do that, for all such sums."""
-    if dtype in (dtypes.float32, dtypes.float64) and host().fma:
+    if dtype in (dtypes.float32, dtypes.float64) and builder.target.fma:
         return call_intrinsic(builder, "fma", a, b, c)
     product = rounded(builder, PRIMITIVES["mul"](builder, dtype, a, b), dtype)
     return rounded(builder, PRIMITIVES["add"](builder, dtype, product, c), dtype)

@@ -1,4 +1,4 @@
-"""The machine: LLVM assembly in, machine code for the host out, and machine code as functions that Python can call.
+"""Machine code: LLVM assembly in, object code for a target out, and object code as functions that Python can call.
 
 It knows nothing about graphs or kernels: text goes in, addresses come out. The disk cache stands between `compile_ir`
 and `load` (see `minitorch.compiler.runtime.cache`).
@@ -10,7 +10,7 @@ import ctypes
 import itertools
 import sys
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from ..host import host
+from ..target import Target, architecture
 
 # --- text to machine code ---------------------------------------------------------------------------------------------
 
@@ -32,11 +32,12 @@ JIT_LINK = sys.platform != "win32"
 CODE_MODEL = {"reloc": "pic", "codemodel": "small"} if JIT_LINK else {"codemodel": "jitdefault"}
 
 
-def _target_machine(effort: int) -> Any:
+def _target_machine(target: Target, effort: int) -> Any:
     _initialize()
-    machine, target = host(), llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=machine.cpu, features=machine.features, opt=effort, jit=not JIT_LINK, **CODE_MODEL
+    if target.architecture != architecture(llvm.get_default_triple()):
+        _initialize_all()
+    return llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=effort, jit=not JIT_LINK, **CODE_MODEL
     )
 
 
@@ -46,28 +47,40 @@ def _initialize() -> None:
     llvm.initialize_native_asmprinter()
 
 
-# Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation.
-_machines: dict[int, deque[Any]] = {effort: deque() for _, effort in LEVELS.values()}
+@cache
+def _initialize_all() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+# Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation. What LLVM is
+# told of the processor is their key, and how hard the code generator tries.
+_machines: defaultdict[tuple[str, str, str, int], deque[Any]] = defaultdict(deque)
 
 
 @contextmanager
-def _borrow(effort: int) -> Iterator[Any]:
+def _borrow(target: Target, effort: int) -> Iterator[Any]:
+    idle = _machines[target.triple, target.cpu, target.features, effort]
     try:
-        machine = _machines[effort].pop()
+        machine = idle.pop()
     except IndexError:
-        machine = _target_machine(effort)
+        machine = _target_machine(target, effort)
     yield machine
-    _machines[effort].append(machine)  # one that raised is not used again
+    idle.append(machine)  # one that raised is not used again
 
 
 @contextmanager
-def _module(text: str, level: int) -> Iterator[tuple[Any, Any]]:
+def _module(text: str, target: Target, level: int) -> Iterator[tuple[Any, Any]]:
     """The verified module and a target machine, in a context of their own, which ends with them.
 
     LLVM's contexts never forget a type or a constant, so one that lives as long as the process would grow for ever.
     """
     passes, effort = LEVELS[level]
-    with _borrow(effort) as machine, llvm.create_context() as context, llvm.parse_assembly(text, context) as module:
+    with (
+        _borrow(target, effort) as machine,
+        llvm.create_context() as context,
+        llvm.parse_assembly(text, context) as module,
+    ):
         module.verify()  # before anything else: a pass that meets an ill-typed call ends the process
         if passes is not None:
             options = llvm.create_pipeline_tuning_options(passes)
@@ -90,17 +103,18 @@ def _code_generator() -> Callable[..., Any]:
     return function
 
 
-def compile_ir(text: str, level: int = 0) -> bytes:
-    """Object code for the host.
+def compile_ir(text: str, target: Target, level: int = 0) -> bytes:
+    """Object code.
 
     Args:
         text: a module in LLVM's assembly language.
+        target: the machine that the code is for.
         level: a row of `LEVELS`: 0 for text that is already the code we want, up to 3 for LLVM's whole pipeline.
 
     Raises:
         RuntimeError: if the text does not parse or is not well-formed; the message is LLVM's.
     """
-    with _module(text, level) as (module, machine), llvm.ffi.OutputString() as error:
+    with _module(text, target, level) as (module, machine), llvm.ffi.OutputString() as error:
         buffer = _code_generator()(machine, module, 1, error)
         if not buffer:
             raise RuntimeError(str(error))
@@ -111,25 +125,25 @@ def compile_ir(text: str, level: int = 0) -> bytes:
             library.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
-def compile_all(texts: Iterable[str], level: int = 0) -> list[bytes]:
-    """`compile_ir` of each text, on as many threads as there are cores, while the next texts are being made."""
+def compile_all(texts: Iterable[str], target: Target, threads: int, level: int = 0) -> list[bytes]:
+    """`compile_ir` of each text, on up to so many threads, while the next texts are being made."""
     coming = iter(texts)
     first = list(itertools.islice(coming, 2))
-    if len(first) < 2 or host().cores < 2:
-        return [compile_ir(text, level) for text in (*first, *coming)]
-    with ThreadPoolExecutor(host().cores, "minitorch-compile") as executor:
-        return list(executor.map(compile_ir, itertools.chain(first, coming), itertools.repeat(level)))
+    if len(first) < 2 or threads < 2:
+        return [compile_ir(text, target, level) for text in (*first, *coming)]
+    with ThreadPoolExecutor(threads, "minitorch-compile") as executor:
+        return list(executor.map(lambda text: compile_ir(text, target, level), itertools.chain(first, coming)))
 
 
-def optimised(text: str, level: int = 0) -> str:
+def optimised(text: str, target: Target, level: int = 0) -> str:
     """The module after LLVM's passes of that level."""
-    with _module(text, level) as (module, _):
+    with _module(text, target, level) as (module, _):
         return str(module)
 
 
-def assembly(text: str, level: int = 0) -> str:
-    """The host's assembly language for a module, as a listing to read."""
-    with _module(text, level) as (module, machine):
+def assembly(text: str, target: Target, level: int = 0) -> str:
+    """A module in the target's assembly language, as a listing to read."""
+    with _module(text, target, level) as (module, machine):
         return str(machine.emit_assembly(module))
 
 
@@ -187,10 +201,12 @@ def load(machine_code: bytes, *names: str) -> Library:
     """The named functions of some object code, ready to be called.
 
     Raises:
-        RuntimeError: if this is no object code for the host, has no such function, or calls one that does not exist.
+        RuntimeError: if this is no object code for this machine, or a function is missing, here or where it is called.
 
     Example:
-        >>> library = load(compile_ir("define i32 @twice(i32 %x) { %y = shl i32 %x, 1  ret i32 %y }"), "twice")
+        >>> from minitorch.compiler.codegen.host import host
+        >>> code = compile_ir("define i32 @twice(i32 %x) { %y = shl i32 %x, 1  ret i32 %y }", host())
+        >>> library = load(code, "twice")
         >>> library.function("twice", ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32))(21)
         42
     """

@@ -12,6 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
+from ..target import Target
 from .builder import Builder
 from .instructions import BIT, I64
 from .vector_memory import POINTER, byte_size, integer, load, shuffled, store, store_past_caches
@@ -19,12 +20,12 @@ from .vector_memory import POINTER, byte_size, integer, load, shuffled, store, s
 BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
 
 
-def transpose_function(module: Any, element: Any, lanes: int, past_caches: bool = False) -> Any:
-    """``void (source, source step, target, target step, rows, columns)`` for up to `lanes` rows and columns.
+def transpose_function(module: Any, element: Any, lanes: int, target: Target, past_caches: bool = False) -> Any:
+    """``void (source, source step, destination, destination step, rows, columns)`` for up to `lanes` rows and columns.
 
     A step is how many elements the beginnings of two rows, or of two columns, lie apart: element (r, c) is read at
-    ``source + r * source_step + c`` and written to ``target + c * target_step + r``, whole squares past the caches if
-    that is asked for: then there is one more argument, see `store_past_caches`.
+    ``source + r * source_step + c`` and written to ``destination + c * destination_step + r``. If whole squares are to
+    be stored past the caches, there is one more argument, see `store_past_caches`.
     """
     name = f"transpose.{lanes}x{element.intrinsic_name}{'.streamed' if past_caches else ''}"
     if name in module.globals:
@@ -32,8 +33,8 @@ def transpose_function(module: Any, element: Any, lanes: int, past_caches: bool 
     kind = ir.FunctionType(ir.VoidType(), [POINTER, I64, POINTER, I64, I64, I64, *[I64] * past_caches])
     function = ir.Function(module, kind, name)
     function.linkage = "internal"
-    source, source_step, target, target_step, rows, columns, *wanted = function.args
-    builder = Builder(function.append_basic_block("entry"))
+    source, source_step, destination, destination_step, rows, columns, *wanted = function.args
+    builder = Builder(function.append_basic_block("entry"), target)
     count = integer(lanes)
     is_whole = builder.and_(builder.icmp_signed("==", rows, count), builder.icmp_signed("==", columns, count))
     names = ("load_whole", "load_part", "turn", "store_whole", "store_part")
@@ -58,7 +59,7 @@ def transpose_function(module: Any, element: Any, lanes: int, past_caches: bool 
     for block, masked in ((store_whole, False), (store_part, True)):
         builder.position_at_end(block)
         masks = _masks(builder, columns, rows, lanes) if masked else [None] * lanes
-        places = _places(builder, target, target_step, element, lanes)
+        places = _places(builder, destination, destination_step, element, lanes)
         for place, value, mask in zip(places, turned, masks, strict=True):
             if past_caches and mask is None:
                 store_past_caches(builder, place, value, *wanted)

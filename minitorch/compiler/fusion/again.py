@@ -15,7 +15,7 @@ import math
 from collections.abc import Container, Iterator, Sequence
 
 from ...ir import POINTWISE, Node
-from ..host import host
+from ..target import Target
 from .fuse import Group, Member, reads_of
 from .roots import HEAVY, SHARED, is_stored_already
 
@@ -25,14 +25,16 @@ SECONDS_PER_OPERATION = {"light": 0.02e-9, "heavy": 0.4e-9, "random_bits": 2e-9}
 MOST_OPERATIONS = 40
 
 
-def cheaper_again(order: Sequence[Group | Node], roots: dict[Node, str], needed: Container[Node]) -> set[Node]:
+def cheaper_again(
+    order: Sequence[Group | Node], roots: dict[Node, str], needed: Container[Node], target: Target
+) -> set[Node]:
     """The roots that had better not be stored, given the kernels and what these need in memory."""
     groups = [item for item in order if isinstance(item, Group)]
     called = {operand for item in order if isinstance(item, Node) for operand in item.inputs}
     home = {member.node: (group, member) for group in groups for member in group.members}
     found: set[Node] = set()
     for node, reason in roots.items():
-        if reason != SHARED or node not in needed or node.spec.nbytes <= host().caches[1] or node in called:
+        if reason != SHARED or node not in needed or node.spec.nbytes <= target.caches[1] or node in called:
             continue
         group, member = home[node]
         sources = {root for root, _ in reads_of(member, roots)}

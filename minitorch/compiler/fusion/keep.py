@@ -19,8 +19,8 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence, 
 from ...graph import Graph
 from ...graph.cost import in_units
 from ...ir import POINTWISE, Node
-from ..host import host
 from ..loop_ir.lower import At
+from ..target import Target
 from .again import MOST_OPERATIONS, operations
 from .fuse import Group, fuse, reads_of
 from .roots import base_of, count_readers, find_roots, is_call, output_base
@@ -31,19 +31,19 @@ MOST_READ = 8  # arrays that a value is made of, if it moves no more bytes to st
 NEGLIGIBLE = 8  # what a value is made of and is so many times smaller than the value adds next to no traffic
 
 
-def worth_keeping(graph: Graph, transient: Collection[Node], without: Set[str]) -> dict[Node, str]:
+def worth_keeping(graph: Graph, transient: Collection[Node], without: Set[str], target: Target) -> dict[Node, str]:
     """The cheap values that are stored because several kernels read them, each with the reason."""
-    asked = _in_question(graph, find_roots(graph, transient), transient)
+    asked = _in_question(graph, find_roots(graph, transient), transient, target)
     if not asked:
         return {}
     roots = find_roots(graph, transient, dict.fromkeys(asked, IN_QUESTION))
     calls = {node: is_call(node) for node in roots}
-    kernels = _Kernels(graph, fuse(roots, calls, transient, without), roots)
+    kernels = _Kernels(graph, fuse(roots, calls, transient, without), roots, target)
     reasons = {node: kernels.decide(node) for node in asked}
     return {node: reason for node, reason in reasons.items() if reason}
 
 
-def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node]) -> list[Node]:
+def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node], target: Target) -> list[Node]:
     """Values that are read more than once and made of more bytes than their own, or of many arrays or operations."""
     users = graph.users()
     made_of: dict[Node, dict[Node, int]] = {}  # what is read to compute a value, and how many bytes of it
@@ -61,23 +61,24 @@ def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node
         read = sum(sources.values())
         more = read >= WORTH_IT // NEGLIGIBLE and read * NEGLIGIBLE > node.spec.nbytes * (NEGLIGIBLE + 1)
         again = (more or count > MOST_OPERATIONS) and count_readers(node, users) > 1
-        if is_pointwise and node.spec.size and (again or _many(node, sources)):
+        if is_pointwise and node.spec.size and (again or _many(node, sources, target)):
             found.append(node)
         else:
             made_of[node], work[node] = sources, count
     return found
 
 
-def _many(node: Node, sources: Mapping[Node, int]) -> bool:
+def _many(node: Node, sources: Mapping[Node, int], target: Target) -> bool:
     """Whether a value that no cache holds is made of many arrays of its size, which all have to be in memory for it."""
-    large = node.spec.nbytes > host().caches[1]
+    large = node.spec.nbytes > target.caches[1]
     return large and sum(size >= node.spec.nbytes for size in sources.values()) > MOST_READ
 
 
 class _Kernels:
     """Which root reads how many bytes of what, and in which kernel it is. What is not kept is taken out."""
 
-    def __init__(self, graph: Graph, order: Sequence[Group | Node], roots: Mapping[Node, str]) -> None:
+    def __init__(self, graph: Graph, order: Sequence[Group | Node], roots: Mapping[Node, str], target: Target) -> None:
+        self.target = target
         self.roots = dict(roots)
         self.outputs = set(map(output_base, graph.outputs))
         self.home: dict[Node, int] = {}  # the kernel that computes a root
@@ -106,7 +107,7 @@ class _Kernels:
         again = sum(self._read_instead(kernel, node) for kernel in others) + self._moved_at_home(node, others)
         if again - kept >= self._least(node):
             return f"kept: {in_units(kept, 'B')} are moved for it, and {in_units(again, 'B')} to compute it again"
-        if others and again >= kept and _many(node, self.reads[node]):
+        if others and again >= kept and _many(node, self.reads[node], self.target):
             return f"kept: it is made of more than {MOST_READ} arrays, and to compute it again moves no less"
         if others and node.spec.nbytes >= WORTH_IT and len(list(operations(node, self.roots))) > MOST_OPERATIONS:
             return f"kept: to compute it again takes more than {MOST_OPERATIONS} operations"

@@ -10,13 +10,13 @@ from ...graph.cost import in_units
 from ...ir import Node
 from ..codegen import machine
 from ..codegen.emit import emit
-from ..host import host
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
 from ..scheduling import count
 from ..scheduling.layout import units
 from ..scheduling.split import PARTIAL
+from ..target import Target
 
 
 @dataclass
@@ -29,6 +29,7 @@ class Kernel:
             side, ``"call"`` other calls.
         phases: the nodes that it computes, in program order; those of each phase by themselves.
         reads, writes: the nodes whose values it reads from memory, and those that it writes.
+        target: the machine that it is made for.
         loops: its loops; None for a call.
         buffers: the node behind each buffer of the loops.
     """
@@ -38,6 +39,7 @@ class Kernel:
     phases: tuple[tuple[Node, ...], ...]
     reads: tuple[Node, ...]
     writes: tuple[Node, ...]
+    target: Target
     loops: LoopKernel | None = None
     buffers: tuple[Node, ...] = ()
 
@@ -104,17 +106,17 @@ class Kernel:
     @cached_property
     def llvm(self) -> str:
         """The kernel as LLVM IR, which counts buffers from their first element in use; empty for a call."""
-        return emit(self.compiled[0], host().vector_bytes) if self.loops else ""
+        return emit(self.compiled[0], self.target) if self.loops else ""
 
     @cached_property
     def assembly(self) -> str:
-        """The kernel as the host's assembly language; empty for a call."""
-        return machine.assembly(self.llvm) if self.loops else ""
+        """The kernel in the target's assembly language; empty for a call."""
+        return machine.assembly(self.llvm, self.target) if self.loops else ""
 
     @property
     def units(self) -> int:
         """The length of its parallel range."""
-        return units(self.loops, host().vector_bytes) if self.loops else 0
+        return units(self.loops, self.target) if self.loops else 0
 
     def __str__(self) -> str:
         where = ", ".join(dict.fromkeys(str(node.source) for node in self.nodes if node.source))

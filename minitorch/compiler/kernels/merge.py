@@ -113,6 +113,7 @@ def _together(kernels: Sequence[Kernel], name: str, kind: str, first_phases: Seq
         tuple(map(tuple, phases)),
         tuple(node for node in reads if node not in writes),
         writes,
+        kernels[0].target,
         LoopKernel(
             "kernel",
             tuple(chain.from_iterable(each.buffers for each in loops)),

@@ -33,6 +33,7 @@ from ..fusion.transient import find_transient
 from ..scheduling.nests import build_kernel
 from ..scheduling.split import PARTIAL
 from ..scheduling.sweeps import recognise
+from ..target import Target
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
 
@@ -66,11 +67,13 @@ class Schedule:
 
     Attributes:
         graph: what was scheduled.
+        target: the machine that it is scheduled for.
         kernels: in order.
         edges: one per use of a computed value.
     """
 
     graph: Graph
+    target: Target
     kernels: tuple[Kernel, ...]
     edges: tuple[Edge, ...] = field(default=())
 
@@ -105,24 +108,25 @@ class Schedule:
         return "\n".join(lines)
 
 
-def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
-    """Partition a graph into kernels.
+def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON) -> Schedule:
+    """Partition a graph into kernels for a target.
 
     Args:
         graph: as it is; `minitorch.passes.LOWERING` brings one into the form that fuses best.
+        target: the machine that they are made for.
         without: the classes of fusion that are switched off, of `FUSIONS`.
     """
     transient, refused = _transient(graph, without), set[Node]()
     while True:
-        kept = NONE_KEPT if RECOMPUTING in without else worth_keeping(graph, transient, without)
+        kept = NONE_KEPT if RECOMPUTING in without else worth_keeping(graph, transient, without, target)
         roots = find_roots(graph, transient, kept, store_all=RECOMPUTING in without)
         calls = {node: is_call(node) for node in roots}
         order = fuse(roots, calls, transient, without)
-        again = set() if RECOMPUTING in without else cheaper_again(order, roots, _stored(graph, order))
+        again = set() if RECOMPUTING in without else cheaper_again(order, roots, _stored(graph, order), target)
         if again:
             roots = {node: reason for node, reason in roots.items() if node not in again}
             order = fuse(roots, calls, transient, without)
-        kernels = _kernels(graph, order, roots, SPLITTING not in without)
+        kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
         lost = {inner for kernel, item in zip(kernels, order, strict=True) for inner in _without_tiles(kernel, item)}
         if not lost:
             break
@@ -131,7 +135,7 @@ def schedule(graph: Graph, without: Set[str] = ALL_ON) -> Schedule:
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
-    return Schedule(graph, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, again))
+    return Schedule(graph, target, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, again))
 
 
 def _transient(graph: Graph, without: Set[str]) -> set[Node]:
@@ -139,10 +143,14 @@ def _transient(graph: Graph, without: Set[str]) -> set[Node]:
     return set() if without & {TRANSIENT, ROWS, RECOMPUTING} else find_transient(graph)
 
 
-def _kernels(graph: Graph, order: Sequence[Group | Node], roots: dict[Node, str], cut: bool) -> list[Kernel]:
+def _kernels(
+    graph: Graph, order: Sequence[Group | Node], roots: dict[Node, str], target: Target, cut: bool
+) -> list[Kernel]:
     needed = _stored(graph, order)
     return [
-        _loop_kernel(number, item, roots, needed, cut) if isinstance(item, Group) else _call_kernel(number, item)
+        _loop_kernel(number, item, roots, needed, target, cut)
+        if isinstance(item, Group)
+        else _call_kernel(number, item, target)
         for number, item in enumerate(order)
     ]
 
@@ -165,9 +173,11 @@ def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
     return needed
 
 
-def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[Node], cut: bool) -> Kernel:
+def _loop_kernel(
+    number: int, group: Group, roots: dict[Node, str], needed: set[Node], target: Target, cut: bool
+) -> Kernel:
     stored = {node for node in group.nodes if node in needed}
-    loops, buffers = build_kernel("kernel", group, roots, stored, cut)
+    loops, buffers = build_kernel("kernel", group, roots, stored, target, cut)
     nodes = _covered(group, roots)
     written = {number for number, buffer in enumerate(loops.buffers) if buffer.written}
     reductions = sum(member.is_reduction for member in group.members)
@@ -180,6 +190,7 @@ def _loop_kernel(number: int, group: Group, roots: dict[Node, str], needed: set[
         (nodes,),
         tuple(node for place, node in enumerate(buffers) if place not in written),
         tuple(node for place, node in enumerate(buffers) if place in written and node.primitive is not PARTIAL),
+        target,
         loops,
         tuple(buffers),
     )
@@ -201,9 +212,9 @@ def _covered(group: Group, roots: dict[Node, str]) -> tuple[Node, ...]:
     return tuple(found)
 
 
-def _call_kernel(number: int, node: Node) -> Kernel:
+def _call_kernel(number: int, node: Node, target: Target) -> Kernel:
     reads = tuple(dict.fromkeys(base_of(operand) for operand in node.inputs))
-    return Kernel(f"k{number}_{node.primitive.name}", "call", ((node,),), reads, (node,))
+    return Kernel(f"k{number}_{node.primitive.name}", "call", ((node,),), reads, (node,), target)
 
 
 def _ledger(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import ctypes
 import sys
 
-from ..host import host
+from ..codegen.host import host
 
 # How the processor is told that a loop only waits, and how the system is told that others may have the core meanwhile.
-PAUSE = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.hint(i32 1)", "arm64": "llvm.aarch64.hint(i32 1)"}
+PAUSE = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.hint(i32 1)"}
 YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 
 # The board is what the threads share. Word 0: the number of the job, in its upper half, and of the next part, in its
@@ -147,7 +147,7 @@ PROTOTYPES = {
 
 def text() -> str:
     """The module, for this host."""
-    pause = PAUSE.get(host().triple.split("-")[0], "")
+    pause = PAUSE.get(host().architecture, "")
     name = pause.split("(")[0]
     texts = {
         "YIELD": YIELD,

@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 import llvmlite
 
 from ..codegen import machine
-from ..host import host
+from ..codegen.host import host
 
 MAGIC = b"minitorch object code 1\n"  # the number is the format's
 HEADER = struct.Struct(f"<{len(MAGIC)}s32sQ32s")  # magic, key, length, SHA-256 of what follows
@@ -267,7 +267,7 @@ def objects(texts: Iterable[str], level: int = 0) -> list[bytes]:
                 if known[digest] is None:
                     yield text
 
-    made = machine.compile_all(missing(), level)
+    made = machine.compile_all(missing(), host(), host().cores, level)
     for digest, code in zip([digest for digest, code in known.items() if code is None], made, strict=True):
         known[digest] = code
         disk().put(digest, code)

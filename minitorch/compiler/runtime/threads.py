@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ..host import host
+from ..codegen.host import host
 from . import board, cache
 
 PARTS_PER_THREAD = 32  # so that threads end at about the same time, also if one was held up

@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..host import Host, host
 from ..loop_ir.expressions import Expression, Load, walk
+from ..target import Target
 from .gemm import TURNED, Contraction, Operand, extent, packing
 
 MOST_VECTORS = 8  # of a tile's width
@@ -47,24 +47,24 @@ UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
 
 
-def _collides(left: Operand, machine: Host) -> bool:
+def _collides(left: Operand, target: Target) -> bool:
     """Whether the second cache cannot hold one line of the left operand for every k, though they are few.
 
     At a distance of many lines, a power of two above all, they compete for the same places.
     """
     assert isinstance(left.value, Load)
     step = abs(left.value.index.coefficient(left.ks[-1])) * left.value.dtype.itemsize if left.ks else 0
-    span = machine.caches[1] // WAYS
+    span = target.caches[1] // WAYS
     return step >= LINE and extent(left.ks) > WAYS * (span // math.gcd(step, span))
 
 
-def _most_rows(left: Operand, packs_left: bool, machine: Host) -> int:
+def _most_rows(left: Operand, packs_left: bool, target: Target) -> int:
     """How many rows a tile may have: fewer if they compete for the same places of the first cache."""
     if packs_left or not left.across:
         return MOST_ROWS
     assert isinstance(left.value, Load)
     step = left.value.index.coefficient(left.across[-1]) * left.value.dtype.itemsize
-    return MOST_CROWDED if step and step % (machine.caches[0] // WAYS) == 0 else MOST_ROWS
+    return MOST_CROWDED if step and step % max(1, target.caches[0] // WAYS) == 0 else MOST_ROWS
 
 
 @dataclass(frozen=True)
@@ -101,38 +101,38 @@ class Tiling:
 
 
 @lru_cache(256)
-def tiling(product: Contraction, vector_bytes: int) -> Tiling:
-    """How a matrix product is cut on this machine, with vectors of so many bytes."""
-    machine, depth, width = host(), product.depth, product.width
-    lanes = _lanes(product, vector_bytes)
+def tiling(product: Contraction, target: Target) -> Tiling:
+    """How a matrix product is cut on a target."""
+    depth, width = product.depth, product.width
+    lanes = _lanes(product, target)
     left, right = product.left, product.right
     (left_along_k, _), (right_along_k, _) = packing(left, lanes, 1), packing(right, lanes, TURNED)
-    packs_left = not left.is_one_piece or (not left_along_k and _collides(left, machine))
-    most_rows = _most_rows(left, packs_left, machine)
-    rows, vectors = tile(product.height, -(-width // lanes), machine.vector_registers, most_rows)
+    packs_left = not left.is_one_piece or (not left_along_k and _collides(left, target))
+    most_rows = _most_rows(left, packs_left, target)
+    rows, vectors = tile(product.height, -(-width // lanes), target.vector_registers, most_rows)
     row_tiles = -(-product.height // rows)
-    size, cache = depth * width * product.itemsize, machine.caches[1]
+    size, cache = depth * width * product.itemsize, target.caches[1]
     in_place = right.is_one_piece and right.is_dense_across
-    in_place = in_place and (width % (lanes * vectors) == 0 or vector_bytes >= MASKED)
+    in_place = in_place and (width % (lanes * vectors) == 0 or target.vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
     if streams:
-        rows, vectors = tile(product.height, min(STREAMED_VECTORS, -(-width // lanes)), machine.vector_registers)
+        rows, vectors = tile(product.height, min(STREAMED_VECTORS, -(-width // lanes)), target.vector_registers)
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
-    block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, machine)
-    wanted = machine.cores * (1 if streams else UNITS_PER_CORE)
+    block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, target)
+    wanted = target.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
-    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted)
+    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted, target)
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
         streams, blocks * extent(product.batch),
     )  # fmt: skip
 
 
-def _lanes(product: Contraction, vector_bytes: int) -> int:
+def _lanes(product: Contraction, target: Target) -> int:
     """Elements of a vector: of the widest type that is computed with, no more than a short row needs."""
     parts = [part for value in _values(product) for part in walk(value)]
     widest = max([4, *(part.dtype.itemsize for part in parts if part.dtype.is_floating_point), product.itemsize])
-    lanes = vector_bytes // widest
+    lanes = target.vector_bytes // widest
     while lanes >= 2 * product.width and lanes > 1:
         lanes //= 2
     return lanes
@@ -171,7 +171,7 @@ def tile(height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS) 
     return min(shapes, key=steps)
 
 
-def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, machine: Host) -> int:
+def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, target: Target) -> int:
     """Steps of k in one block.
 
     All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
@@ -181,7 +181,7 @@ def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, mac
     depth, size = product.depth, product.itemsize
     if streams:
         return min(depth, STREAMED)
-    room = machine.caches[0] if is_tall else machine.caches[1] // 4
+    room = target.caches[0] if is_tall else target.caches[1] // 4
     most = max(64, room // (width * size))
     parts = max(1, round(depth / most))
     step = extent(product.right.ks[1:])  # whole values of the outermost variable
@@ -190,28 +190,29 @@ def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, mac
 
 
 def _blocks(
-    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int
-) -> tuple[int, int, int]:
+    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int,
+    target: Target,
+) -> tuple[int, int, int]:  # fmt: skip
     """Rows and lanes of a block, and the number of blocks.
 
-    Of all grids whose blocks fit into the second cache and that give all cores work, the one that packs least.
+    Of all grids whose blocks fit into the second cache, or come nearest to it, and that give all cores work, the one
+    that packs least.
     """
     row_tiles, lane_tiles = -(-product.height // rows), -(-product.width // width)
     batch = extent(product.batch)
     work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
-    room = min(MOST_BLOCKS, host().caches[1]) // product.itemsize
+    room = min(MOST_BLOCKS, target.caches[1]) // product.itemsize
     run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     grids = []
     for down in _cuts(row_tiles):
         for across in _cuts(lane_tiles):
             height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
             waiting = height * length if block_k < product.depth else 0
-            if packed[0] * height * block_k + packed[1] * length * block_k + waiting > room:
-                continue
+            beyond = max(0, packed[0] * height * block_k + packed[1] * length * block_k + waiting - room)
             packs = (packed[0] * height + packed[1] * _copied(length, run, lanes)) * down * across
-            grids.append((max(0, wanted - down * across * batch), packs, down * across, height, length))
-    _, _, count, height, length = min(grids)
+            grids.append((beyond, max(0, wanted - down * across * batch), packs, down * across, height, length))
+    *_, count, height, length = min(grids)
     return height, length, count
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from ...dtypes import DType
 from ..fusion.roots import HEAVY
-from ..host import MOST_STEP
 from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total, walk
 from ..loop_ir.index import Index, Looked, Variable
 from ..loop_ir.loops import Accumulate, Loop, LoopKernel, Nest, Store
+from ..target import MOST_STEP, Target
 from .blocking import blocking
 from .gemm import recognise
 from .gemm_tiling import tiling
@@ -72,8 +72,9 @@ class Layout:
         room: bytes for all tiles.
     """
 
-    def __init__(self, nest: Nest, vector_bytes: int) -> None:
-        self.lanes = vector_bytes // _widest(nest)
+    def __init__(self, nest: Nest, target: Target) -> None:
+        self.target = target
+        self.lanes = target.vector_bytes // _widest(nest)
         self.in_order = _is_product(nest)
         columns = [loop.columns[-1] for loop in nest.loops if loop.columns]
         self.row = row = nest.rows[-1] if nest.rows else None
@@ -269,25 +270,23 @@ def _widest(nest: Nest) -> int:
     return max(sizes)
 
 
-def units(kernel: LoopKernel, vector_bytes: int) -> int:
+def units(kernel: LoopKernel, target: Target) -> int:
     """How many parts the rows of a kernel fall into: the range that `begin` and `end` are taken from."""
-    return sum(
-        nest_units(nest, vector_bytes) for nest, phase in zip(kernel.nests, kernel.phases, strict=True) if not phase
-    )
+    return sum(nest_units(nest, target) for nest, phase in zip(kernel.nests, kernel.phases, strict=True) if not phase)
 
 
-def nest_units(nest: Nest, vector_bytes: int) -> int:
+def nest_units(nest: Nest, target: Target) -> int:
     """The parts of one nest."""
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
     sweeps = sweeps_of(nest)
     if sweeps is not None:
-        return blocking(sweeps, vector_bytes).units
+        return blocking(sweeps, target).units
     product = recognise(nest)
     if product is not None:
-        return tiling(product, vector_bytes).units
-    layout = Layout(nest, vector_bytes)
+        return tiling(product, target).units
+    layout = Layout(nest, target)
     if layout.across_rows and nest.rows:
         along = layout.along.extent if layout.along is not None else 1
         return total // nest.rows[-1].extent // along * layout.blocks * layout.stretches

@@ -15,11 +15,11 @@ from ...dtypes import DType
 from ...ir import Node
 from ..fusion.fuse import Group, Member, reads_of
 from ..fusion.roots import HEAVY, is_stored_already
-from ..host import host
 from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, walk
 from ..loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from ..loop_ir.loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
 from ..loop_ir.lower import At, Lowering, Reader, converted
+from ..target import Target
 from .gemm import recognise
 from .layout import Layout
 from .split import split
@@ -260,7 +260,7 @@ def _is_affine(nest: Nest) -> bool:
 
 
 def build_kernel(
-    name: str, group: Group, roots: dict[Node, str], stored: set[Node], cut_long: bool = True
+    name: str, group: Group, roots: dict[Node, str], stored: set[Node], target: Target, cut_long: bool = True
 ) -> tuple[LoopKernel, list[Node]]:
     """The loops of a group, and the node behind each of its buffers; a long reduction is cut into parts.
 
@@ -275,7 +275,7 @@ def build_kernel(
         nest = builder.build()
         if _is_affine(nest):
             break
-    if nest.scratch and Layout(nest, host().vector_bytes).scratch_bytes(nest) > MOST_SCRATCH:
+    if nest.scratch and Layout(nest, target).scratch_bytes(nest) > MOST_SCRATCH:
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
         nest = builder.build()
     if recognise(nest) is None:
@@ -283,7 +283,7 @@ def build_kernel(
     nodes = list(builder.buffers)
     # Of what is stored, and not of the statements: a value without elements may have none left.
     written = {builder.buffers[member.node] for member in group.members if member.node in stored}
-    cut = split(nest, len(nodes), host().vector_bytes) if cut_long and not group.tiles else None
+    cut = split(nest, len(nodes), target) if cut_long and not group.tiles else None
     nests, phases = ((nest,), (0,)) if cut is None else ((*cut.parts, cut.whole), (0,) * len(cut.parts) + (1,))
     if cut is not None:
         written.update(range(len(nodes), len(nodes) + len(cut.partials)))

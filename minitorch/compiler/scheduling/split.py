@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from ... import dtypes
 from ...dtypes import DType
 from ...ir import Node, Primitive, Spec
-from ..host import host
 from ..loop_ir.expressions import Apply, Expression, Load, Total, moved, rewritten
 from ..loop_ir.index import NOWHERE, Index, Variable, linear, variable
 from ..loop_ir.loops import Accumulate, Loop, Nest, Store
+from ..target import Target
 from .gemm import Contraction, extent, recognise
 from .gemm_tiling import tiling
 from .layout import Layout, nest_units
@@ -52,12 +52,12 @@ class Split:
     partials: tuple[Node, ...]
 
 
-def split(nest: Nest, buffers: int, vector_bytes: int) -> Split | None:
+def split(nest: Nest, buffers: int, target: Target) -> Split | None:
     """The nest in parts, if its first loop is long and nothing but reductions, and no other loop has columns."""
     if not nest.loops or not nest.loops[0].columns or any(loop.columns for loop in nest.loops[1:]) or nest.scratch:
         return None
     sums = [statement for statement in nest.loops[0].statements if isinstance(statement, Accumulate)]
-    chunk = _chunk(nest, vector_bytes) if len(sums) == len(nest.loops[0].statements) else 0
+    chunk = _chunk(nest, target) if len(sums) == len(nest.loops[0].statements) else 0
     if not chunk:
         return None
     splitter = _Splitter(nest, sums, chunk, buffers)
@@ -65,19 +65,19 @@ def split(nest: Nest, buffers: int, vector_bytes: int) -> Split | None:
     return Split(splitter.parts(), splitter.whole(), tuple(Node(PARTIAL, (), {}, spec) for spec in specs))
 
 
-def _chunk(nest: Nest, vector_bytes: int) -> int:
+def _chunk(nest: Nest, target: Target) -> int:
     """How much of the outermost column variable goes into a part; 0 for all of it."""
     columns = nest.loops[0].columns
     height, length = (math.prod(each.extent for each in some) for some in (nest.rows, columns))
     if not height * length:
         return 0
-    layout = Layout(nest, vector_bytes)
+    layout = Layout(nest, target)
     if layout.in_order:
         return 0
-    units = nest_units(nest, vector_bytes)
+    units = nest_units(nest, target)
     product = recognise(nest)
     if product is not None:
-        count = _pieces(product, units, tiling(product, vector_bytes).streams)
+        count = _pieces(product, units, tiling(product, target).streams, target)
     else:
         each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
         count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
@@ -90,12 +90,12 @@ def _chunk(nest: Nest, vector_bytes: int) -> int:
     return chunk if chunk < first else 0
 
 
-def _pieces(product: Contraction, units: int, streams: bool) -> int:
+def _pieces(product: Contraction, units: int, streams: bool, target: Target) -> int:
     """Into how many pieces the sums of a matrix product are cut, which has so many units otherwise."""
     height, width, depth = product.height, product.width, product.depth
     work = extent(product.batch) * height * width * depth
     if streams and units <= PARTS:  # in pieces, which are streams too, each thread reads rows from end to end
-        is_large = depth * width * product.itemsize > PARTS * host().caches[1]
+        is_large = depth * width * product.itemsize > PARTS * target.caches[1]
         return PARTS if is_large and depth >= PARTS * LEAST_ROWS * height else 1
     # Blocks of rows or lanes pack the same more than once: where sums are long, rather pieces of them.
     units = 1 if depth >= LONG_SUMS * max(height, width) else units

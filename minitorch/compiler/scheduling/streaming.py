@@ -18,9 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from ..host import host
 from ..loop_ir.expressions import Load, walk
 from ..loop_ir.loops import Loop, LoopKernel, Nest, Store
+from ..target import Target
 from . import count
 from .layout import Layout
 
@@ -30,14 +30,10 @@ LONG_RUN = 8  # lines that are read one after another, if not in the order in wh
 SMALL = 16  # a result that is so many times smaller than the last cache stays there, whatever it is made of
 
 
-def last_cache() -> int:
-    """The bytes that stay near the cores, if nobody else uses the last cache."""
-    return host().caches[2]
-
-
-def streamed(kernel: LoopKernel) -> Iterator[frozenset[int]]:
+def streamed(kernel: LoopKernel, target: Target) -> Iterator[frozenset[int]]:
     """For each nest of a kernel, the buffers that it writes past the caches: none that the kernel reads."""
-    if sum(math.prod(buffer.shape) * buffer.dtype.itemsize for buffer in kernel.buffers) < last_cache():
+    last_cache = target.caches[2]  # the bytes that stay near the cores, if nobody else uses it
+    if sum(math.prod(buffer.shape) * buffer.dtype.itemsize for buffer in kernel.buffers) < last_cache:
         yield from [frozenset[int]()] * len(kernel.nests)
         return
     read = {
@@ -50,9 +46,9 @@ def streamed(kernel: LoopKernel) -> Iterator[frozenset[int]]:
     bytes_written, bytes_moved = _traffic(kernel)
     for nest, buffers, start in kernel.parts:
         written = {at.buffer for _, at in nest.statements if isinstance(at, Store) and start + at.buffer not in read}
-        large = {number for number in written if bytes_written[start + number] * SMALL >= last_cache()}
+        large = {number for number in written if bytes_written[start + number] * SMALL >= last_cache}
         moved = sum(bytes_moved[start : start + len(buffers)])
-        yield frozenset(large) if moved >= last_cache() else frozenset()
+        yield frozenset(large) if moved >= last_cache else frozenset()
 
 
 def _traffic(kernel: LoopKernel) -> tuple[list[int], list[int]]:

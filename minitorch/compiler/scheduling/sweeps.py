@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from ..loop_ir.expressions import Apply, Expression, Number, Sum, Total, moved, rewritten, walk
 from ..loop_ir.index import Variable, variable
@@ -136,7 +136,7 @@ class _Unknown(Exception):  # noqa: N818
     """The nest has another form."""
 
 
-@cache
+@lru_cache(256)
 def recognise(nest: Nest) -> Sweeps | None:
     """How a nest with contractions that are not stored can be computed by tiles; None if it cannot, or has none."""
     if nest.scratch or not nest.rows or not all(row.extent for row in nest.rows):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...compiler.host import host
+from ...compiler.codegen.host import host
 from ...modes.breakeven import BreakEven
 from .. import colours
 from .plot import INK, Plot, bar, duration, footnote, jitted, plain_ticks, tidy

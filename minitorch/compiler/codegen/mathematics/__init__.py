@@ -12,14 +12,14 @@ float16 and bfloat16 are computed in float32 by whoever emits the loop; nothing 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from llvmlite import ir
 
+from .by_feature import BY_FEATURE
 from .error_function import erf
 from .exponential import exp, expm1, log, log1p, power, tanh
-from .host import BY_FEATURE
 from .trigonometry import LIMIT, atan2, cos, sin
 from .values import Value, call_intrinsic, splat
 
@@ -103,7 +103,7 @@ FUNCTIONS: dict[str, Emit] = {
 }
 
 
-@cache
+@lru_cache(16)
 def functions_for(features: str) -> dict[str, Emit]:
     """The functions for a machine with these features, in LLVM's form ``"+avx2,-sse4a"``."""
     found = dict(FUNCTIONS)

@@ -33,5 +33,5 @@ def exp_avx512(x: Value) -> Value:
     return Value(x.builder, x.builder.call(function, arguments))
 
 
-# A feature of LLVM's list, and what to use instead of the portable formulas where the host has it.
+# A feature of LLVM's list, and what to use instead of the portable formulas where the target has it.
 BY_FEATURE: dict[str, dict[str, Callable[..., Value]]] = {"avx512vl": {"exp": exp_avx512}}
