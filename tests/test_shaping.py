@@ -252,3 +252,11 @@ def test_a_number_is_its_own_matrix_transpose():
     assert mt.tensor(3.0).mT.item() == 3
     with pytest.raises(RuntimeError, match="for matrices"):
         mt.ones(3).mT  # noqa: B018
+
+
+@pytest.mark.parametrize(("size", "step"), [(0, -1), (1, 0), (2, -1), (-1, 1), (9, 1)])
+@pytest.mark.parametrize("way", [lambda f: f, mt.jit], ids=["eager", "jit"])
+def test_windows_that_do_not_fit_are_refused_in_every_mode(way, size, step):
+    for x in (mt.ones(3, 4), mt.ones(3, 4, requires_grad=True)):
+        with pytest.raises((RuntimeError, ShapeError)):
+            way(lambda x: x.unfold(1, size, step))(x)

@@ -169,9 +169,11 @@ def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
                 [2, 3, 4]])
     """
     dim = wrap_dim(dimension, x.ndim)
+    if size < 0 or step < 1:
+        raise RuntimeError(f"unfold: windows of 0 elements or more, 1 or more apart, not of {size}, {step} apart")
     if not x.ndim:  # in PyTorch it has one window, and the result no dimension for windows
         return select(unfold(P.reshape(x, shape=(1,)), 0, size, step), 0, 0)
-    if size == 0 < step:
+    if size == 0:
         places = x.shape[dim] // step + 1
         return P.reshape(part(x, dim, 0, 0), shape=(*x.shape[:dim], places, *x.shape[dim + 1 :], 0))
     return P.unfold(x, dim=dim, size=size, step=step, dilation=1)
