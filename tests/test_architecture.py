@@ -97,6 +97,18 @@ def test_nothing_in_the_middle_asks_for_the_host(path: Path) -> None:
     assert not names & about_here
 
 
+@pytest.mark.parametrize("path", MIDDLE, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_cache_keeps_kernels_alive(path: Path) -> None:
+    """What is cached by its arguments is cached for a number of them."""
+    functions = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    unbounded = {"cache", "functools.cache", "lru_cache", "lru_cache(None)", "lru_cache(maxsize=None)"}
+    assert not [
+        node.name
+        for node in functions
+        if node.args.args and any(ast.unparse(decorator) in unbounded for decorator in node.decorator_list)
+    ]
+
+
 def test_the_scheduler_does_not_load_llvm() -> None:
     rooms = ("loop_ir", "fusion", "scheduling")
     files = [path.relative_to(ROOT).with_suffix("") for room in rooms for path in PACKAGE.glob(f"compiler/{room}/*.py")]

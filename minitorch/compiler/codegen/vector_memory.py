@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from llvmlite import ir
@@ -220,7 +220,7 @@ def shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
     return builder.shuffle_vector(a, b, _lane_numbers(tuple(order)))
 
 
-@cache
+@lru_cache(1024)
 def _lane_numbers(order: tuple[int, ...]) -> Any:
     """A constant, which keeps its text: to print so many parts again and again would take long."""
     return ir.Constant(ir.VectorType(I32, len(order)), list(order))

@@ -33,7 +33,7 @@ from ..fusion.transient import find_transient
 from ..scheduling.nests import build_kernel
 from ..scheduling.split import PARTIAL
 from ..scheduling.sweeps import recognise
-from ..target import Target
+from ..target import Target, target_named
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
 
@@ -70,12 +70,35 @@ class Schedule:
         target: the machine that it is scheduled for.
         kernels: in order.
         edges: one per use of a computed value.
+        without: the classes of fusion that are switched off.
     """
 
     graph: Graph
     target: Target
     kernels: tuple[Kernel, ...]
     edges: tuple[Edge, ...] = field(default=())
+    without: Set[str] = ALL_ON
+
+    def for_target(self, target: str | Target) -> Schedule:
+        """The same graph, scheduled for another machine: to be printed and counted here, whatever this machine is.
+
+        Args:
+            target: ``"sse2"``, ``"avx2"``, ``"avx512"``, ``"neon"`` or ``"apple-m1"``, or any `Target`.
+
+        Raises:
+            ValueError: if there is no target of that name.
+
+        Example:
+            >>> import minitorch as mt
+            >>> ledger = mt.jit(lambda x: x * 2).ledger(mt.ones(1024))
+            >>> for name in ("sse2", "avx2", "neon"):
+            ...     (kernel,) = ledger.for_target(name).kernels
+            ...     print(name, kernel.flops, "ymm" in kernel.assembly, ".4s" in kernel.assembly)
+            sse2 1024 False False
+            avx2 1024 True False
+            neon 1024 False True
+        """
+        return schedule(self.graph, target_named(target) if isinstance(target, str) else target, self.without)
 
     def __str__(self) -> str:
         from .placement import place  # which builds on this file
@@ -135,7 +158,7 @@ def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON) -> Schedu
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
-    return Schedule(graph, target, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, again))
+    return Schedule(graph, target, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, again), without)
 
 
 def _transient(graph: Graph, without: Set[str]) -> set[Node]:
