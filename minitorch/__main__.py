@@ -75,7 +75,7 @@ def _machine(options: argparse.Namespace) -> None:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    from .modes.shadow import reproduce
+    from .modes.looking_in.reproducer import reproduce
 
     try:
         report = reproduce(options.folder)

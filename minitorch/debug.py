@@ -196,7 +196,7 @@ def breakpoint() -> None:
         tensor([3., 3.])
         >>> del os.environ["PYTHONBREAKPOINT"]
     """
-    from .modes import debugger
+    from .modes.looking_in import debugger
 
     frame = sys._getframe(1)
     staging = current_staging()

@@ -48,7 +48,12 @@ def imports(path: Path) -> list[tuple[tuple[str, ...], int]]:
 
 
 def is_below(room: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether a room is drawn further down than another; those of a divided room are all where that is."""
+    """Whether a room is drawn further down than another; those of a divided room are all where that is, to others.
+
+    What a divided room shows to others is collected by its own `__init__`, from all of its rooms.
+    """
+    if other == room[:1]:
+        return False
     if room[:1] == other[:1]:
         return ORDER[room] > ORDER[other]
     return ORDER[room[:1]] > ORDER[other[:1]]

@@ -14,8 +14,8 @@ import numpy as np
 import psutil
 import pytest
 
-from minitorch.modes import isolation
-from minitorch.modes.isolation import ChildDiedError, isolated
+from minitorch.modes.checking import isolation
+from minitorch.modes.checking.isolation import ChildDiedError, isolated
 
 pytestmark = pytest.mark.skipif(not isolation.AVAILABLE, reason="no child processes by fork here")
 

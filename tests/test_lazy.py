@@ -12,7 +12,7 @@ import minitorch as mt
 from minitorch.errors import TracingError
 from minitorch.interpreters import observing
 
-lazy_module = sys.modules["minitorch.modes.lazy"]
+lazy_module = sys.modules["minitorch.modes.ways_in.lazy"]
 
 
 def watch():

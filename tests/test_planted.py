@@ -32,7 +32,7 @@ from minitorch.compiler.codegen.mathematics.values import splat
 from minitorch.compiler.kernels import placement
 from minitorch.compiler.runtime import steps
 from minitorch.errors import MismatchError
-from minitorch.modes import shadow
+from minitorch.modes.checking import shadow
 
 Patch = pytest.MonkeyPatch
 Array = np.ndarray[Any, Any]
@@ -210,7 +210,7 @@ def endless(patch: Patch) -> None:
 
     patch.setattr(llvm.Compiled, "__call__", slow)
     patch.setattr(shadow, "PATIENCE", 0.5)
-    patch.setattr("minitorch.modes.bisect.MOST_SECONDS", 2.0)
+    patch.setattr("minitorch.modes.checking.bisect.MOST_SECONDS", 2.0)
 
 
 def draws(patch: Patch) -> None:

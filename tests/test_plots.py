@@ -14,7 +14,7 @@ from minitorch.inspect.plots.breakeven import CALLS
 from minitorch.inspect.plots.memory import Block, Step
 from minitorch.inspect.plots.plot import MISSING, short
 from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised
-from minitorch.modes.breakeven import BreakEven
+from minitorch.modes.tracing.breakeven import BreakEven
 
 from .programs import classifier
 

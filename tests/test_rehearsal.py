@@ -14,7 +14,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.errors import MismatchError
 from minitorch.interpreters import Staging, binding
-from minitorch.modes import recording
+from minitorch.modes.tracing import recording
 
 Call = Callable[[], Any]
 

@@ -25,11 +25,12 @@ from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.scheduling import nests
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
-from minitorch.modes.difference import are_equal, ulps
-from minitorch.modes.noise import move
-from minitorch.modes.recording import Program
-from minitorch.modes.rounding import Excess, judge
-from minitorch.modes.shadow import Report
+from minitorch.modes.checking.difference import are_equal, ulps
+from minitorch.modes.checking.noise import move
+from minitorch.modes.checking.rounding import Excess, judge
+from minitorch.modes.checking.shadow import Report
+from minitorch.modes.looking_in.reproducer import reproduce
+from minitorch.modes.tracing.recording import Program
 from minitorch.passes import constant_folding
 from tests import graphs as random_graphs
 
@@ -237,7 +238,7 @@ def test_what_is_donated_is_donated_again_by_the_reproducer(monkeypatch: pytest.
     monkeypatch.setattr(placement, "_may_overwrite", lambda lives, new, old: True)
     _, report = failure(lambda x: x.flip(0) * 2 + x, mt.randn(5000), donate="x")
     assert report.culprit.stage == "running" and report.folder is not None
-    again = mt.modes.shadow.reproduce(report.folder)
+    again = reproduce(report.folder)
     assert again.culprit is not None and again.culprit.stage == "running"
 
 

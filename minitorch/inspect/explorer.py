@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..modes.stages import Stages
+from ..modes.looking_in.stages import Stages
 from .colours import FAMILIES, KERNELS
 from .journey import Stop, journey, union
 from .layout import SHAPES, Box, Curve, lay_out, shortened

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..graph import Graph
 from ..methods import install
 from ..modes import Jitted, Session
-from ..modes.lazy import LazyStaging
-from ..modes.stages import Stages
+from ..modes.looking_in.stages import Stages
+from ..modes.ways_in.lazy import LazyStaging
 from ..nn import Module
 from ..passes import Run
 

@@ -13,15 +13,15 @@ from ..graph import Graph, topological_order
 from ..interpreters import Staging, current_staging
 from ..ir import INPUT as INPUT_NODE
 from ..ir import Node, is_input_name, user_frame
-from ..modes.definition import Graph as SessionGraph
-from ..modes.definition import GraphStaging
-from ..modes.jit import Jitted
-from ..modes.lazy import LazyStaging
-from ..modes.recording import Program
-from ..modes.session import Session
-from ..modes.stages import Stages
-from ..modes.surroundings import names_in
-from ..modes.trace import Traced
+from ..modes.guards.surroundings import names_in
+from ..modes.looking_in.stages import Stages
+from ..modes.tracing.recording import Program
+from ..modes.tracing.trace import Traced
+from ..modes.ways_in.definition import Graph as SessionGraph
+from ..modes.ways_in.definition import GraphStaging
+from ..modes.ways_in.jit import Jitted
+from ..modes.ways_in.lazy import LazyStaging
+from ..modes.ways_in.session import Session
 from ..nn import Module
 from ..passes import Run, lowered
 from ..primitives import constant

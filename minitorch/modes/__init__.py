@@ -1,8 +1,8 @@
 """The ways in: `Session`, `jit` and `lazy`. Each records a program into the same kind of graph."""
 
-from .definition import Graph, Operation, placeholder
-from .jit import Jitted, jit
-from .lazy import lazy
-from .session import Session
+from .ways_in.definition import Graph, Operation, placeholder
+from .ways_in.jit import Jitted, jit
+from .ways_in.lazy import lazy
+from .ways_in.session import Session
 
 __all__ = ["Graph", "Jitted", "Operation", "Session", "jit", "lazy", "placeholder"]

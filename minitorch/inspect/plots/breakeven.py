@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...compiler.codegen.host import host
-from ...modes.breakeven import BreakEven
+from ...modes.tracing.breakeven import BreakEven
 from .. import colours
 from .plot import INK, Plot, bar, duration, footnote, jitted, plain_ticks, tidy
 

@@ -14,7 +14,7 @@ from ...compiler.kernels.placement import Placement, place
 from ...compiler.kernels.schedule import Schedule
 from ...graph.cost import always, in_units, live_bytes
 from ...ir import Node
-from ...modes.explain import counted
+from ...modes.tracing.explain import counted
 from .. import colours
 from .plot import INK, Plot, bar, footnote, jitted, short, tidy, write
 from .traffic import _scale

@@ -1,0 +1,306 @@
+"""Finding where a compiled program goes wrong: the first pass, else the first kernel, and the node.
+
+Each step takes values that are known to be right, computed node by node, and asks of one part of the compiler whether
+it makes the right thing of them:
+
+1. passes: the graph after each pass, run node by node, against the traced graph;
+2. kernels: each by itself, on right values;
+3. nodes: each node of the wrong kernel as a program of its own; if all are right, each beginning of the kernel. If the
+   loops of that program, run in Python, are wrong as well, the *scheduler* has made wrong loops, otherwise *code
+   generation* wrong code of right ones;
+4. running: if all kernels are right by themselves, and one after another they give other bits than the compiled
+   program, that has put values in the wrong place, or run kernels in the wrong order.
+
+Machine code runs in child processes: a crash is a fault like a wrong number.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...graph import Graph, topological_order
+from ...graph.values import is_splat
+from ...interpreters import Recorder, observing
+from ...ir import INPUT, Node
+from .difference import ulps
+from .isolation import ChildDiedError, isolated
+from .rounding import evaluated, judge
+
+if TYPE_CHECKING:
+    from ...compiler.kernels.kernel import Kernel
+    from ...compiler.kernels.schedule import Schedule
+    from ...compiler.runtime.alone import Runner
+    from ...compiler.target import Target
+    from ..tracing.recording import Program
+
+Array = np.ndarray[Any, Any]
+Values = dict[Node, Array]
+
+MOST_ROUNDS = 100_000  # of loops that are run in Python
+
+MOST_SECONDS = 60.0  # for one kernel; one that takes longer is taken to go on for ever
+
+PASS, SCHEDULE, CODE, RUNNING = "pass", "schedule", "code generation", "running"
+EITHER = "schedule or code generation"
+
+
+@dataclass(frozen=True)
+class Culprit:
+    """What goes wrong first.
+
+    Attributes:
+        stage: ``"pass"``, ``"schedule"``, ``"code generation"`` (``"schedule or code generation"`` if that would take
+            too long to tell) or ``"running"``.
+        name: of the pass, or the kernel.
+        node: the first node whose value is wrong, if it is one.
+        source: the loops of the kernel, as Python; or the graph after the pass.
+        how: what happens, if it is no wrong number: a crash, a write outside of the arrays.
+    """
+
+    stage: str
+    name: str
+    node: Node | None
+    source: str
+    how: str = ""
+
+    def __str__(self) -> str:
+        what = {
+            PASS: f"the pass '{self.name}'",
+            SCHEDULE: f"the scheduler, in the loops of kernel {self.name}",
+            EITHER: f"the scheduler or code generation (too long to be run in Python), in kernel {self.name}",
+            CODE: f"code generation, in kernel {self.name}",
+            RUNNING: f"running the kernels{self.name and f', in {self.name}'}: each is right by itself",
+        }[self.stage]
+        what += f" ({self.how})" if self.how else ""
+        if self.node is None:
+            return what
+        return f"{what}, first in {self.node.primitive.name}: {self.node.spec}, recorded at {self.node.source}"
+
+
+def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str = "") -> Culprit | None:
+    """What goes wrong first in a compiled program; None if nothing does, and rounding errors have added up.
+
+    Args:
+        arrays: the inputs.
+        found: what the program made of them, if it came to its end.
+        fault: what happened besides.
+    """
+    culprit = _first_wrong_pass(program, arrays)
+    schedule: Schedule | None = getattr(program.compiled, "schedule", None)
+    if culprit is None and schedule is not None:
+        culprit = _first_wrong_kernel(schedule, arrays, program.backend)
+        culprit = culprit or _running(program, schedule, arrays, found, fault)
+    return culprit
+
+
+def wrong(
+    nodes: Sequence[Node], known: Mapping[Node, Array], wanted: Sequence[Node], found: Sequence[Array]
+) -> Sequence[int]:
+    """Which of some results are beyond what rounding makes of the known values (see `judge`)."""
+    return judge(nodes, known, wanted, found).beyond
+
+
+# Passes -------------------------------------------------------------------------------------------------------
+
+
+def _first_wrong_pass(program: Program, arrays: Sequence[Array]) -> Culprit | None:
+    initial = program.pipeline.initial
+    for stage in program.pipeline:
+        if stage.after is not stage.before and (node := _changed(initial, stage.before, stage.after, arrays)):
+            return Culprit(PASS, stage.name, node, str(stage.after))
+    return None
+
+
+def _changed(initial: Graph, before: Graph, after: Graph, arrays: Sequence[Array]) -> Node | None:
+    """The first node of a graph that goes wrong; None if its outputs are those of the initial graph."""
+    values = evaluated(after.nodes, dict(zip(after.inputs, arrays, strict=True)))
+    known = dict(zip(initial.inputs, arrays, strict=True))
+    places = wrong(initial.nodes, known, initial.outputs, [values[node] for node in after.outputs])
+    if not places:
+        return None
+    # What there was before is right. The first value on the way to the output that there was not before is wrong.
+    old = evaluated(before.nodes, dict(zip(before.inputs, arrays, strict=True)))
+    there = {_bits(value) for node, value in old.items() if not is_splat(node)}
+    way = set(topological_order([after.outputs[places[0]]]))
+    news = (node for node in after.nodes if node in way and not is_splat(node) and _bits(values[node]) not in there)
+    return next(news, after.outputs[places[0]])
+
+
+def _bits(array: Array) -> tuple[Any, ...]:
+    return array.shape, array.dtype.name, array.tobytes()
+
+
+# Kernels ------------------------------------------------------------------------------------------------------
+
+
+def _first_wrong_kernel(schedule: Schedule, arrays: Sequence[Array], backend: str) -> Culprit | None:
+    from ...compiler.runtime.alone import by_machine, by_python, given
+
+    nodes, known = schedule.graph.nodes, given(schedule.graph, arrays)
+    values = evaluated(nodes, known)
+    there = set(known)
+    run: Runner = by_python if backend == "loops" else _apart(by_machine)
+    for kernel in schedule.kernels:
+        early = next((node for node in kernel.reads if node not in there), None)
+        if early is not None:  # it is read before it is written
+            return Culprit(SCHEDULE, kernel.name, early, str(schedule))
+        there.update(kernel.writes)
+        fault = _fault(kernel, nodes, values, run)
+        if fault is not None:
+            found = _first_wrong_node(kernel, nodes, values, run)
+            stage = SCHEDULE if run is by_python else _stage(kernel, found, nodes, values)
+            return Culprit(stage, kernel.name, found[0] if found else None, kernel.source, fault)
+    return None
+
+
+def _apart(run: Runner) -> Runner:
+    """The same in a child process, which may crash."""
+
+    def isolate(kernel: Kernel, known: Values) -> None:
+        def inside() -> list[Array]:
+            run(kernel, known)
+            return [known[node] for node in kernel.writes]
+
+        known |= zip(kernel.writes, isolated(inside, MOST_SECONDS), strict=True)
+
+    return isolate
+
+
+def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence[Node], values: Values) -> str:
+    """Whether the loops of a kernel are wrong already, or only their machine code.
+
+    Args:
+        found: a node that is computed wrongly from known values: then the loops of that are looked at.
+    """
+    from ...compiler.kernels.schedule import schedule
+    from ...compiler.runtime.alone import by_python
+
+    if found is None:
+        kernels: tuple[Kernel, ...] = (kernel,)
+    else:
+        node, known = found
+        kernels = schedule(cut(topological_order([node], known), [node])[0], kernel.target).kernels
+    if sum(map(_rounds, kernels)) > MOST_ROUNDS:
+        return EITHER
+    if found is None:
+        is_right = _fault(kernel, nodes, values, by_python) is None
+    else:
+        is_right = _is_right_alone(*found, values, by_python, kernel.target)
+    return CODE if is_right else SCHEDULE
+
+
+def _rounds(kernel: Kernel) -> int:
+    """How often the statements of a kernel's loops are run, and what sums inside them sum."""
+    from ...compiler.loop_ir.expressions import Sum, walk
+
+    if kernel.loops is None:
+        return 0
+    values = [statement.value for nest in kernel.loops.nests for _, statement in nest.statements]
+    sums = [part.variable.extent for value in values for part in walk(value) if isinstance(part, Sum)]
+    return kernel.loops.rounds * max(1, sum(sums))
+
+
+def _fault(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> str | None:
+    """What a kernel does wrong with right values: empty for wrong numbers, None if it does nothing wrong."""
+    from ...compiler.runtime.alone import OutOfBoundsError
+
+    made = {node: np.asarray(values[node], order="C") for node in kernel.reads}
+    try:
+        run(kernel, made)
+    except (ChildDiedError, IndexError, OutOfBoundsError) as error:
+        return str(error)
+    own = set(topological_order(kernel.writes, kernel.reads))
+    inside = [node for node in nodes if node in own]
+    inputs = {node: values[node] for node in _operands(inside) if node not in own}
+    return "" if wrong(inside, inputs, kernel.writes, [made[node] for node in kernel.writes]) else None
+
+
+def _operands(nodes: Iterable[Node]) -> Iterator[Node]:
+    return (operand for node in nodes for operand in node.inputs)
+
+
+def _first_wrong_node(
+    kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner
+) -> tuple[Node, set[Node]] | None:
+    """The first node of a kernel that is wrong as a program of its own, else the first beginning of it that is.
+
+    Returns:
+        The node, and the values from which it is computed wrongly; None if only the whole kernel is wrong.
+    """
+    inside = set(topological_order(kernel.writes, kernel.reads))
+    program = [node for node in nodes if node in inside and not is_splat(node)]
+    around = {node for node in _operands(program) if node not in inside}
+    for node in program:
+        operands = {operand for operand in node.inputs if not is_splat(operand)}
+        if not _is_right_alone(node, operands, values, run, kernel.target):
+            return node, operands
+    for node in program:
+        if not _is_right_alone(node, around, values, run, kernel.target):
+            return node, around
+    return None
+
+
+def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner, target: Target) -> bool:
+    """Whether a node is computed rightly by a program that begins with the known values."""
+    from ...compiler.kernels.schedule import schedule
+    from ...compiler.runtime.alone import OutOfBoundsError, run_alone
+
+    graph, inputs = cut(topological_order([node], known), [node])
+    arrays = [values[each] for each in inputs]
+    try:
+        found = run_alone(schedule(graph, target), arrays, run)
+    except (ChildDiedError, IndexError, OutOfBoundsError):
+        return False
+    return not wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
+
+
+def cut(nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, list[Node]]:
+    """Some nodes as a graph of its own, and the nodes that its inputs stand for."""
+    own = set(nodes)
+    around = list(dict.fromkeys(each for each in _operands(nodes) if each not in own))
+    moved = {node: Node(INPUT, (), {"name": f"x{place}"}, node.spec, node.source) for place, node in enumerate(around)}
+    inputs = list(moved.values())
+    for node in nodes:
+        operands = tuple([moved[operand] for operand in node.inputs])
+        moved[node] = Node(node.primitive, operands, node.params, node.spec, node.source)
+    return Graph(inputs, [moved[node] for node in outputs], [moved[node] for node in nodes], verify=False), around
+
+
+def _running(
+    program: Program, schedule: Schedule, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
+) -> Culprit | None:
+    """Whether the kernels give other bits one by one than as the compiled program."""
+    from ...compiler.runtime.alone import by_machine, by_python, run_alone
+
+    if found is None:
+        return Culprit(RUNNING, _last_kernel(program, schedule, arrays), None, str(schedule), fault)
+    alone = run_alone(schedule, arrays, by_python if program.backend == "loops" else _apart(by_machine))
+    for node, one, other in zip(schedule.graph.outputs, alone, found, strict=True):
+        if ulps(one, other).any():
+            return Culprit(RUNNING, "", node, str(schedule), fault)
+    return Culprit(RUNNING, "", None, str(schedule), fault) if fault else None
+
+
+def _last_kernel(program: Program, schedule: Schedule, arrays: Sequence[Array]) -> str:
+    """The kernel in which a program ends that does not come to its end, when it is run kernel by kernel."""
+    done = mmap.mmap(-1, 8)  # shared with the child
+
+    class Trail(Recorder):
+        def add(self, begin: int, kind: str, what: Any) -> None:
+            done[:] = (int.from_bytes(done[:], "little") + 1).to_bytes(8, "little")
+
+    def run() -> None:
+        with observing(Trail()):
+            program.compiled([np.array(array) for array in arrays])
+
+    try:
+        isolated(run, MOST_SECONDS)
+    except ChildDiedError:
+        kernels = [kernel.name for kernel in schedule.kernels if kernel.loops is None or kernel.units]
+        return kernels[min(int.from_bytes(done[:], "little"), len(kernels) - 1)]
+    return ""

@@ -1,0 +1,114 @@
+"""Noise: what rounding may do otherwise in compiled code than in eager mode, drawn at random; where, and how much.
+
+Sums have no order there, and functions other approximations. Nothing else differs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dtypes import DType, float32, float64
+from ...interpreters import run_silently
+from ...ir import Node
+
+Array = np.ndarray[Any, Any]
+
+TIMES_NOISE = 16  # results may differ by so many times the noise; what is raised, hides smaller mistakes
+
+# Where compiled code may differ from eager mode in the last place: sums have no order, functions are approximated.
+SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "contract", "cumprod", "cumsum", "scatter_add"})
+FUNCTIONS = frozenset({"exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2"})
+NOISY = SUMS | FUNCTIONS
+
+# What rounds, the same in every mode; 16-bit floats that have moved at all have moved by a last place.
+ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
+
+
+def further(right: Array, moved: Array, sign: int) -> Array:
+    """A value that noise has moved, moved as far as results may be, or to the other side."""
+    if moved is right or right.dtype.kind in "biu":
+        return right
+    times = sign * (1 if right.dtype.itemsize == 2 else TIMES_NOISE)
+    with np.errstate(all="ignore"):
+        distance = moved.astype(np.float64) - right.astype(np.float64)
+        found = (right.astype(np.float64) + times * distance).astype(right.dtype)
+    return np.where(np.isnan(moved), moved, np.where(np.isfinite(distance) & (distance != 0), found, right))
+
+
+def move(array: Array, random: np.random.Generator, by: int = 1) -> Array:
+    """Every float moved by up to so many units in the last place; zeros, infinities and NaN stay.
+
+    Example:
+        >>> move(np.float32([0, np.inf, 5]), np.random.default_rng(0)).round(6).tolist()
+        [0.0, inf, 5.0]
+    """
+    if array.dtype.kind in "biu":
+        return array
+    with np.errstate(all="ignore"):  # the spacing at infinity is NaN, and NumPy's floats of 16 bits say so
+        step = by * np.spacing(np.abs(array)).astype(np.float64)
+        moved = (array.astype(np.float64) + step * random.uniform(-1, 1, array.shape)).astype(array.dtype)
+    return np.where(np.isfinite(moved) & (array != 0), moved, array)
+
+
+def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, summation: Summation) -> Array:
+    """The value of a node, with noise on what is added up, and on the result.
+
+    16-bit floats are computed in float32 and rounded once: the noise is that of float32, as far as results may go.
+    """
+    by, params, dtype = 1, node.params, node.dtype.numpy
+    if any(operand.dtype.itemsize == 2 and operand.dtype.is_floating_point for operand in (node, *node.inputs)):
+        by = TIMES_NOISE if node.dtype.itemsize == 2 else 1
+        dtype = np.dtype(np.float32) if node.dtype.itemsize == 2 else dtype
+        operands = [each if each.dtype.kind in "biu" else each.astype(np.float32) for each in operands]
+        params = {name: float32 if isinstance(value, DType) else value for name, value in params.items()}
+    if node.primitive.name in SUMS:
+        operands = [move(operand, random, by) for operand in operands]
+    if node.primitive.name == "reduce_sum" and operands[0].size:
+        value = run_silently(summation, operands[0], node.params["dims"])
+    else:
+        value = np.asarray(run_silently(lambda: node.primitive.evaluate(*operands, **params)))
+    if node.primitive.kind == "contraction":
+        value = np.where(_terms_overflow(node, operands), math.nan if summation is _sum_widely else 0, value)
+    with np.errstate(all="ignore"):
+        value, sign = value.astype(dtype), np.where(random.random(value.shape) < 0.5, -1, 1).astype(dtype)
+        value = np.where(np.isnan(value), np.copysign(value, sign), value)  # the sign of NaN means nothing
+        if by == 1:
+            return move(value, random)
+        # To the ends: by it only few of the numbers are rounded to another one.
+        return np.asarray((value * (1 + sign * by * np.float32(2.0**-23))).astype(node.dtype.numpy))
+
+
+def _terms_overflow(node: Node, operands: Sequence[Array]) -> Array:
+    """Where the terms of a contraction overflow, added up without their signs: for products that are infinite if they
+    are rounded and not if they are fused with a sum, whether anything finite is left depends on the order as well.
+
+    The weights of attention are up to 1 in a sum, and divided afterwards; so are other factors of a row.
+    """
+    scale = 2.0**-600 if node.dtype.itemsize == 8 else 1.0  # squared, no term of a float64 can overflow
+    known = [np.abs(np.where(np.isfinite(each), each, 0).astype(np.float64)) for each in operands]
+    sizes = [np.maximum(each, 1) * scale for each in known]
+    total = run_silently(lambda: node.primitive.evaluate(*sizes, **{**node.params, "dtype": float64}))
+    carried = np.float64 if node.dtype.itemsize == 8 else np.float32
+    return np.asarray(total > float(np.finfo(carried).max) * scale * scale)
+
+
+def _sum_widely(array: Array, axis: tuple[int, ...]) -> Array:
+    """A sum in double precision: what is lost by adding up is gone."""
+    return np.asarray(np.add.reduce(array, axis=axis, dtype=np.float64))
+
+
+def _sum_in_a_row(array: Array, axis: tuple[int, ...]) -> Array:
+    """A sum one by one: where terms are alike, all of the additions may round to the same side."""
+    dtype = np.result_type(array.dtype, np.float32)  # as everywhere, the sums of 16-bit floats are in float32
+    terms = np.moveaxis(array, axis, range(len(axis))).reshape(-1, *np.delete(array.shape, axis)).astype(dtype)
+    return np.asarray(np.add.accumulate(terms, axis=0)[-1])
+
+
+Summation = Callable[[Array, tuple[int, ...]], Array]
+
+# Eager mode has one order of adding up, kernels have others. Noise on the terms does not show how much that makes.
+SUMMATIONS: tuple[Summation, ...] = (_sum_widely, _sum_in_a_row)

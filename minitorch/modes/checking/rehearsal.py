@@ -1,0 +1,268 @@
+"""Running a traced function itself, eagerly, on the very objects of a call, and putting back what it changed.
+
+Shadow mode compares this with what the trace of the function makes of the same call. Copies would not do: whether two
+tensors are views of one memory, how it lies, and which parameter a closure means is what a trace may have wrong. So the
+function gets the objects themselves. Before the first write to a memory, or to a gradient, what is there is put
+aside, and afterwards it is put back, whatever happens in between. What the function does to anything but tensors
+(printing, files, lists) happens once more; see `Rehearsal.refused`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...interpreters import Reads, rehearsing
+from ...tensor import Tensor, forget_writes
+from ...tree import Structure, flatten, unflatten
+from ..guards.watch import PLAIN, Watch
+
+if TYPE_CHECKING:
+    from ..tracing.effects import Effects
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A result that is one of the arguments itself."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result that is computed: its position among the graph's outputs."""
+
+    position: int
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """What a function did by itself.
+
+    Attributes:
+        outputs: by output of the graph of its trace, the array that it should be.
+        parted: what a graph with these outputs would do otherwise than the function, in words; None if it does nothing.
+        error: what the function raised; nothing else is known then.
+    """
+
+    outputs: Mapping[int, Array]
+    parted: str | None = None
+    error: Exception | None = None
+
+
+class _Before(Reads):
+    """What tensors were before operations changed them; of memory that is written, the tensor that owns it."""
+
+    rehearses = True
+
+    def __init__(self) -> None:
+        self.values: dict[int, tuple[weakref.ref[Tensor], Array, int]] = {}
+        self.gradients: dict[int, tuple[weakref.ref[Tensor], Tensor | None]] = {}
+        self._new: dict[int, weakref.ref[Tensor]] = {}
+
+    def note(self, tensors: Any) -> None:
+        """Reading changes nothing."""
+
+    def made(self, tensor: Tensor) -> None:
+        """What an operation has made was not there before."""
+        if tensor._view is None:
+            self._new[id(tensor)] = weakref.ref(tensor)
+
+    def _knows(self, tensor: Tensor, known: Mapping[int, tuple[weakref.ref[Tensor], Any]] | Mapping[int, Any]) -> bool:
+        new, found = self._new.get(id(tensor)), known.get(id(tensor))
+        return (new is not None and new() is tensor) or (found is not None and found[0]() is tensor)
+
+    def written(self, tensor: Tensor, value: Tensor) -> None:
+        """Put a value aside."""
+        root = tensor._root
+        if not self._knows(root, self.values):
+            self.values[id(root)] = weakref.ref(root), np.array(root._value, order="K"), root._version
+
+    def gradient(self, tensor: Tensor) -> None:
+        """Put a gradient aside."""
+        if not self._knows(tensor, self.gradients):
+            self.gradients[id(tensor)] = weakref.ref(tensor), tensor._grad
+
+    def gradient_of(self, tensor: Tensor) -> Tensor | None:
+        """The gradient that a tensor came with."""
+        return self.gradients[id(tensor)][1] if id(tensor) in self.gradients else tensor._grad
+
+    def written_to(self) -> Iterator[tuple[Tensor, Array]]:
+        """The tensors whose memory was written, as far as they are still there, with what was in it."""
+        return ((root, value) for reference, value, _ in self.values.values() if (root := reference()) is not None)
+
+    def put_back(self) -> None:
+        """Make all as it was."""
+        for reference, value, version in self.values.values():
+            if (root := reference()) is not None:
+                if root._value.flags.writeable:  # otherwise the write was refused
+                    np.copyto(root._value, value)
+                forget_writes(root, version)
+        for other, gradient in self.gradients.values():
+            if (tensor := other()) is not None:
+                tensor._grad = gradient
+
+
+class Rehearsal:
+    """A function as it is called with the arguments of one signature.
+
+    Args:
+        function: what was traced.
+        leaves, structure: the arguments that it was traced with, taken apart.
+        outside: the tensors that the trace captured.
+        effects, results, outputs: what the trace did besides returning, the structure of what it returns, and of its
+            leaves the tensors, by `Output` and `Argument`, and everything else.
+        watches: what the trace has baked in.
+        names: what each output of the graph is, for messages.
+        refused: why the function is not run by itself, if it is not.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        leaves: Sequence[Any],
+        structure: Structure,
+        outside: Sequence[Tensor],
+        effects: Effects,
+        results: Structure,
+        outputs: Sequence[Any],
+        watches: Sequence[Watch],
+        names: Sequence[str],
+        refused: str,
+    ) -> None:
+        positions: dict[int, int] = {}
+        for leaf in leaves:
+            if isinstance(leaf, Tensor):
+                positions.setdefault(id(leaf), len(positions))
+        self._leaves = [Argument(positions[id(leaf)]) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+        self._function, self._structure, self._outside = function, structure, list(outside)
+        self._effects, self._results, self._outputs = effects, results, list(outputs)
+        self._watches, self._names = list(watches), list(names)
+        if not refused and any(tensor._entry is not None for tensor in outside):
+            refused = "it uses a recorded result from outside, whose tape a backward would use up"
+        self.refused = refused
+
+    def __call__(self, tensors: Sequence[Tensor]) -> Rehearsed | None:
+        """Run the function, and put back what it changed; None if it is not run."""
+        if self.refused:
+            return None
+        before = _Before()
+        with _as_they_were([*tensors, *self._outside]):
+            try:
+                with rehearsing(before):
+                    leaves = [tensors[leaf.position] if type(leaf) is Argument else leaf for leaf in self._leaves]
+                    args, kwargs = unflatten(self._structure, leaves)
+                    found, structure = flatten(self._function(*args, **kwargs))
+                outcome = self._outcome(tensors, found, structure, before)
+            except Exception as error:
+                outcome = Rehearsed({}, error=error)
+            finally:
+                before.put_back()
+        changed = [watch.name for watch in self._watches if not watch.holds()]
+        if changed:
+            for watch in self._watches:
+                watch.settle()
+            self.refused = changes(changed)
+        return outcome
+
+    def _outcome(self, tensors: Sequence[Tensor], found: list[Any], structure: Structure, before: _Before) -> Rehearsed:
+        outputs: dict[int, Array] = {}
+        if structure != self._results:
+            return Rehearsed({}, "it returns another structure")
+        for place, (own, traced) in enumerate(zip(found, self._outputs, strict=True)):
+            if type(traced) is Output:
+                if not isinstance(own, Tensor):
+                    return Rehearsed({}, f"result {place} is {own!r:.40}, and not a tensor")
+                outputs[traced.position] = np.array(own._value)
+            elif type(traced) is Argument:
+                if own is not tensors[traced.position]:
+                    return Rehearsed({}, f"result {place} is not the argument that the trace takes it for")
+            elif type(own) is not type(traced) or (isinstance(own, PLAIN) and not _equal(own, traced)):
+                return Rehearsed({}, f"result {place} is {own!r:.40}, and {traced!r:.40} in the trace")
+        targets: dict[int, Tensor | None] = {}
+        for place, (where, is_grad) in self._effects.writes().items():
+            owner = _at(where, tensors)
+            targets[place] = before.gradient_of(owner) if is_grad else owner
+        new = {place: _at(where, tensors) for place, where in self._effects.gradients().items()}
+        targets |= {place: owner._grad for place, owner in new.items()}
+        written: list[tuple[Tensor, Array]] = []
+        for place, target in targets.items():
+            if target is None:
+                return Rehearsed({}, f"it stores no {self._names[place]}")
+            outputs[place] = np.array(target._value)
+            written.append((target, outputs[place]))
+        with_gradient = {id(owner) for owner in new.values()}
+        outside = {id(tensor._root) for tensor in (*tensors, *self._outside)}
+        own = {id(leaf._root) for leaf in found if isinstance(leaf, Tensor)} - outside
+        cleared = {id(_at(where, tensors)) for where in self._effects.cleared()}
+        for reference, gradient in before.gradients.values():
+            tensor = reference()
+            if tensor is None or id(tensor._root) in own or id(tensor) in with_gradient:
+                continue
+            if tensor._grad is not gradient and not (id(tensor) in cleared and tensor._grad is None):
+                return Rehearsed(outputs, f"it stores a gradient of a {tensor.spec}, and the trace does not")
+        return Rehearsed(outputs, _unwritten(written, own, before))
+
+
+def _at(where: Tensor | int, tensors: Sequence[Tensor]) -> Tensor:
+    """A tensor, or an argument by its position."""
+    return tensors[where] if isinstance(where, int) else where
+
+
+def _unwritten(written: list[tuple[Tensor, Array]], own: set[int], before: _Before) -> str | None:
+    """Memory that a function has written to, and its graph would not, in words.
+
+    Args:
+        written: what the graph writes to, each with its new value.
+        own: the roots that the function has made itself.
+    """
+    after = [(root, np.array(root._value, order="K")) for root, _ in before.written_to()]
+    before.put_back()
+    for target, value in written:
+        if not target._value.flags.writeable:
+            return f"it cannot write to a {target.spec}, and the trace does"
+        np.copyto(target._value, value)
+    for root, value in after:
+        if id(root) not in own and root._value.tobytes() != value.tobytes():
+            return f"it writes to the memory of a {root.spec}, and the trace does not, or elsewhere"
+    return None
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return bool(a == b) or (a != a and b != b)
+
+
+def changes(names: Sequence[str]) -> str:
+    """Why a function that changes variables is not run by itself."""
+    return f"it changes {', '.join(f'`{name}`' for name in names)}, which cannot be put back"
+
+
+@contextmanager
+def _as_they_were(tensors: Sequence[Tensor]) -> Iterator[None]:
+    """Give tensors back their place on the tape, their hooks and whether they require gradients.
+
+    In the `with` block, a recorded result is a leaf: its tape is not used up by a backward in it.
+    """
+    saved = [
+        (tensor, tensor._entry, tensor._grad, tensor._requires_grad, list(getattr(tensor, "_hooks", ())))
+        for tensor in tensors
+    ]
+    try:
+        for tensor, entry, *_ in saved:
+            if entry is not None:
+                tensor._entry = tensor._grad = None
+        yield
+    finally:
+        for tensor, entry, gradient, needs, hooks in saved:
+            tensor._requires_grad = needs
+            if entry is not None:
+                tensor._entry, tensor._grad = entry, gradient
+            if hasattr(tensor, "_hooks"):
+                tensor._hooks[:] = hooks

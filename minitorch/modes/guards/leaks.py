@@ -1,0 +1,81 @@
+"""Traced tensors that something outside still holds when their trace is over, and what holds them, in words."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Sequence
+from types import CellType, FrameType
+from typing import Any
+
+from ...errors import compose
+from ...interpreters import made_by
+from ...ir import Node, warn_user
+from ...tensor import TapeEntry, Tensor, View
+
+
+def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
+    """Warn of the first traced tensor of a function that is still held by something; whether there was one."""
+    if not any(reference() is not None for reference in made):
+        return False
+    gc.collect()
+    alive = [reference() for reference in made]
+    held = [tensor for tensor in alive if tensor is not None and isinstance(tensor._value, Node)]
+    del alive
+    ours = {id(held), *map(id, held)}
+    found = [(holder, tensor) for tensor in held if (holder := _holder(tensor, ours))]
+    if not found:
+        return False
+    holder, tensor = next((pair for pair in found if pair[0] != _ENCLOSING), found[0])
+    warn_user(
+        compose(
+            "MT105",
+            f"{name} stores a traced value {tensor.spec} outside of itself, in {holder}",
+            where=f"the value is {made_by(tensor._value)}",
+            why="the function runs once, to be written down; later calls run the graph, and store nothing",
+            fix="return the value, in a tuple, list or dict if there are several, and store the result of the call",
+        )
+    )
+    return True
+
+
+_ENCLOSING = "a variable of an enclosing function"  # or of a gradient rule, which a stored result holds
+
+
+def _holder(tensor: Tensor, ours: set[int]) -> str:
+    """What of the user's program holds a tensor, in words; nothing for the tape and the views of other tensors."""
+    inside = {id(tensor), *ours}
+    for holder in gc.get_referrers(tensor):
+        if id(holder) in ours or isinstance(holder, (FrameType, TapeEntry, View, Tensor)):
+            continue
+        if isinstance(holder, tuple) and any(isinstance(at, TapeEntry) for at in gc.get_referrers(holder)):
+            continue
+        return _described(holder, tensor, inside)
+    return ""
+
+
+def _described(holder: Any, value: Any, inside: set[int]) -> str:
+    if isinstance(holder, dict):
+        keys = [key for key, item in holder.items() if item is value]
+        if "__builtins__" in holder and "__name__" in holder:
+            return f"the global variable `{keys[0]}`"
+        for owner in gc.get_referrers(holder):
+            if getattr(owner, "__dict__", None) is holder:
+                return f"the attribute `{keys[0]}` of a {type(owner).__name__}"
+        return f"a dict, under {keys[0]!r}"
+    if isinstance(holder, (list, set, tuple)):
+        return f"a {type(holder).__name__}{_name_of(holder, inside)}"
+    if isinstance(holder, CellType):
+        return _ENCLOSING
+    names = [name for name, item in getattr(holder, "__dict__", {}).items() if item is value]
+    return f"the attribute `{names[0]}` of a {type(holder).__name__}" if names else f"a {type(holder).__name__}"
+
+
+def _name_of(holder: Any, inside: set[int]) -> str:
+    """The name of a container, if it is a global variable or an attribute."""
+    for owner in gc.get_referrers(holder):
+        space = owner if isinstance(owner, dict) else getattr(owner, "__dict__", {})
+        names = [name for name, item in space.items() if item is holder and isinstance(name, str)]
+        if id(owner) not in inside and names and not isinstance(owner, FrameType):
+            return f", `{names[0]}`"
+    return ""

@@ -1,0 +1,63 @@
+"""Which variables of the user's function hold which recorded values: found by tracing it again, while somebody looks.
+
+An ordinary recording knows the line of each operation and no variable. Here Python's trace function looks at the local
+variables of the user's frames after every line. That is slow, so it is done only for those who ask.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import CodeType, FrameType
+from typing import Any
+
+from ...interpreters import Trace
+from ...ir import Node, is_ours
+from ...tensor import Tensor
+
+
+class Names:
+    """The variables that held each value, and the functions that the lines are in.
+
+    Attributes:
+        of: for each node the variables, with the code of the function that has them.
+        scopes: for each line of a file the code of the function that it is in, and its global names.
+    """
+
+    def __init__(self) -> None:
+        self.of: dict[Node, dict[tuple[CodeType, str], None]] = {}
+        self.scopes: dict[tuple[str, int], tuple[CodeType, dict[str, Any]]] = {}
+
+    @contextmanager
+    def collected(self, trace: Trace) -> Iterator[None]:
+        """Look at everything that runs inside the block.
+
+        Args:
+            trace: the recording whose values are wanted.
+        """
+
+        def look(frame: FrameType, event: str, argument: Any) -> Any:
+            code = frame.f_code
+            if is_ours(code.co_filename):
+                return None
+            if event != "call":
+                for name, value in frame.f_locals.items():
+                    if isinstance(value, Tensor) and isinstance(value._value, Node) and value._value.trace is trace:
+                        self.of.setdefault(value._value, {})[code, name] = None
+            self.scopes.setdefault((code.co_filename, frame.f_lineno), (code, frame.f_globals))
+            return look
+
+        before = sys.gettrace()
+        sys.settrace(look)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+
+    def moved(self, nodes: Mapping[Node, Node]) -> Names:
+        """The same for another recording of the same program: what has become of each node."""
+        result = Names()
+        result.scopes = self.scopes
+        result.of = {nodes[node]: names for node, names in self.of.items() if node in nodes}
+        return result

@@ -1,0 +1,161 @@
+"""The signature of a call: what calls have in common that can run the same compiled graph.
+
+It is the structure of the arguments, the shapes and types of the tensors among them, and the values of everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ...autograd.tape import hooks_of
+from ...dtypes import DType
+from ...errors import ArgumentError
+from ...functional.operands import from_array
+from ...interpreters import is_grad_enabled
+from ...nn import Module
+from ...tensor import Tensor
+from ...tree import LEAF, Structure, flatten
+from . import donation, surroundings
+from .donation import Names as Donations
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), DType, np.dtype, range)
+
+Call = tuple[list[Any], Structure, list[Tensor], Any]
+"""The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
+
+
+def _parts(bounds: slice) -> tuple[Any, Any, Any]:
+    """What a slice is made of: before Python 3.12 a slice itself has no hash."""
+    return bounds.start, bounds.stop, bounds.step
+
+
+class Static:
+    """An argument named in `static_argnames`: compared by equality, of any hashable type."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def plain(leaves: Iterable[Any]) -> list[Any]:
+    """The leaves of a call as the function gets them."""
+    return [leaf.value if isinstance(leaf, Static) else leaf for leaf in leaves]
+
+
+def key_of_tensors(args: tuple[Any, ...]) -> Any:
+    """The key of the commonest kind of call: some tensors that require no gradient, none of them given twice.
+
+    None for other calls: `Signatures.of` looks at them more closely, and has the same keys for these.
+    """
+    kinds: list[Any] = [len(args)]
+    for leaf in args:
+        if type(leaf) is not Tensor or leaf._requires_grad:
+            return None
+        value = leaf._value
+        kinds.append((value.shape, value.dtype, False))
+    if len(args) > 1 and len(set(map(id, args))) < len(args):
+        return None
+    kinds.append(is_grad_enabled())
+    return tuple(kinds)
+
+
+class Signatures:
+    """The signatures that calls of a function have.
+
+    Attributes:
+        parameters: the function's parameters, if Python knows them.
+        usual_length: how many positional arguments a call has that is in normal form as it stands; -1 if no call is.
+        donated: the names and numbers of the parameters that are given away.
+    """
+
+    def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...], donate: Donations) -> None:
+        self._name = surroundings.name(function)
+        self._static_argnames = static_argnames
+        self.parameters = surroundings.parameters(function, static_argnames)
+        self.usual_length = surroundings.usual_length(self.parameters, static_argnames)
+        self.donated = donation.parameters(donate, self.parameters, self._name)
+        self._defaults = surroundings.defaults(self.parameters)
+
+    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The signature of a call, and what was found in its arguments on the way."""
+        missing = self.usual_length - len(args)
+        if not kwargs and 0 < missing <= len(self._defaults):
+            args += self._defaults[-missing:]
+        elif kwargs or missing:
+            args, kwargs = self._normal_form(args, kwargs)
+        leaves, structure = flatten((args, kwargs))
+        tensors: dict[int, Tensor] = {}  # by id: one that is given twice is one input of the graph
+        simple = not kwargs and all(child is LEAF for child in structure.children[0].children)
+        kinds: list[Any] = [len(leaves) if simple else structure]
+        for index, leaf in enumerate(leaves):
+            if isinstance(leaf, (np.ndarray, np.generic)):
+                leaf = leaves[index] = from_array(np.array(leaf) if self.donated else np.asarray(leaf))
+            if isinstance(leaf, Tensor):
+                if id(leaf) in tensors:
+                    kinds.append(list(tensors).index(id(leaf)))
+                    continue
+                tensors[id(leaf)] = leaf
+                needs = leaf._requires_grad and (2 if leaf._entry is None else 1)
+                kinds.append((leaf._value.shape, leaf._value.dtype, needs))
+                if needs == 2 and (hooks := hooks_of(leaf)):  # a backward inside runs them
+                    kinds.append(hooks)
+            elif isinstance(leaf, Static):
+                kinds.append((type(leaf.value), leaf.value))
+            elif isinstance(leaf, PLAIN):
+                kinds.append((type(leaf), repr(leaf) if type(leaf) in (float, range) else leaf))
+            elif isinstance(leaf, slice) and all(type(part) in (int, type(None)) for part in _parts(leaf)):
+                kinds.append((slice, *_parts(leaf)))
+            elif isinstance(leaf, Module) or callable(leaf):
+                kinds.append((Static, leaf))
+            else:
+                raise self._not_plain(leaf, self.leaf_names(structure)[index])
+        kinds.append(is_grad_enabled())
+        return leaves, structure, list(tensors.values()), tuple(kinds)
+
+    def leaf_names(self, structure: Structure) -> list[str]:
+        """A name for each leaf of a call, such as ``x`` or ``batch.images.0``."""
+        return surroundings.leaf_names(self.parameters, structure)
+
+    def given_away(self, leaves: list[Any], structure: Structure) -> dict[int, str]:
+        """The tensors of a call that are donated: the place of each among its tensors, and its argument's name."""
+        return donation.donated(self.donated, self.parameters, structure, leaves) if self.donated else {}
+
+    def _normal_form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The same call with arguments by position where possible, defaults filled in, static ones wrapped."""
+        if self.parameters is None:
+            return args, kwargs
+        try:
+            bound = self.parameters.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self._name}{self.parameters}: {error}") from None
+        bound.apply_defaults()
+        for name in self._static_argnames:
+            if name in bound.arguments:
+                bound.arguments[name] = self._static(name, bound.arguments[name])
+        return bound.args, dict(sorted(bound.kwargs.items()))
+
+    def _static(self, name: str, value: Any) -> Static:
+        try:
+            hash(value)
+        except TypeError:
+            raise ArgumentError(
+                "MT108",
+                f"the static argument `{name}` of {self._name} is a {type(value).__name__}, which is not hashable",
+                why="the compiled graphs are looked up by the values of the static arguments",
+                fix="pass something hashable, such as a tuple or a frozen dataclass",
+            ) from None
+        return Static(value)
+
+    def _not_plain(self, leaf: Any, name: str) -> ArgumentError:
+        return ArgumentError(
+            "MT108",
+            f"the argument `{name}` of {self._name} is of type {type(leaf).__name__}",
+            why="a traced function takes tensors, plain values (numbers, strings, types, slices, None), modules, and "
+            "nested tuples, lists and dicts of these",
+            fix=f"pass its tensors, or, if it is hashable and never changes, make it static: "
+            f"mt.jit(f, static_argnames='{name.split('.')[0]}')",
+        )

@@ -1,0 +1,1 @@
+"""Looking into traced programs: costs, stages, explanations, stepping through them."""

@@ -1,0 +1,129 @@
+"""`ablate`: what each pass and each class of fusion is worth, found by doing without it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from ... import backends
+from ...graph import Graph
+from ...passes import Pass, run_pipeline
+from ..tracing.recording import Program
+
+Array = np.ndarray[Any, Any]
+
+FEWEST_ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A program without something.
+
+    Attributes:
+        without: what is switched off: a pass or a class of fusion by its name, or several.
+        seconds: the time of the fastest call.
+        kernels: units of work: kernels and library calls, or nodes where nothing is fused.
+        bytes: read and written by all of them.
+        peak_bytes: the most memory alive at once, inputs included.
+    """
+
+    without: str
+    seconds: float
+    kernels: int
+    bytes: int
+    peak_bytes: int
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """The variants of a program: the first is without nothing."""
+
+    name: str
+    backend: str
+    variants: tuple[Variant, ...]
+
+    def __str__(self) -> str:
+        whole = self.variants[0]
+        width = max(len(variant.without) for variant in self.variants) + 2
+        lines = [
+            f"{self.name} on backend {self.backend!r}",
+            f"{'without':<{width}}{'us':>10}{'ratio':>8}{'kernels':>9}{'MB moved':>11}{'MB at peak':>12}",
+        ]
+        for each in self.variants:
+            lines.append(
+                f"{each.without:<{width}}{each.seconds * 1e6:>10.1f}{each.seconds / whole.seconds:>8.2f}"
+                f"{each.kernels:>9}{each.bytes / 1e6:>11.3f}{each.peak_bytes / 1e6:>12.3f}"
+            )
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def ablate(program: Program, arrays: Sequence[Array], seconds: float) -> Ablation:
+    """Compile a program without each pass and each class of fusion in turn, and measure all of them together.
+
+    Args:
+        program: what is compiled again; it stays as it is.
+        arrays: its inputs; they are copied, as a call may write to them.
+        seconds: for how long to measure, altogether.
+    """
+    variants = [_Built(program, *each) for each in _variants(program)]
+    own = [np.array(array) for array in arrays]
+    times: list[list[float]] = [[] for _ in variants]
+    for variant in variants:
+        variant.execute(own)
+    end = time.perf_counter() + seconds
+    order = list(range(len(variants)))
+    shuffle = Random(0).shuffle
+    while len(times[0]) < FEWEST_ROUNDS or time.perf_counter() < end:
+        shuffle(order)  # in turns, as what disturbs one disturbs all; and never after the same one
+        for number in order:
+            begin = time.perf_counter()
+            variants[number].execute(own)
+            times[number].append(time.perf_counter() - begin)
+    rows = [Variant(each.name, min(found), *each.counts) for each, found in zip(variants, times, strict=True)]
+    return Ablation(program.graph.name, program.backend, tuple(rows))
+
+
+def _variants(program: Program) -> Iterator[tuple[str, Sequence[Pass], frozenset[str]]]:
+    """Each variant's name, its passes, and the classes of fusion that it does without."""
+    passes = [stage.applied for stage in program.pipeline]
+    everything: frozenset[str] = frozenset()
+    yield "nothing", passes, everything
+    for name in dict.fromkeys(each.name for each in passes):
+        yield f"pass: {name}", [each for each in passes if each.name != name], everything
+    if passes:
+        yield "all passes", [], everything
+    if hasattr(program.compiled, "schedule"):
+        from ...compiler.fusion.fusions import FUSIONS  # loads LLVM
+
+        for name in FUSIONS:
+            yield f"fusion: {name}", passes, frozenset((name,))
+        yield "all fusion", passes, frozenset(FUSIONS)
+
+
+class _Built:
+    """A variant, compiled."""
+
+    def __init__(self, program: Program, name: str, passes: Sequence[Pass], without: frozenset[str]) -> None:
+        self.name = name
+        graph = run_pipeline(program.graph, passes).graph
+        options = {"without": without} if without else {}
+        self.execute: Callable[..., Any] = backends.get(program.backend)(graph, program.updates, **options)
+        self.counts = _counts(graph, getattr(self.execute, "schedule", None))
+
+
+def _counts(graph: Graph, schedule: Any) -> tuple[int, int, int]:
+    """Kernels, bytes, and peak memory."""
+    if schedule is None:
+        cost = graph.cost()
+        return cost.nodes, cost.bytes, cost.peak_bytes
+    from ...compiler.kernels.cost import fused_cost
+
+    fused = fused_cost(schedule, graph)
+    return fused.kernels, fused.bytes, fused.peak_bytes

@@ -1,0 +1,92 @@
+"""What a lazy block has run, and why: the history that `explain()` of the block prints."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ...ir import Source
+from ..tracing.explain import counted
+from ..tracing.recording import Program
+
+if TYPE_CHECKING:
+    from ...compiler.kernels.kernel import Kernel
+
+MOST_PROGRAMS = 128  # of a history; the oldest are forgotten beyond that
+MOST_LISTED = 8
+
+
+@dataclass
+class ProgramReport:
+    """One program of a lazy block.
+
+    Attributes:
+        cause: what needed a value when it ran first: ``"item()"``, ``"repr"``, ``"the end of the block"``.
+        source: the line that asked for it; None at the end of the block.
+        program: the graph, before and after the passes, and what runs it.
+        compiled: whether it was compiled for this block, rather than found compiled.
+        runs: how often it ran in this block.
+    """
+
+    cause: str
+    source: Source | None
+    program: Program
+    compiled: bool
+    runs: int = 0
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The kernels that it was fused into; none if the backend does not fuse."""
+        schedule = getattr(self.program.compiled, "schedule", None)
+        return schedule.kernels if schedule else ()
+
+    def __str__(self) -> str:
+        where = f" at {self.source}" if self.source else ""
+        kernels = f", {counted(len(self.kernels), 'kernel')}" if self.kernels else ""
+        graph = self.program.graph
+        found = f"compiled in {self.program.compile_time * 1e3:.1f} ms" if self.compiled else "was compiled before"
+        return (
+            f"{counted(self.runs, 'run')}, first for {self.cause}{where}: "
+            f"{counted(graph.count().total(), 'operation')}, {counted(len(graph.outputs), 'output')}{kernels}, {found}"
+        )
+
+
+class History:
+    """The programs that a lazy block has run; print it, or look at the parts.
+
+    Attributes:
+        runs: how often something was run.
+        compiled: how many of the programs had to be compiled.
+    """
+
+    def __init__(self, backend: str) -> None:
+        self.backend = backend
+        self.runs = self.compiled = 0
+        self._reports: OrderedDict[int, ProgramReport] = OrderedDict()
+
+    def add(self, program: Program, compiled: bool, cause: str, source: Source | None) -> None:
+        """Note a run."""
+        self.runs += 1
+        self.compiled += compiled
+        report = self._reports.setdefault(id(program), ProgramReport(cause, source, program, compiled))
+        report.runs += 1
+        if len(self._reports) > MOST_PROGRAMS:
+            self._reports.popitem(last=False)
+
+    @property
+    def programs(self) -> tuple[ProgramReport, ...]:
+        """One row for each program, in the order in which they ran first."""
+        return tuple(self._reports.values())
+
+    def __str__(self) -> str:
+        lines = [
+            f"lazy on backend {self.backend!r}: {counted(self.runs, 'run')} of "
+            f"{counted(len(self._reports), 'program')}, {self.compiled} compiled"
+        ]
+        lines += [f"  {number}. {report}" for number, report in enumerate(self.programs[:MOST_LISTED], 1)]
+        if len(self._reports) > MOST_LISTED:
+            lines.append(f"  and {len(self._reports) - MOST_LISTED} more")
+        return "\n".join(lines)
+
+    __repr__ = __str__

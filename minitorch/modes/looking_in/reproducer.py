@@ -1,0 +1,54 @@
+"""Running the folder again that shadow mode left behind: the graph, its inputs, and how it was compiled."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from ... import passes
+from ...errors import MismatchError
+from ...export import safetensors
+from ...graph import Graph
+from ..checking.shadow import GRAPH, INPUTS, Report, Shadowed
+from ..tracing.recording import Program
+
+
+def reproduce(folder: str | Path) -> Report:
+    """Run a reproducer again: compile its graph as it was compiled, and compare.
+
+    Raises:
+        ParseError, SafetensorsError: for files that are not what `write` writes.
+        ValueError: if the graph was compiled with passes of the user's own, or the inputs are not those of the graph.
+
+    Example:
+        >>> import numpy as np, tempfile
+        >>> from minitorch.modes.checking.shadow import write
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> program = Program(Graph.parse("graph(x: f32[2]): %0 = exp(x) return %0"), "llvm")
+        >>> write(folder, program, [np.zeros(2, np.float32)], Report("graph", ()))
+        >>> print(reproduce(folder))
+        graph: as in eager mode
+          output 0 f32[2]: equal
+    """
+    folder = Path(folder)
+    graph = Graph.parse((folder / GRAPH).read_text(encoding="utf-8"))
+    inputs, metadata = safetensors.load(folder / INPUTS)
+    known = {each.name: each for each in (*passes.DEFAULT, *passes.LOWERING)}
+    names = json.loads(metadata["passes"])
+    strange = [name for name in names if name not in known]
+    if strange:
+        raise ValueError(f"the graph in {folder} was compiled with passes that minitorch does not have: {strange}")
+    wanted = {str(node.params["name"]): node.spec for node in graph.inputs}
+    if {name: (array.shape, array.dtype) for name, array in inputs.items()} != {
+        name: (spec.shape, spec.dtype.numpy) for name, spec in wanted.items()
+    }:
+        raise ValueError(f"the inputs in {folder} are not those of its graph: {', '.join(wanted)}")
+    updates = dict(json.loads(metadata["updates"]))
+    donated = json.loads(metadata["donated"])
+    program = Program(graph, metadata["backend"], [known[name] for name in names], updates, donated, check=folder)
+    assert isinstance(program.execute, Shadowed)
+    with suppress(MismatchError):  # it is in the report
+        program.execute([inputs[name] for name in wanted])
+    assert program.execute.report is not None
+    return program.execute.report

@@ -1,0 +1,225 @@
+"""Going through a compiled call line by line, with the value of every node, those inside kernels too.
+
+`values` computes them all, for a table; `Stepper` runs them line by line, and stops in Python's debugger. Both go
+through the graph as it was traced, in which every operation of the function is still there, and name the kernel that
+each line has become a part of. Neither is prepared for: the function is traced a second time to learn the names of its
+variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...graph import Graph
+from ...graph.text import node_names
+from ...graph.values import is_splat
+from ...interpreters import run_silently, settled
+from ...ir import Node, Source
+from ...tensor import Tensor
+from ..guards.naming import Names
+
+if TYPE_CHECKING:
+    from ...compiler.kernels.schedule import Schedule
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Value:
+    """One intermediate value of a call.
+
+    Attributes:
+        name: of the variable that held it, or as in the listing of the graph: ``%3``.
+        node: what computed it.
+        tensor: the value.
+        kernels: the kernels that its line is a part of.
+    """
+
+    name: str
+    node: Node
+    tensor: Tensor
+    kernels: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = str(self.tensor._value.ravel()[:4].tolist())
+        shown = f"{shown[:-1]}, ...]" if self.tensor._value.size > 4 else shown
+        operation = f"{self.node.primitive.name}: {self.node.spec}"
+        return f"{self.name:<10} {operation:<28} {', '.join(self.kernels):<24} {shown}".rstrip()
+
+
+class Values(Mapping[str, tuple[Value, ...]]):
+    """The intermediate values of a call by source line, ``"train.py:12"``; printing gives a table.
+
+    Attributes:
+        rows: all of them, in program order.
+    """
+
+    def __init__(self, rows: Sequence[Value]) -> None:
+        self.rows = tuple(rows)
+        self._lines: dict[str, list[Value]] = {}
+        for row in rows:
+            self._lines.setdefault(str(row.node.source), []).append(row)
+
+    def __getitem__(self, line: str) -> tuple[Value, ...]:
+        return tuple(self._lines[line])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def named(self, name: str) -> Tensor:
+        """The last value that a variable had.
+
+        Raises:
+            KeyError: if there is no such variable.
+        """
+        for row in reversed(self.rows):
+            if row.name == name:
+                return row.tensor
+        raise KeyError(name)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{line}\n" + "\n".join(f"  {row}" for row in self[line]) for line in self)
+
+    __repr__ = __str__
+
+
+def kernels_of(schedule: Schedule) -> dict[Source, tuple[str, ...]]:
+    """The kernels that each line is a part of."""
+    found: dict[Source, dict[str, None]] = {}
+    for kernel in schedule.kernels:
+        for node in kernel.nodes:
+            if node.source is not None:
+                found.setdefault(node.source, {})[kernel.name] = None
+    return {source: tuple(names) for source, names in found.items()}
+
+
+def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping[Source, tuple[str, ...]]) -> Values:
+    """Every value of a graph but its inputs, and numbers that are written in the program."""
+    listed = node_names(graph)
+    known = {node: np.array(array) for node, array in zip(graph.inputs, arrays, strict=True)}
+    rows = []
+    for node in graph.nodes:
+        _compute(node, known)
+        if not is_splat(node):
+            variables = [name for code, name in names.of.get(node, ()) if _is_in(code, node.source)]
+            here = kernels.get(node.source, ()) if node.source else ()
+            rows.append(Value(variables[0] if variables else listed[node], node, Tensor(known[node]), here))
+    return Values(rows)
+
+
+def _compute(node: Node, known: dict[Node, Array]) -> None:
+    """Compute one node, as eager mode does."""
+    operands = [known[operand] for operand in node.inputs]
+    known[node] = settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
+
+
+def _is_in(code: CodeType, source: Source | None) -> bool:
+    """Whether a function is in the file of a line."""
+    return source is not None and code.co_filename == source.file
+
+
+def _source(node: Node) -> Source | None:
+    return node.source
+
+
+class Stepper:
+    """A graph to be gone through in the debugger; call it with one array per input.
+
+    Args:
+        break_at: the line to stop at, such as ``train.py:12``; the first one, if it is None.
+
+    Raises:
+        ValueError: if nothing is computed on that line.
+    """
+
+    def __init__(
+        self, graph: Graph, names: Names, kernels: Mapping[Source, tuple[str, ...]], break_at: str | None = None
+    ) -> None:
+        self.graph = graph
+        self.names = names
+        self.kernels = kernels
+        # Made in advance: when the debugger is on, it steps through whatever runs.
+        self._lines = [self._line(source, list(nodes)) for source, nodes in groupby(graph.nodes, key=_source)]
+        nodes = [node for node in graph.nodes if not is_splat(node)]
+        sources = list(dict.fromkeys(node.source for node in nodes if node.source is not None))
+        self.stops = {source for source in sources if break_at is not None and _is_at(source, break_at)}
+        if break_at is None:
+            self.stops = set(sources[:1])
+        elif not self.stops:
+            raise ValueError(f"nothing is computed at {break_at}, but at {', '.join(map(str, sources)) or 'no line'}")
+
+    def _line(self, source: Source | None, nodes: list[Node]) -> tuple[Source | None, list[Node], CodeType | None]:
+        """Nodes that are computed on one line, and the code that stands there; none if it computes nothing."""
+        from .debugger import line  # loads pdb
+
+        if source is None or all(map(is_splat, nodes)):
+            return source, nodes, None
+        code, _ = self.names.scopes.get((source.file, source.line), (None, {}))
+        return source, nodes, line(source, code.co_name if code else self.graph.name)
+
+    def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
+        """Run the graph, line by line."""
+        from .debugger import DO, Debugger
+
+        known: dict[Node, Array] = dict(zip(self.graph.inputs, arrays, strict=True))
+        variables = _Variables(self.graph, self.names)
+        variables.add(self.graph.inputs, known)
+        debugger = Debugger()
+        with debugger.attached():
+            for source, nodes, code in self._lines:
+
+                def run(nodes: list[Node] = nodes) -> None:
+                    for node in nodes:
+                        _compute(node, known)
+
+                if source is None or code is None:
+                    run()
+                else:
+                    outside, names = variables.at(source)
+                    if source in self.stops:
+                        debugger.stop_next()
+                    exec(code, outside, {**names, "kernels": self.kernels.get(source, ()), DO: run})
+                variables.add(nodes, known)
+        return [np.array(known[node], order="C") for node in self.graph.outputs]
+
+
+class _Variables:
+    """What has a value by now, by name; of equal names in several functions each sees its own."""
+
+    def __init__(self, graph: Graph, names: Names) -> None:
+        self._names = names
+        self._listed = node_names(graph)
+        self._all: dict[str, Tensor] = {}
+        self._own: dict[CodeType, dict[str, Tensor]] = {}
+
+    def add(self, nodes: Sequence[Node], known: Mapping[Node, Array]) -> None:
+        """These have values now."""
+        for node in nodes:
+            if not is_splat(node):
+                tensor = self._all[_identifier(self._listed[node])] = Tensor(known[node])
+                for code, name in self._names.of.get(node, ()):
+                    self._all[name] = self._own.setdefault(code, {})[name] = tensor
+
+    def at(self, source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The global names that a line sees, and the variables."""
+        code, outside = self._names.scopes.get((source.file, source.line), (None, {}))
+        return dict(outside), {**self._all, **(self._own.get(code, {}) if code else {})}
+
+
+def _identifier(name: str) -> str:
+    """A name of a listing as Python can write it: ``v3`` for ``%3``."""
+    return f"v{name[1:]}" if name.startswith("%") else name.replace(".", "_")
+
+
+def _is_at(source: Source, place: str) -> bool:
+    full = f"{source.file}:{source.line}".replace("\\", "/")
+    return place in (str(source), full) or full.endswith("/" + place)

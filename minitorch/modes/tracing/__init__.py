@@ -1,0 +1,1 @@
+"""From a function that is called to a compiled program: recording, effects, gradients."""

@@ -1,0 +1,128 @@
+"""After how many calls compiling has paid: measured, by running what was traced both ways."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph
+from ...graph.values import is_splat
+from ...interpreters import interpreting
+from ...ir import Node
+from ...tensor import Tensor
+from .recording import Program
+
+LONG = 0.05  # seconds; what takes longer is run once more, as the first run finds nothing in its place
+VERY_LONG = 0.5  # seconds; what takes longer is run once
+SHORT = 1e-3  # seconds; for so long at least something is run again and again, as microseconds scatter
+
+
+@dataclass(frozen=True)
+class BreakEven:
+    """What compiling cost, and what it saves.
+
+    All times are measured. An eager call is the traced operations, applied one by one; a compiled call is the compiled
+    graph, and what a call does around it. Not counted are the Python of the function itself, which runs eagerly and not
+    in a compiled call, and on the other side what a compiled call does besides if it has effects: writing back what
+    was written in place, connecting the results with a gradient. So compiling may pay somewhat earlier or later.
+
+    Attributes:
+        spent: seconds that tracing and compiling took.
+        eager: seconds that the traced operations take eagerly.
+        compiled: seconds that a compiled call takes, `around` included.
+        around: seconds of it that are not the graph's: to look up the signature, and to make tensors of the results.
+    """
+
+    spent: float
+    eager: float
+    compiled: float
+    around: float = 0.0
+
+    @property
+    def calls(self) -> int | None:
+        """How many calls have to be made until compiling has paid; None if it never does.
+
+        Example:
+            >>> BreakEven(spent=1.0, eager=0.3, compiled=0.1).calls, BreakEven(1.0, 0.1, 0.1).calls
+            (5, None)
+        """
+        saved = self.eager - self.compiled
+        return math.ceil(round(self.spent / saved, 6)) if saved > 0 else None
+
+    def per_call(self, calls: float) -> float:
+        """Seconds that a call takes on average, if there are so many: with what tracing and compiling took.
+
+        Example:
+            >>> BreakEven(spent=1.0, eager=0.3, compiled=0.1).per_call(10)
+            0.2
+        """
+        return self.spent / calls + self.compiled
+
+    def __str__(self) -> str:
+        paid = "never pays" if self.calls is None else f"pays after {self.calls:,} call{'s' * (self.calls != 1)}"
+        return f"{paid}: {self.eager * 1e3:.4f} ms eagerly, one by one, {self.compiled * 1e3:.4f} ms compiled"
+
+
+def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any]], around: float) -> BreakEven:
+    """Run a program both ways; the arrays are its inputs, and may be written to.
+
+    Args:
+        spent: seconds that tracing and compiling took.
+        around: seconds that a call takes around the program.
+    """
+    run = eagerly(program.graph)
+    with interpreting(None):
+        eager = shortest(lambda: run(arrays))
+    return BreakEven(spent, eager, shortest(lambda: program.compiled(arrays)) + around, around)
+
+
+def measure_on_zeros(program: Program, spent: float, around: Callable[[], float]) -> BreakEven | None:
+    """The same with inputs that are all zeros; None if these lead to an index that is out of range."""
+    arrays = [np.zeros(node.shape, node.dtype.numpy) for node in program.graph.inputs]
+    try:
+        return measure(program, spent, arrays, around())
+    except IndexError:
+        return None
+
+
+def shortest(call: Callable[[], Any]) -> float:
+    """Seconds of the fastest of some calls: other programs can only make one slower."""
+    times: list[float] = []
+    while len(times) < 2 or sum(times) < (LONG if len(times) < 5 else SHORT):
+        begin = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - begin)
+        if times[0] > VERY_LONG:
+            break
+    return min(times)
+
+
+def eagerly(graph: Graph) -> Callable[[Sequence[np.ndarray[Any, Any]]], list[Tensor]]:
+    """What applies a graph's primitives one by one; what is needed no more is freed, as it would be in a program.
+
+    Numbers in the program are there beforehand, as views of one element: eager operations take them as they are.
+    """
+    literals = {node: _literal(node) for node in graph.nodes if is_splat(node)}
+    last = {operand: node for node in graph.nodes for operand in node.inputs}
+    kept = {*graph.outputs, *graph.inputs, *literals}
+    nodes = [node for node in graph.nodes if node not in literals]
+    freed = [{operand for operand in node.inputs if last[operand] is node and operand not in kept} for node in nodes]
+
+    def run(arrays: Sequence[np.ndarray[Any, Any]]) -> list[Tensor]:
+        values = {**literals, **dict(zip(graph.inputs, map(Tensor, arrays), strict=True))}
+        for node, needed_no_more in zip(nodes, freed, strict=True):
+            values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
+            for operand in needed_no_more:
+                del values[operand]
+        return [values[node] for node in graph.outputs]
+
+    return run
+
+
+def _literal(node: Node) -> Tensor:
+    return Tensor(np.broadcast_to(np.asarray(node.params["value"], node.dtype.numpy), node.shape))

@@ -1,0 +1,51 @@
+"""What is to be done with values while a recorded program runs: `debug.print`, `debug.breakpoint`.
+
+The values that callbacks ask for are computed by a program of their own, before the program proper. So a callback is no
+part of what passes and fusion work on: nothing can drop it, merge it with another one, or change its place among the
+others, and the program proper has the same kernels, and gives the same bits, with and without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ...graph import Graph
+from ...interpreters import Callback, callback, interpreting
+from ...ir import Node
+from ...tensor import Tensor
+from .recording import Program, replay
+
+Array = np.ndarray[Any, Any]
+
+
+class Callbacks:
+    """The callbacks of a recording, in program order; call it with the arrays of a run, before the run.
+
+    Args:
+        inputs: of the recording's graph.
+        compile: makes a graph run.
+    """
+
+    def __init__(
+        self, inputs: Sequence[Node], callbacks: Sequence[Callback], name: str, compile: Callable[[Graph], Program]
+    ) -> None:
+        self.callbacks = tuple(callbacks)
+        self.graph = Graph(inputs, [node for each in callbacks for node in each.nodes], name=f"{name}.callbacks")
+        self._program = compile(self.graph) if self.graph.outputs else None
+
+    def __call__(self, arrays: Sequence[Array]) -> None:
+        """Compute the values, and call back."""
+        values = iter(self._program.execute(arrays, False) if self._program else ())
+        with interpreting(None):
+            for each in self.callbacks:
+                each.function(list(islice(values, len(each.nodes))))
+
+    def recorded(self, tensors: Sequence[Tensor]) -> None:
+        """The same inside another recording: there, too, they are called when it runs."""
+        values = iter(replay(self.graph, tensors))
+        for each in self.callbacks:
+            callback(each.function, list(islice(values, len(each.nodes))))

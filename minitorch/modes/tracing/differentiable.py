@@ -1,0 +1,280 @@
+"""Gradients through a traced call: recording the way back together with the call, and putting calls on the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...autograd import tape
+from ...errors import AutogradError
+from ...graph import Graph
+from ...interpreters import Callback, concrete, current_staging, is_grad_enabled
+from ...ir import INPUT, Node, Spec, user_source
+from ...passes import Pass
+from ...primitives import constant, reshape
+from ...tensor import Tensor
+from .callbacks import Callbacks
+from .effects import Effects
+from .recording import CallStaging, Program, replay
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Backward:
+    """The recorded way back: from the values of the forward graph and the cotangents of its results to gradients.
+
+    Attributes:
+        outputs: which results it starts from.
+        wanted: which inputs of the forward graph it gives gradients for.
+        read: inputs of the forward graph whose values it reads.
+        computed: nodes of the forward graph whose values it reads; they are kept as further outputs of that.
+        cotangents: its inputs for the cotangents.
+        gradients: its outputs; None where there is no way from the results.
+        nodes: what it computes, in program order.
+        callbacks: what hooks want to be done with its values.
+        refused: why there are no gradients after all; whoever asks for some is told, as in eager mode.
+        overwritten: what the function has written to although it is on the tape (under `no_grad`), if anything is.
+    """
+
+    outputs: list[int]
+    wanted: list[int]
+    read: list[Node]
+    computed: list[Node]
+    cotangents: list[Node]
+    gradients: list[Node | None]
+    nodes: list[Node]
+    callbacks: list[Callback]
+    refused: AutogradError | None = None
+    overwritten: Spec | None = None
+
+
+def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[Tensor]) -> Backward | None:
+    """Write down the gradients of the results, if any may be asked for later."""
+    starts = [
+        position
+        for position, output in enumerate(outputs)
+        if output._requires_grad and output._entry is not None and output._entry.inputs is not None
+    ]
+    if not starts or not is_grad_enabled():
+        return None
+    inputs = [*tracers, *(item.tensor for item in staging.captured.values())]
+    wanted = [place for place, tensor in enumerate(inputs) if tensor._requires_grad]
+    before, called_before = len(staging.nodes), len(staging.callbacks)
+    sources = [inputs[place] for place in wanted]
+    cotangents = [staging.input(outputs[position].spec, f"cotangent.{position}") for position in starts]
+    keys = [tape.key_of(tensor) for tensor in sources]
+    try:
+        found = tape.propagate(
+            [outputs[position] for position in starts],
+            [Tensor(node) for node in cotangents],
+            retain_graph=True,
+            create_graph=False,
+            wanted=set(keys),
+            stop_at_wanted=True,
+            outside_hooks=False,  # they run when the rest of the way, which is outside, arrives at the leaf
+        )
+    except AutogradError as error:
+        if error.code == "MT403":  # backward was called inside: there is no way back any more, as in eager
+            return None
+        if error.code != "MT402":
+            raise
+        return Backward(starts, wanted, [], [], cotangents, [None] * len(wanted), [], [], refused=error.again())
+    gradients = [staging.node_of(found[key][1]) if key in found else None for key in keys]
+    nodes, callbacks = staging.nodes[before:], staging.callbacks[called_before:]
+    own = {id(node) for node in (*nodes, *cotangents)}
+    used = [operand for node in nodes for operand in node.inputs] + [node for node in gradients if node is not None]
+    used += [node for each in callbacks for node in each.nodes]
+    outside, views = _bases({id(node): node for node in used if id(node) not in own}, staging.untaped)
+    nodes = [*(node for node in staging.nodes[:before] if id(node) in views), *nodes]
+    return Backward(
+        outputs=starts,
+        wanted=wanted,
+        read=[node for node in outside if node.primitive is INPUT],
+        computed=[node for node in outside if node.primitive is not INPUT],
+        cotangents=cotangents,
+        gradients=gradients,
+        nodes=nodes,
+        callbacks=callbacks,
+        overwritten=staging.overwritten,
+    )
+
+
+def _bases(outside: dict[int, Node], untaped: Container[Node]) -> tuple[list[Node], set[int]]:
+    """What the way back has to be given, and the views that it takes of that by itself, as eager mode does.
+
+    A view that was kept instead would be an output of the forward graph, and so a copy: of every weight matrix that is
+    transposed, for instance, and with other strides. A part of something larger that was computed is kept all the same,
+    and so is a view that the tape has not seen, such as that of `detach`: it is constant for second derivatives.
+    """
+    kept: dict[int, Node] = {}
+    views: set[int] = set()
+    pending = list(outside.values())
+    for node in pending:
+        base = node.inputs[0] if node.primitive.is_view and node not in untaped else None
+        if base is None or (base.primitive is not INPUT and base.spec.size > node.spec.size):
+            kept[id(node)] = node
+        elif id(node) not in views:
+            views.add(id(node))
+            pending.append(base)  # its turn comes
+    return list(kept.values()), views
+
+
+class Differentiable:
+    """The compiled way back of a traced function; connects the results of each call to the tape."""
+
+    def __init__(
+        self,
+        recorded: Backward,
+        forward: Graph,
+        untaped: Container[Node],
+        effects: Effects,
+        backend: str,
+        passes: Sequence[Pass] | None,
+        check: bool | str | Path = False,
+    ) -> None:
+        self.recorded = recorded
+        self.forward = forward
+        self.untaped = untaped
+        graph, callbacks = _detached(recorded, forward.name)
+        self.program = Program(graph, backend, passes, check=check)
+        self.callbacks: Callbacks | None = None
+        if callbacks:
+            self.callbacks = Callbacks(graph.inputs, callbacks, graph.name, lambda each: Program(each, backend, passes))
+        places = {id(node): place for place, node in enumerate(forward.inputs)}
+        self._read = [places[id(node)] for node in recorded.read]
+        self._effects = effects
+
+    def connect(
+        self, inputs: Sequence[Tensor], arrays: Sequence[Array], outputs: Sequence[Tensor], values: Sequence[Array]
+    ) -> None:
+        """Put one call on the tape, before its in-place writes are carried out.
+
+        Args:
+            inputs, arrays: what the forward graph was run with.
+            outputs: the results of the call.
+            values: all that the graph returned.
+        """
+        call = _Call(self, inputs, arrays, values)
+        results = [outputs[position] for position in self.recorded.outputs]
+        tape.record_many(self.forward.name, call.sources, results, call.backward)
+
+    def overwritten(self, inputs: Sequence[Tensor]) -> list[int]:
+        """Which inputs the call itself writes to."""
+        written = self._effects.written_tensors()
+        places = [place for place, tensor in enumerate(inputs) if id(tensor) in written]
+        return [*self._effects.written_arguments(), *places]
+
+
+class _Call:
+    """One call on the tape: what it was made with, and its gradients."""
+
+    def __init__(
+        self, of: Differentiable, inputs: Sequence[Tensor], arrays: Sequence[Array], values: Sequence[Array]
+    ) -> None:
+        recorded = of.recorded
+        self.of = of
+        self.inputs = inputs
+        self.sources = tuple([inputs[place] for place in recorded.wanted])
+        computed = values[len(values) - len(recorded.computed) :]
+        self.saved = [*[arrays[place] for place in of._read], *computed]
+        self.versions = [tensor._root._version for tensor in inputs]
+        # The state of a random generator, a running mean: a replay starts from what they were before.
+        self.before = {place: np.array(arrays[place]) for place in of.overwritten(inputs)}
+
+    def backward(
+        self, cotangents: dict[int, Tensor], saved: dict[int, Tensor], asked: list[bool]
+    ) -> list[Tensor | None]:
+        """The gradients of the sources."""
+        forward, recorded = self.of.forward, self.of.recorded
+        if recorded.refused is not None:
+            raise recorded.refused.again()
+        specs = [forward.outputs[position].spec for position in recorded.outputs]
+        filled = [cotangents.get(position, _zeros(spec)) for position, spec in enumerate(specs)]
+        if is_grad_enabled():
+            gradients = iter(self._replayed(filled))
+        else:
+            self._check(self.of._read)
+            gradients = iter(self._gradients(filled))
+        return [None if node is None else next(gradients) for node in recorded.gradients]
+
+    def _check(self, places: Sequence[int]) -> None:
+        for place in places:
+            tensor = self.inputs[place]
+            if tensor._root._version != self.versions[place]:
+                raise AutogradError(
+                    "MT402",
+                    f"{tensor.spec}, an input of the compiled {self.of.forward.name}, was overwritten before backward",
+                    where=str(user_source()),
+                    why="the gradient has to be computed with the value that the call saw",
+                    fix="do the in-place write after backward",
+                )
+
+    def _gradients(self, cotangents: list[Tensor]) -> list[Tensor]:
+        """Run the compiled way back; inside another recording, write it down there."""
+        program = self.of.program
+        if current_staging() is None:
+            arrays = [concrete(cotangent, "a cotangent") for cotangent in cotangents]
+            values = [*self.saved, *arrays]
+            if self.of.callbacks is not None:
+                self.of.callbacks(values)
+            return [Tensor(value) for value in program.execute(values)]
+        return self._recorded([*map(Tensor, self.saved), *cotangents])
+
+    def _recorded(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The way back, operation by operation."""
+        if self.of.callbacks is not None:
+            self.of.callbacks.recorded(tensors)
+        return replay(self.of.program.graph, tensors)
+
+    def _replayed(self, cotangents: list[Tensor]) -> list[Tensor]:
+        """The gradients as operations on the tape, so that they can be differentiated again.
+
+        The recorded way back is gone, with the values that it reads computed again from the inputs, on the tape: the
+        gradients are those of `_gradients`. What the way back does not depend on by its operations is constant for
+        their derivatives: the tape sees no more of a hook, or of the backward of a `Function`, than what was recorded
+        of it, and the values that a `Function` saved have the derivatives of the operations in its forward.
+        """
+        if self.of.recorded.overwritten is not None:
+            raise AutogradError(
+                "MT402",
+                f"{self.of.forward.name} is compiled, and has overwritten {self.of.recorded.overwritten}, which is on "
+                "the tape, under no_grad",
+                why="for second derivatives the function's operations are recorded again, and the write is not one",
+                fix="write to a copy (x.clone()), or call the function without mt.jit",
+            )
+        places = range(len(self.inputs))
+        self._check([place for place in places if place not in self.before or self.inputs[place]._requires_grad])
+        aliases = [
+            Tensor(self.before[place]) if place in self.before else reshape(tensor, shape=tensor.shape)
+            for place, tensor in enumerate(self.inputs)
+        ]
+        values = replay(self.of.forward, aliases, self.of.untaped)
+        computed = values[len(values) - len(self.of.recorded.computed) :]
+        return self._recorded([*[aliases[place] for place in self.of._read], *computed, *cotangents])
+
+
+def _detached(recorded: Backward, name: str) -> tuple[Graph, list[Callback]]:
+    """The way back as a graph of its own, with its callbacks: what it reads of the forward graph becomes an input."""
+    stand_ins = {
+        node: Node(INPUT, (), {"name": f"saved.{position}"}, node.spec, node.source)
+        for position, node in enumerate(recorded.computed)
+    }
+    moved: dict[Node, Node] = dict(stand_ins)
+    for node in recorded.nodes:
+        operands = tuple(moved.get(operand, operand) for operand in node.inputs)
+        moved[node] = Node(node.primitive, operands, node.params, node.spec, node.source)
+    inputs = [*recorded.read, *stand_ins.values(), *recorded.cotangents]
+    outputs = [moved.get(node, node) for node in recorded.gradients if node is not None]
+    graph = Graph(inputs, outputs, [moved[node] for node in recorded.nodes], name=f"{name}.backward")
+    return graph, [
+        Callback(each.function, tuple([moved.get(node, node) for node in each.nodes])) for each in recorded.callbacks
+    ]
+
+
+def _zeros(spec: Spec) -> Tensor:
+    return constant(value=0, shape=spec.shape, dtype=spec.dtype)

@@ -1,0 +1,187 @@
+"""What a traced call does besides returning: in-place writes, and gradients that `backward` stored."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...autograd.gradients import backward
+from ...errors import TracingError
+from ...interpreters import Staging, check_writeable, memory_owner
+from ...ir import Node
+from ...tensor import Tensor
+from .recording import write
+
+Array = np.ndarray[Any, Any]
+Where = int | Tensor  # a tensor from outside: the position of an argument, or the tensor itself
+
+
+class Effects:
+    """The effects of a trace, by their place among the outputs of its graph.
+
+    Attributes:
+        results: how many outputs come before, which are the function's results.
+        nodes: the outputs for the effects.
+        updates: of these, the ones that are the new value of an input, by position, with the position of the input. New
+            gradients are not among them: what else shares the memory of a gradient is not known.
+    """
+
+    def __init__(self, results: int) -> None:
+        self.results = results
+        self.nodes: list[Node] = []
+        self.updates: dict[int, int] = {}
+        self._writes: list[tuple[Where, bool, int]] = []  # whom, whether its grad is meant, output
+        self._grads: list[tuple[Where, int | None]] = []  # whose, output (None: set to None)
+        self._onward: list[tuple[int, int]] = []  # a recorded result among the arguments, output
+        self._arguments: list[int] = []  # the positions of the arguments that are written in place
+        self._written: set[int] = set()  # ids of the captured roots that are written
+        self._asked: list[tuple[int, bool]] = []  # a leaf among the arguments, its new requires_grad
+        self._captured: set[int] = set()  # and of all that are captured
+        self._around: list[tuple[Tensor, bool]] = []  # what is captured, and whether it is written
+        self._neighbours: dict[int, list[tuple[Array, bool]]] | None = None  # the same by owner of the memory
+
+    def _output(self, node: Node) -> int:
+        self.nodes.append(node)
+        return self.results + len(self.nodes) - 1
+
+    def writes(self) -> dict[int, tuple[Where, bool]]:
+        """By output: whose new value it is, and whether that of the gradient is meant that the tensor came with."""
+        return {place: (where, is_grad) for where, is_grad, place in self._writes}
+
+    def gradients(self) -> dict[int, Where]:
+        """By output: whose gradient it is afterwards."""
+        return {place: where for where, place in (*self._grads, *self._onward) if place is not None}
+
+    def cleared(self) -> list[Where]:
+        """Whose gradient is set to None."""
+        return [where for where, place in self._grads if place is None]
+
+    def collect(self, staging: Staging, tracers: Sequence[Tensor], inputs: Sequence[Node]) -> None:
+        """Find out what the traced function did."""
+        positions = {id(tracer): position for position, tracer in enumerate(tracers)}
+        for position, (tracer, node) in enumerate(zip(tracers, inputs, strict=True)):
+            argument = staging.arguments.get(id(tracer))
+            if argument is not None and argument._requires_grad is not tracer._requires_grad:
+                self._asked.append((position, tracer._requires_grad))
+            if tracer._value is not node:
+                self._writes.append((position, False, self._output(staging.node_of(tracer))))
+                self._arguments.append(position)
+                self.updates[self._writes[-1][2]] = position
+            if tracer._grad is not None:
+                self._onward.append((position, self._output(staging.node_of(tracer._grad))))
+                tracer._grad = None
+        for tensor, grad in list(staging.grads.values()):
+            if grad is not staging.arguments.get(id(tensor), tensor)._grad:
+                output = None if grad is None else self._output(staging.node_of(grad))
+                self._grads.append((positions.get(id(tensor), tensor), output))
+        for place, item in enumerate(list(staging.captured.values()), len(inputs)):
+            owner = staging.grad_owners.get(id(item.tensor))
+            if owner is None:
+                self._captured.add(id(item.tensor._root))
+                self._around.append((item.tensor, item.node is not item.input))
+            if item.node is item.input:
+                continue
+            if owner is None:
+                self._written.add(id(item.tensor))
+                self._writes.append((item.tensor, False, self._output(item.node)))
+                self.updates[self._writes[-1][2]] = place
+            else:
+                self._writes.append((positions.get(id(owner), owner), True, self._output(item.node)))
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self._writes or self._grads or self._onward or self._asked)
+
+    def written_arguments(self) -> list[int]:
+        """The positions of the arguments that are written in place."""
+        return self._arguments
+
+    def written_tensors(self) -> set[int]:
+        """The ids of the captured tensors that are written in place."""
+        return self._written
+
+    def check_aliases(self, tensors: Sequence[Tensor], name: str) -> None:
+        """Refuse arguments that cannot be written, or share memory with something else that the graph uses, if one is.
+
+        A graph has no memory: it could not tell that a write to one is a write to the other.
+
+        Raises:
+            TracingError: ``MT109``.
+        """
+        if not self._writes or not tensors:
+            return
+        for position in self._arguments:
+            check_writeable(tensors[position]._value, tensors[position])
+        roots = [id(tensor._root) for tensor in tensors]
+        written = {roots[position] for position in self._arguments}
+        overlapping = self._overlapping(tensors)
+        for position, root in enumerate(roots):
+            others = roots.count(root) > 1 or root in self._captured
+            if root in self._written or (root in written and others) or position == overlapping:
+                raise TracingError(
+                    "MT109",
+                    f"argument {position} of {name}, {tensors[position].spec}, shares its memory with another tensor "
+                    f"that {name} uses, and one of them is written in place",
+                    why="a graph has values and no memory: it cannot show a write to one tensor in another one",
+                    fix="pass the tensor once and take the views inside, or pass a .clone()",
+                )
+
+    def _overlapping(self, tensors: Sequence[Tensor]) -> int | None:
+        """The position of an argument that overlaps with a tensor made from the same NumPy array, if one is written."""
+        arguments = self._arguments
+        around = self._memories() if arguments or self._written else {}
+        known: dict[int, list[tuple[Array, bool]]] = {}
+        for position, tensor in enumerate(tensors):
+            array, is_written = tensor._value, position in arguments
+            owner = memory_owner(array)
+            neighbours = known.setdefault(owner, [])
+            for memory, other in (*around.get(owner, ()), *neighbours):
+                if (is_written or other) and np.may_share_memory(array, memory):
+                    return position
+            neighbours.append((array, is_written))
+        return None
+
+    def _memories(self) -> dict[int, list[tuple[Array, bool]]]:
+        """The memory of what is captured, by owner, and whether it is written."""
+        if self._neighbours is None:
+            found: dict[int, list[tuple[Array, bool]]] = {}
+            for tensor, is_written in self._around:
+                found.setdefault(memory_owner(tensor._value), []).append((tensor._value, is_written))
+            self._neighbours = found
+        return self._neighbours
+
+    def forget_memories(self) -> None:
+        """Look again where what is captured lies: some of it has other memory than before."""
+        self._neighbours = None
+
+    def are_apart(self) -> bool:
+        """Whether what is captured and written shares no memory with something else that is captured."""
+        return not any(
+            (is_written or too) and np.may_share_memory(one, other)
+            for neighbours in self._memories().values()
+            for (one, is_written), (other, too) in itertools.combinations(neighbours, 2)
+        )
+
+    def is_apart_from(self, arrays: Sequence[Array]) -> bool:
+        """Whether some arrays belong to other owners than what is captured."""
+        memories = self._memories()
+        return not any(memory_owner(array) in memories for array in arrays)
+
+    def ask_for_gradients(self, tensors: Sequence[Tensor]) -> None:
+        """Do what the function did with ``requires_grad_``; before the call is put on the tape, which looks at it."""
+        for position, wanted in self._asked:
+            tensors[position].requires_grad_(wanted)
+
+    def carry_out(self, tensors: Sequence[Tensor], values: list[Array]) -> None:
+        """Do it, with the values of one call."""
+        for where, is_grad, output in self._writes:
+            target = tensors[where] if isinstance(where, int) else where
+            write(target._grad if is_grad and target._grad is not None else target, values[output])
+        for where, place in self._grads:
+            tensor = tensors[where] if isinstance(where, int) else where
+            tensor._grad = None if place is None else Tensor(values[place])
+        for position, place in self._onward:
+            backward(tensors[position], Tensor(values[place]))

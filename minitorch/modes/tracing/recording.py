@@ -1,0 +1,164 @@
+"""What the three ways in have in common: from a finished recording to a graph that runs.
+
+A recording (`Staging`) yields a graph whose inputs are arguments and captured tensors, and whose outputs are results
+and the new values of whatever was written in place. `Program` is such a graph, optimised and compiled.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Collection, Container, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import backends
+from ...autograd.function import in_forward
+from ...graph import Graph
+from ...interpreters import Captured, Handle, Staging, current_recorder, is_grad_enabled, memory_owner, set_grad_enabled
+from ...ir import Node, Primitive, Spec
+from ...passes import LOWERING, Pass, Run, run_pipeline
+from ...tensor import Tensor, note_write
+from ..checking.shadow import Shadowed
+
+if TYPE_CHECKING:
+    from ...compiler.kernels.schedule import Schedule
+
+Array = np.ndarray[Any, Any]
+
+
+class Program:
+    """A graph, the pipeline's snapshots of it, and the executable that a backend made of it.
+
+    Args:
+        updates: outputs that replace an input, by position, each with the position of the input.
+        donated: positions of inputs that are needed no more after a call.
+        check: run it in shadow mode (see `minitorch.modes.checking.shadow`); the folder for a reproducer can be given.
+
+    Attributes:
+        graph: as recorded.
+        updates, donated: as given.
+        pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
+        compiled: what the backend made of it.
+        execute: what runs it: `compiled`, or that with its shadow.
+        compile_time: seconds that passes and backend took.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        backend: str,
+        passes: Sequence[Pass] | None = None,
+        updates: Mapping[int, int] | None = None,
+        donated: Collection[int] = (),
+        check: bool | str | Path = False,
+    ) -> None:
+        start = time.perf_counter()
+        self.graph = graph
+        self.backend = backend
+        self.updates, self.donated = updates or {}, donated
+        recorder = current_recorder()
+        with recorder.span("passes", graph.name) if recorder else nullcontext():
+            self.pipeline: Run = run_pipeline(graph, backends.passes_for(backend) if passes is None else passes)
+        with recorder.span("compile", graph.name) if recorder else nullcontext():
+            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated)
+        self.execute: backends.Executable = self.compiled
+        if check:
+            self.execute = Shadowed(self, None if check is True else check)
+        self.compile_time = time.perf_counter() - start
+
+    @cached_property
+    def lowering(self) -> Run:
+        """The passes that lead from `pipeline` to the graph of the kernels: none, if the backend makes these itself."""
+        return run_pipeline(self.pipeline.graph, () if self.backend in backends.COMPILING else LOWERING)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The kernels and the ledger, of what a backend without kernels runs too."""
+        from ...compiler.codegen.host import host
+        from ...compiler.kernels.schedule import schedule
+
+        found: Schedule | None = getattr(self.compiled, "schedule", None)
+        return found or schedule(self.lowering.graph, host())
+
+
+class CallStaging(Staging):
+    """The recording of a call.
+
+    Attributes:
+        untaped: the nodes whose operations the tape did not see: they were under `no_grad`, such as those of `detach`.
+            What a `Function` computes is not among them, since its result has a derivative.
+        overwritten: what was written in place last although the tape goes through it.
+    """
+
+    def __init__(self, name: str, names: Mapping[int, str]) -> None:
+        super().__init__(name, names)
+        self.untaped: set[Node] = set()
+        self.overwritten: Spec | None = None
+
+    def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
+        node = super()._append(primitive, nodes, params)
+        if not is_grad_enabled() and not in_forward():
+            self.untaped.add(node)
+        return node
+
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
+        """Give a tensor a new value of the same shape and type, as an in-place operation does."""
+        if tensor._entry is not None:
+            self.overwritten = tensor.spec
+        return super().assign(tensor, value)
+
+
+def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = ()) -> list[Tensor]:
+    """Apply a graph's primitives to tensors one by one, in whatever mode is current.
+
+    Autograd sees every one, but for those that it did not see when they were recorded, `untaped`.
+    """
+    values: dict[Node, Tensor] = dict(zip(graph.inputs, tensors, strict=True))
+    recording = is_grad_enabled()
+    try:
+        for node in graph.nodes:
+            set_grad_enabled(recording and node not in untaped)
+            values[node] = node.primitive(*[values[operand] for operand in node.inputs], **node.params)
+    finally:
+        set_grad_enabled(recording)
+    return [values[node] for node in graph.outputs]
+
+
+def write(tensor: Tensor, array: Array) -> None:
+    """Write a computed value into a tensor's memory, as an in-place operation would have.
+
+    If the array is the tensor's own, the value is there already.
+    """
+    if array is not tensor._value:
+        np.copyto(tensor._value, array)
+    note_write(tensor)
+
+
+def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
+    """Whether the arrays that are written, by position, share no memory with any other one."""
+    written = set(written)
+    neighbours: dict[int, list[int]] = {}
+    for place, array in enumerate(arrays) if written else ():
+        neighbours.setdefault(memory_owner(array), []).append(place)
+    return not any(
+        (one in written or other in written) and np.may_share_memory(arrays[one], arrays[other])
+        for places in neighbours.values()
+        for one, other in itertools.combinations(places, 2)
+    )
+
+
+def grad_of(tensor: Tensor) -> Tensor:
+    """The gradient that a guard has found to be there."""
+    grad = tensor._grad
+    assert grad is not None
+    return grad
+
+
+def written(captured: Sequence[Captured]) -> list[tuple[Captured, Node]]:
+    """The captured tensors that the recording wrote to, with their new values."""
+    return [(item, item.node) for item in captured if item.node is not item.input]

@@ -1,0 +1,1 @@
+"""The ways in: `Session`, `jit` and `lazy`."""

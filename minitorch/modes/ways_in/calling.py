@@ -1,0 +1,182 @@
+"""The way of a call: its signature is found among those that were traced, or traced, and its graph run.
+
+Nothing here is for looking at what was compiled: that is `minitorch.modes.ways_in.looking`. So that a call costs as
+little as it can, the commonest kind of call has a path of its own (`key_of_tensors`).
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ... import backends
+from ...errors import ArgumentError, compose
+from ...interpreters import (
+    Interpreter,
+    Noting,
+    Timed,
+    current,
+    interpreting,
+    is_grad_enabled,
+    is_rehearsal,
+    leaked,
+    note,
+)
+from ...ir import Node, warn_user
+from ...passes import Pass
+from ...tensor import Tensor
+from ...tree import Structure
+from ..guards import surroundings
+from ..guards.donation import Names as Donations
+from ..guards.signature import Signatures, key_of_tensors, plain
+from ..tracing.explain import SignatureReport, difference
+from ..tracing.trace import Traced, trace
+
+
+class Calling:
+    """A function, what it was traced as for each signature, and how it is called.
+
+    Attributes:
+        function: the function itself.
+        backend: what runs its graphs.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        backend: str,
+        passes: Sequence[Pass] | None,
+        static_argnames: str | Iterable[str],
+        max_signatures: int,
+        donate: Donations = (),
+        check: bool | str | Path = False,
+    ) -> None:
+        backends.check(backend)
+        if not callable(function):
+            raise ArgumentError(
+                "MT108", f"jit takes a function, not {type(function).__name__}", fix="mt.jit(f), not mt.jit(f(x))"
+            )
+        self.function = function
+        self.backend = backend
+        self.passes = passes
+        self.max_signatures = max_signatures
+        self.check = check
+        self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
+        self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
+        self._signatures = Signatures(function, self.static_argnames, self.donate)
+        self._signature = self._signatures.of
+        self._usual_length = self._signatures.usual_length
+        self._traced: dict[Any, list[Traced]] = {}
+        self._reports: list[SignatureReport] = []
+        self._traces = 0
+        self._warned = False
+        self._lock = threading.RLock()
+        functools.update_wrapper(self, function, updated=())
+        self.__name__ = surroundings.name(function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the compiled graph of this signature, tracing first if there is none."""
+        interpreter = current()
+        if interpreter.intercepts:  # a recording, or a profile
+            return self._intercepted(interpreter, args, kwargs)
+        traced, tensors = self._find(args, kwargs)
+        if traced is None:
+            leaves, structure, found, key = self._signature(args, kwargs)
+            traced, tensors = self._traced_once(leaves, structure, found, key), found
+            traced.report.called = True
+        traced.report.calls += 1
+        return traced(tensors)
+
+    def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor]]:
+        """What was traced for such a call, if it was, and the call's tensors."""
+        if not kwargs and len(args) == self._usual_length:
+            for known in self._traced.get(key_of_tensors(args), ()):
+                if known.is_current(args):
+                    return known, args
+        _, _, tensors, key = self._signature(args, kwargs)
+        return self._known(key, tensors), tensors
+
+    def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(interpreter, Noting) and not is_rehearsal():  # the same call, whose reads are those of its graph
+            with interpreting(interpreter.plain):
+                result = self(*args, **kwargs)
+            traced, tensors = self._find(args, kwargs)
+            note(interpreter.reads, traced.inputs(tensors) if traced else tensors)
+            return result
+        if isinstance(interpreter, Timed):  # the same call as without, in a span
+            with interpreter.recorder.span("call", self.__name__), interpreting(interpreter.plain):
+                return self(*args, **kwargs)
+        return self.function(*args, **kwargs)  # inside another recording the operations belong to that
+
+    def _known(self, key: Any, tensors: Sequence[Tensor]) -> Traced | None:
+        for traced in self._traced.get(key, ()):
+            if traced.is_current(tensors):
+                return traced
+        return None
+
+    def _traced_once(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
+        """The trace of a signature; of several threads that want it at once, one makes it."""
+        with self._lock:
+            return self._known(key, tensors) or self._trace(leaves, structure, tensors, key)
+
+    # Tracing --------------------------------------------------------------------------------------------
+
+    def _trace(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
+        names = self._signatures.leaf_names(structure)
+        for leaf in leaves:
+            if isinstance(leaf, Tensor) and isinstance(leaf._value, Node):  # no compiled call has a key like its
+                raise leaked(leaf)
+        values = plain(leaves)
+        report = SignatureReport.of_call(names, values, structure, is_grad_enabled())
+        report.reason = self._reason(report, tensors, key)
+        donated = self._signatures.given_away(leaves, structure)
+        traced = trace(self.function, values, structure, names, self.backend, self.passes, donated, report, self.check)
+        variants = self._traced.setdefault(key, [])
+        variants.append(traced)
+        self._reports.append(report)
+        self._traces += 1
+        if len(self._reports) > self.max_signatures:
+            self._make_room(report)
+        return traced
+
+    def _reason(self, report: SignatureReport, tensors: list[Tensor], key: Any) -> str:
+        """Why this call has to be traced, in words."""
+        if not self._reports:
+            return "the first call"
+        known = self._traced.get(key)
+        if not known:
+            return difference(report, self._reports)
+        nearest = min(reversed(known), key=lambda traced: len(traced.changed(tensors)))
+        for watch in nearest.constants_changed():
+            warn_user(
+                compose(
+                    "MT106",
+                    f"`{watch.name}`, which {self.__name__} uses from outside, {watch.change()}",
+                    why="it is a part of the compiled graph, so the function is traced again at every change",
+                    fix=watch.remedy(),
+                )
+            )
+        return "; ".join(nearest.changed(tensors)) or difference(report, self._reports)
+
+    def _make_room(self, latest: SignatureReport) -> None:
+        """Forget the signature that was used least, and say once that there are too many."""
+        if not self._warned:
+            self._warned = True
+            warn_user(
+                compose(
+                    "MT107",
+                    f"{self.__name__} was traced for {len(self._reports)} signatures, and keeps {self.max_signatures}",
+                    why=f"each is traced and compiled by itself; the latest because {latest.reason}",
+                    fix="pass changing numbers as tensors, pad batches to one shape, or raise max_signatures=; "
+                    f"{self.__name__}.explain() lists them all",
+                )
+            )
+        victim = min((report for report in self._reports if report is not latest), key=lambda report: report.calls)
+        self._reports.remove(victim)
+        for key, variants in list(self._traced.items()):
+            self._traced[key] = [traced for traced in variants if traced.report is not victim]
+            if not self._traced[key]:
+                del self._traced[key]

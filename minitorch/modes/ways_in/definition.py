@@ -1,0 +1,320 @@
+"""The first of two phases: `Graph` as a context in which operations are recorded, and `placeholder`, its inputs.
+
+Tensors made outside are the graph's variables: their values are read when it runs, and an in-place write to one
+is an operation, which happens when it is fetched from a `Session`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ...dtypes import as_dtype, float32
+from ...errors import FeedError, GraphError, TracingError
+from ...graph import Graph as BaseGraph
+from ...interpreters import Captured, Handle, Staging, current_staging, interpreting, staging_or_error
+from ...ir import Node, Spec, is_input_name
+from ...nn import Module
+from ...tensor import Tensor
+from ...tree import flatten
+from ..guards.surroundings import names_in, names_in_methods
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """One in-place write: the variable, its value before and after, and the write's place in the program."""
+
+    variable: Captured
+    before: Node
+    after: Node
+    position: int
+
+
+@dataclass(frozen=True, eq=False)
+class ModuleCall:
+    """One call of a module while a graph was defined: its mode, its results, and what it wrote to its own buffers."""
+
+    module: Module
+    training: bool
+    results: list[Node]
+    writes: tuple[Write, ...]
+
+
+# The modules whose calls depend on `training`, with the modes in which some graph has them.
+_defined: WeakKeyDictionary[Module, set[bool]] = WeakKeyDictionary()
+
+
+def follows_training(module: Module) -> bool:
+    """Whether a module does something else in training, as far as its code shows."""
+    kind: Any = type(module)
+    options = getattr(module, "function_parameters", None)
+    return "training" in (names_in_methods(kind) if options is None else options)
+
+
+def needed_for(nodes: Iterable[Node]) -> list[Node]:
+    """The nodes that some nodes depend on, these included."""
+    seen: dict[Node, None] = {}
+    pending = list(nodes)
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen[node] = None
+            pending += node.inputs
+    return list(seen)
+
+
+class Update(Tensor):
+    """A pending in-place write to a variable: fetch it to carry the write out and get the new value.
+
+    As a tensor it stands for the new value, and can be used in further operations.
+
+    Attributes:
+        variable: what was written to: a tensor from outside, or a view of one.
+        write: the write to the tensor that owns the memory.
+    """
+
+    __slots__ = ("variable", "write")
+
+    def __init__(self, variable: Tensor, node: Node, write: Write) -> None:
+        super().__init__(node)
+        self.variable = variable
+        self.write = write
+
+
+class Operation:
+    """In-place writes that are carried out together, such as a training step; fetching it gives None.
+
+    Attributes:
+        writes: all of them, in program order.
+    """
+
+    def __init__(self, writes: Iterable[Write]) -> None:
+        self.writes = tuple(writes)
+
+    def __repr__(self) -> str:
+        return f"<operation that writes {len(self.writes)} variables>"
+
+
+class GraphStaging(Staging):
+    """The recording of a graph that is being defined."""
+
+    is_definition = True
+    remedy = "fetch it: mt.Session(graph).run(tensor, feed_dict={...}) gives a tensor with a value"
+
+    def __init__(self, names: Mapping[int, str]) -> None:
+        super().__init__("this `with mt.Graph()` block", names)
+        self.placeholders: list[Node] = []
+        self._handles: dict[int, tuple[Tensor, Node]] = {}  # by the id of what `placeholder` returned
+        self.writes: list[Write] = []
+        self.module_calls: list[ModuleCall] = []
+
+    def placeholder(self, spec: Spec, name: str) -> Tensor:
+        """A new placeholder."""
+        node = self.input(spec, name)
+        tensor = Tensor(node)
+        self.placeholders.append(node)
+        self._handles[id(tensor)] = tensor, node
+        return tensor
+
+    def placeholder_of(self, key: object) -> Node | None:
+        """The placeholder that a tensor was made as, whatever was written to it since, or stands for now."""
+        node = self._handles[id(key)][1] if id(key) in self._handles else getattr(key, "_value", None)
+        return next((known for known in self.placeholders if known is node), None)
+
+    def written(self, tensor: Tensor) -> Tensor:
+        """A write to an update is a further write to its variable."""
+        return tensor.variable if isinstance(tensor, Update) else tensor
+
+    def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
+        """Note the write; the handle that is returned runs it when it is fetched."""
+        if isinstance(tensor._value, Node):
+            return super().assign(tensor, value)
+        before, after = self.capture(tensor).node, self.node_of(value)
+        write = Write(self.write_to(tensor, after), before, after, len(self.writes))
+        self.writes.append(write)
+        return lambda variable, node: Update(variable, node, write)
+
+    def renew(self, tensor: Tensor) -> None:
+        """Bring a view up to date with what was written to the computed value that it views.
+
+        A view of a variable stays: whether the variable is written is decided by what is fetched.
+        """
+        if tensor._view is not None and isinstance(tensor._view.root._value, Node):
+            self.node_of(tensor)
+
+    def one_operation(self, run: Callable[[], Any]) -> Operation:
+        """All in-place writes of a function as one operation."""
+        before = len(self.writes)
+        run()
+        return Operation(self.writes[before:])
+
+    def module_call(self, module: Module, run: Callable[[], Any]) -> Any:
+        """Call a module, and note its mode and what it writes to its buffers."""
+        if follows_training(module):
+            _defined.setdefault(module, set()).add(module.training)
+        before = len(self.writes)
+        result = run()
+        own = {id(buffer) for buffer in module.buffers(recurse=False)}
+        writes = tuple([item for item in self.writes[before:] if id(item.variable.tensor) in own])
+        leaves = [leaf for leaf in flatten(result)[0] if isinstance(leaf, Tensor)]
+        self.module_calls.append(ModuleCall(module, module.training, [self.node_of(leaf) for leaf in leaves], writes))
+        return result
+
+    def training_step(self, loss: Tensor, run: Callable[[], Any]) -> Operation:
+        """The in-place writes of an optimiser, and those of the modules whose results the loss was computed from."""
+        needed = set(needed_for([self.node_of(loss)]))
+        update = self.one_operation(run)
+        calls = [call for call in self.module_calls if call.writes and not needed.isdisjoint(call.results)]
+        return Operation([*(item for call in calls for item in call.writes), *update.writes])
+
+
+class Graph(BaseGraph):
+    """A graph of operations, to be defined in a `with` block and run by a `Session`.
+
+    Printing it gives the listing; `Graph.parse` reads one. See `minitorch.graph.Graph` for what can be done with it.
+
+    Example:
+        >>> import minitorch as mt
+        >>> with mt.Graph() as g:
+        ...     x = mt.placeholder((3,), mt.float32, name="x")
+        ...     y = (x * x).sum()
+        >>> mt.Session(g).run(y, feed_dict={x: [1.0, 2.0, 3.0]}).item()
+        14.0
+    """
+
+    # Open for recording, so it compares as a list does: by what it holds now, and without a hash.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        inputs: Sequence[Node] = (),
+        outputs: Sequence[Node] = (),
+        nodes: Sequence[Node] | None = None,
+        name: str = "graph",
+        verify: bool = True,
+    ) -> None:
+        super().__init__(inputs, outputs, nodes, name=name, verify=verify)
+        self._staging: GraphStaging | None = None
+        self._entered: list[Any] = []
+
+    def __enter__(self) -> Graph:
+        if current_staging() is not None:
+            raise TracingError(
+                "MT110",
+                "a graph defined inside another recording",
+                why="only one program can be written down at a time",
+                fix="define it outside of the jitted function, lazy block or other graph",
+            )
+        if self._staging is None:
+            if self.nodes or self.inputs:
+                raise TracingError(
+                    "MT110",
+                    "operations cannot be added to a finished graph",
+                    why="graphs are never changed; only one made by `mt.Graph()` is open for recording",
+                    fix="start with `with mt.Graph() as g:`",
+                )
+            frame = sys._getframe(1)
+            self._staging = GraphStaging(names_in({**frame.f_globals, **frame.f_locals}))
+        context = interpreting(self._staging)
+        context.__enter__()
+        self._entered.append(context)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._entered.pop().__exit__(*exception)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Take over what has been recorded so far."""
+        if self._staging is not None:
+            self.inputs = (
+                *self._staging.placeholders,
+                *(item.input for item in self._staging.captured.values()),
+            )
+            self.nodes = tuple(self._staging.nodes)
+
+    def __str__(self) -> str:
+        self._refresh()
+        return super().__str__()
+
+    def key(self, names: bool = False) -> Hashable:
+        """Equal for graphs that compute the same thing in the same way, with what has been recorded so far."""
+        self._refresh()
+        return super().key(names)
+
+    def other_mode(self) -> Module | None:
+        """A module that was called in the definition, and is in a mode now that no graph has it in."""
+        for call in self._staging.module_calls if self._staging is not None else ():
+            module = call.module
+            if module.training is not call.training and module.training not in _defined.get(module, (module.training,)):
+                return module
+        return None
+
+    @property
+    def recording(self) -> GraphStaging | None:
+        """What has been recorded; None of a graph that was not defined in a `with` block."""
+        self._refresh()
+        return self._staging
+
+    @property
+    def variables(self) -> dict[str, Tensor]:
+        """The tensors from outside that the graph reads or writes, by the names of their inputs."""
+        captured = self._staging.captured.values() if self._staging is not None else ()
+        return {str(item.input.params["name"]): item.tensor for item in captured}
+
+
+def placeholder(shape: Sequence[int] | int, dtype: Any = float32, name: str | None = None) -> Tensor:
+    """An input of the graph that is being defined; its value is given to `Session.run`.
+
+    In the graph it is contiguous, however the array that is fed lies in memory: views are what they are of a contiguous
+    tensor, and an in-place write to it changes nothing outside: what is fed is the value before all writes.
+
+    Args:
+        shape: every length is a known number.
+        dtype: the element type.
+        name: for listings, messages and `feed_dict`: letters, digits, `_` and `.`; a number is added if it is taken.
+
+    Raises:
+        TracingError: outside of ``with mt.Graph()`` (``MT110``).
+        FeedError: for a shape with unknown lengths (``MT302``).
+        GraphError: for a name that a listing cannot show (``MT601``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> with mt.Graph() as g:
+        ...     x = mt.placeholder((2, 3), name="x")
+        >>> x.shape, x.dtype
+        ((2, 3), minitorch.float32)
+    """
+    staging = staging_or_error("a placeholder")
+    if not isinstance(staging, GraphStaging):
+        raise TracingError(
+            "MT110",
+            "a placeholder while a function is traced or deferred",
+            why="the inputs of a traced function are its arguments",
+            fix="use it inside `with mt.Graph() as g:`",
+        )
+    lengths: tuple[Any, ...] = (shape,) if isinstance(shape, int) else tuple(shape)
+    for length in lengths:
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 0:
+            raise FeedError(
+                "MT302",
+                f"a placeholder of shape {lengths}",
+                why="every length has to be known when the graph is defined: shapes are checked before anything runs",
+                fix="make one graph per shape, e.g. one for each batch size",
+            )
+    if name is not None and not is_input_name(name):
+        raise GraphError(
+            "MT601",
+            f"a placeholder named {name!r}",
+            why="a name stands in listings, so it is made of letters, digits, `_` and `.`, and is neither a number nor "
+            "one of inf, nan, true, false, return, graph",
+            fix="choose another name, such as 'x', 'x_1' or 'layer.weight'",
+        )
+    spec = Spec(tuple(int(length) for length in lengths), as_dtype(dtype))
+    return staging.placeholder(spec, name or "placeholder")

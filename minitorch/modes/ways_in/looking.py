@@ -1,0 +1,259 @@
+"""Looking at what a jitted function was compiled to: its graph, stages, kernels, cost, values, and what it was worth.
+
+Nothing here runs when the function is called, and what it needs beyond that is loaded when it is asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...graph import Graph
+from ...interpreters import is_grad_enabled
+from ...ir import Source, Spec
+from ...tensor import Tensor
+from ...tree import unflatten
+from ..checking.shadow import Report
+from ..guards.naming import Names
+from ..guards.signature import Call, plain
+from ..looking_in.ablation import Ablation, ablate
+from ..looking_in.stages import Stages
+from ..looking_in.stepping import Stepper, Values, kernels_of, values
+from ..tracing.breakeven import BreakEven, measure, shortest
+from ..tracing.explain import Explanation, SignatureReport
+from ..tracing.recording import Program
+from ..tracing.trace import Traced, names_of, trace
+from .calling import Calling
+
+if TYPE_CHECKING:
+    from ...compiler.kernels.cost import FusedCost
+    from ...compiler.kernels.schedule import Schedule
+    from ...inspect.picture import Picture
+
+
+class Looking(Calling):
+    """A function that can be called, and looked into: every method takes the arguments of a call."""
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
+        def explore(self, *args: Any, fused: bool = ..., **kwargs: Any) -> Any: ...
+
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """What was traced and compiled for these arguments; it is now, if it was not before."""
+        return self._traced_for(self._signature(args, kwargs))
+
+    def _traced_for(self, call: Call) -> Traced:
+        leaves, structure, tensors, key = call
+        return self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """The graph as it was traced for these arguments; nothing is run, tracing apart."""
+        return self.traced(*args, **kwargs).program.graph
+
+    def stages(self, *args: Any, **kwargs: Any) -> Stages:
+        """The traced graph, the graph after each pass with statistics, then kernels, loops, LLVM and assembly."""
+        traced = self.traced(*args, **kwargs)
+        run = traced.program.pipeline
+        return Stages(run.initial, run.stages, traced=traced)
+
+    def values(self, *args: Any, **kwargs: Any) -> Values:
+        """Every intermediate value of a call with these arguments, by source line; nothing is written in place.
+
+        The values are those of eager mode, also of what is inside a kernel or was optimised away. Each has the name of
+        the variable that held it, as far as there was one, and the kernels that its line has become a part of.
+
+        Example:
+            >>> import minitorch as mt
+            >>> @mt.jit
+            ... def f(x):
+            ...     e = (x - 1).exp()
+            ...     return e / e.sum()
+            >>> found = f.values(mt.ones(2))
+            >>> found.named("e")
+            tensor([1., 1.])
+            >>> [value.node.primitive.name for value in found.rows]
+            ['sub', 'exp', 'reduce_sum', 'expand', 'div']
+        """
+        traced, tensors, names = self._looked_at(args, kwargs)
+        arrays = [tensor._value for tensor in traced.inputs(tensors)]
+        return values(traced.program.graph, arrays, names, self._kernels(traced))
+
+    def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
+        """Call the function line by line, and stop in Python's debugger.
+
+        The lines are those of the graph, and run in its order; backward runs where `backward` is called. What has been
+        computed has its value as in eager mode, also if it is inside a kernel or was optimised away, under the name of
+        its variable, and as ``v3`` what is ``%3`` in ``graph()``. ``kernels`` names the kernels that the line is now a
+        part of; ``n`` goes to the next line. The result, and what is written in place, are those of an ordinary call.
+
+        Args:
+            break_at: where to stop, such as ``"train.py:12"``; without it, at the first line.
+
+        Raises:
+            ValueError: if nothing is computed on that line.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.exp())
+            >>> f.debug(mt.zeros(2), break_at="train.py:12")
+            Traceback (most recent call last):
+            ValueError: nothing is computed at train.py:12, but at ...
+        """
+        traced, tensors, names = self._looked_at(args, kwargs)
+        return traced(tensors, Stepper(traced.program.graph, names, self._kernels(traced), break_at))
+
+    def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
+        """The trace for a call, its tensors, and the names of the variables in it."""
+        call = leaves, structure, tensors, _ = self._signature(args, kwargs)
+        traced = self._traced_for(call)
+        leaf_names = self._signatures.leaf_names(structure)
+        return traced, tensors, names_of(self.function, plain(leaves), structure, leaf_names, traced.program.graph)
+
+    def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
+        """The kernels that each line has become a part of, on backends that have kernels."""
+        schedule = getattr(traced.program.compiled, "schedule", None)
+        return {} if schedule is None else kernels_of(schedule)
+
+    def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
+        """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
+
+        The latter are counted as they were traced, as eager mode runs them: what the passes save is saved, too.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.softmax(1))
+            >>> cost = f.cost(mt.ones(256, 1000))
+            >>> cost.kernels, cost.bytes, cost.unfused.nodes, cost.unfused.bytes
+            (1, 2048000, 9, 8196096)
+        """
+        from ...compiler.kernels.cost import fused_cost
+
+        program = self.traced(*args, **kwargs).program
+        return fused_cost(self.ledger(*args, **kwargs), program.graph, program.updates, program.donated)
+
+    def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
+        """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: (x * 2 + 1).sum(1), backend="llvm")
+            >>> (kernel,) = f.ledger(mt.ones(4, 8)).kernels
+            >>> kernel.kind, kernel.bytes_read, kernel.bytes_written
+            ('K2', 128, 16)
+        """
+        return self.traced(*args, **kwargs).program.schedule
+
+    def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
+        """What runs for these arguments, and copies of what it would be given: arguments, and tensors from outside.
+
+        For those who want to run it apart from the function: whatever is done with the copies, nothing else changes.
+
+        Example:
+            >>> import minitorch as mt
+            >>> program, arrays = mt.jit(lambda x: x * 2).program(mt.ones(2))
+            >>> program.compiled(arrays)
+            [array([2., 2.], dtype=float32)]
+        """
+        call = _, _, tensors, _ = self._signature(args, kwargs)
+        traced = self._traced_for(call)
+        return traced.program, [np.array(tensor._value) for tensor in traced.inputs(tensors)]
+
+    def break_even(self, *args: Any, **kwargs: Any) -> BreakEven:
+        """After how many calls with these arguments compiling has paid; measured on copies of what the graph reads.
+
+        `BreakEven` says what is counted, and what is not.
+
+        Example:
+            >>> import minitorch as mt
+            >>> found = mt.jit(lambda x: x * 2).break_even(mt.ones(2))
+            >>> found.eager > 0 and found.spent > 0
+            True
+        """
+        report = self.traced(*args, **kwargs).report
+        program, arrays = self.program(*args, **kwargs)
+        return measure(program, report.trace_time + report.compile_time, arrays, self._around(args, kwargs))
+
+    def _around(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
+        """Seconds that a call with these arguments takes around its compiled graph, as far as that has no effects."""
+        traced, tensors = self._find(args, kwargs)
+        idle = traced and traced.idle(tensors)
+        return shortest(lambda: self._find(args, kwargs)) + (shortest(idle) if idle else 0.0)
+
+    def _around_zeros(self, report: SignatureReport) -> float:
+        """The same for a signature, with zeros in place of its tensors."""
+        first: dict[str, Any] = {}
+        for name, value in report.arguments.items():
+            if name in report.same:
+                first[name] = first[report.same[name]]
+            elif isinstance(value, Spec):
+                array = np.zeros(value.shape, value.dtype.numpy)
+                first[name] = Tensor(array, name in report.needs_grad)
+            else:
+                first[name] = value
+        args, kwargs = unflatten(report.structure, list(first.values()))
+        return self._around(args, kwargs)
+
+    def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
+        """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.
+
+        The program is compiled again for each, and run on copies of its inputs for so many `seconds`, all variants in
+        turns. Nothing of what the function has compiled is touched; a signature that is new is traced, and forgotten.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.softmax(1))
+            >>> rows = {row.without: row for row in f.ablate(mt.ones(256, 1000), seconds=0).variants}
+            >>> rows["nothing"].kernels, rows["fusion: shared rows"].kernels, rows["all fusion"].kernels
+            (1, 4, 5)
+        """
+        leaves, structure, tensors, key = self._signature(args, kwargs)
+        traced = self._known(key, tensors)
+        if traced is None:
+            names, given = self._signatures.leaf_names(structure), plain(leaves)
+            report = SignatureReport.of_call(names, given, structure, is_grad_enabled())
+            traced = trace(self.function, given, structure, names, self.backend, self.passes, {}, report)
+        arrays = [tensor._value for tensor in traced.inputs(tensors)]
+        return ablate(traced.program, arrays, seconds)
+
+    @property
+    def compile_time(self) -> float:
+        """Seconds that tracing, passes and code generation took so far, over all signatures."""
+        return sum(report.trace_time + report.compile_time for report in self._reports)
+
+    def checked(self) -> list[Report]:
+        """With ``check=True``: what the last call of each signature found, of a gradient's way back too.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: x.softmax(1), check=True)
+            >>> y = f(mt.ones(2, 4))
+            >>> print(f.checked()[0])
+            <lambda>: as in eager mode
+              output 0 f32[2,4]: equal
+        """
+        return [report for variants in self._traced.values() for traced in variants for report in traced.checked()]
+
+    def explain(self) -> Explanation:
+        """Every signature that was traced, why, how often it was called, and what became of it.
+
+        Printed are: the difference from the nearest signature before, by argument name; what the graph captured, writes
+        and has baked in; what each pass did; the kernels; what tracing and compiling took, and after how many calls
+        that has paid. For the last one, the graph is run on zeros, eagerly and compiled, when it is first printed.
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x, n: x * n)
+            >>> for n in (2, 2, 3):
+            ...     y = f(mt.ones(4), n)
+            >>> found = f.explain()
+            >>> found.hits, found.misses
+            (1, ('the first call', '`n` was 2 and is 3'))
+            >>> found.signatures[1].constants
+            {'n': 3}
+        """
+        for report in self._reports:
+            report.around = functools.partial(self._around_zeros, report)
+        return Explanation(self.__name__, self.backend, tuple(self._reports), self._traces)

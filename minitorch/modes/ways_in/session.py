@@ -1,0 +1,327 @@
+"""The second of two phases, after TensorFlow 1: `Session.run` computes what is fetched, and only what that needs."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import backends
+from ...errors import FeedError, FetchError, TracingError, compose
+from ...graph import Graph as BaseGraph
+from ...interpreters import Captured, current_staging, made_by
+from ...ir import Node, warn_user
+from ...nn import Module
+from ...tensor import Tensor
+from ...tree import flatten, unflatten
+from ..tracing.callbacks import Callbacks
+from ..tracing.recording import Program, are_apart, write
+from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
+from .feeding import as_fed
+from .lazy import LazyStaging
+
+if TYPE_CHECKING:
+    from ...inspect.picture import Picture
+
+_PROGRAMS_KEPT = 64
+
+
+class Session:
+    """Runs parts of a graph: what is fetched, and only what that needs.
+
+    Args:
+        graph: defined with ``with mt.Graph() as graph:``.
+        backend: what runs it.
+
+    Each set of fetches is optimised and compiled once. An in-place write is carried out when it is fetched, by itself
+    or as a part of ``optimizer.minimize(loss)``; that has also the writes of the modules that the loss was computed
+    with to their buffers, such as running statistics. Fetching the loss alone changes nothing.
+
+    The graph has its modules as they were when it was defined, in training or not: for evaluation, define another one
+    after ``model.eval()``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> counter = mt.zeros(())
+        >>> with mt.Graph() as g:
+        ...     increment = counter.add_(1)
+        >>> session = mt.Session(g)
+        >>> [session.run(increment).item() for _ in range(3)], counter.item()
+        ([1.0, 2.0, 3.0], 3.0)
+    """
+
+    def __init__(self, graph: Graph, backend: str = backends.DEFAULT) -> None:
+        backends.check(backend)
+        if not isinstance(graph, BaseGraph):
+            raise TypeError(f"a session is made of a graph, mt.Graph(), not of {type(graph).__name__}")
+        if getattr(graph, "_staging", None) is None:
+            raise FetchError(
+                "MT305",
+                "a session of a graph that was not defined in a `with` block",
+                why="a parsed or rewritten graph has no tensors to fetch or feed",
+                fix="run it with mt.backends.get('interpret')(graph)(arrays)",
+            )
+        self.graph = graph
+        self.backend = backend
+        assert graph._staging is not None
+        self._staging = graph._staging
+        self._programs: OrderedDict[Any, _Compiled] = OrderedDict()
+        self._callbacks: dict[Any, Callbacks] = {}  # by what was recorded and what is fed
+        self._module_changes = Module.changes - 1
+        self._warned = False
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Compute what is fetched.
+
+        Args:
+            fetches: a tensor of the graph, a variable, an update, an `Operation` such as ``optimizer.minimize(loss)``,
+                or a nested structure of them.
+            feed_dict: a value for every placeholder that is needed, by placeholder or by name. Arrays and tensors must
+                have its shape and type; plain numbers and lists are converted.
+
+        Returns:
+            Tensors in the structure of `fetches`; None in place of an `Operation`.
+
+        Raises:
+            FeedError: ``MT301`` to ``MT304``, naming the placeholder.
+            FetchError: ``MT305`` for what is not in this graph.
+            TracingError: ``MT110`` while a function is traced or another graph is defined.
+        """
+        staging = current_staging()
+        if isinstance(staging, LazyStaging):
+            staging.flush("Session.run")  # what is fed, and the variables, get their values
+        elif staging is not None:
+            raise TracingError(
+                "MT110",
+                f"a session is run while {staging.trace.name} is being recorded",
+                why="it would run once, now, and the recorded program would only have its numbers, as constants",
+                fix="run the session outside, and pass the result on as an argument",
+            )
+        if self._module_changes != Module.changes and not self._warned:
+            self._look_at_modes()
+        leaves, structure = flatten(fetches)
+        program = self._compiled(leaves)
+        fed = self._fed(feed_dict or {}, program)
+        arrays = program.arguments(fed)
+        if self._staging.callbacks:
+            self._call_back(fed)
+        values = program.program.execute(arrays, are_apart(arrays, program.program.updates.values()))
+        results = [None if position is None else Tensor(values[position]) for position in program.positions]
+        for captured, array in zip(program.written, values[program.fetched :], strict=True):
+            write(captured.tensor, array)
+        return unflatten(structure, results)
+
+    def program_for(self, *fetches: Any) -> tuple[Program, int, tuple[str, ...]]:
+        """What computes some fetches: the program, how many of its outputs are fetched, and the variables it writes.
+
+        Raises:
+            FetchError: ``MT305`` for what is not in this graph.
+        """
+        found = self._compiled(flatten(fetches)[0])
+        return found.program, found.fetched, tuple([str(item.input.params["name"]) for item in found.written])
+
+    def subgraph(self, fetches: Any) -> BaseGraph:
+        """What `run` would compute for these fetches, as a graph of its own; nothing is run.
+
+        It is the graph before any pass. Its inputs are the placeholders and variables that are needed, its outputs what
+        is fetched, and after that the new values of the variables that are written.
+
+        Raises:
+            FetchError: ``MT305`` for what is not in this graph.
+
+        Example:
+            >>> import minitorch as mt
+            >>> with mt.Graph() as g:
+            ...     x, y = mt.placeholder(3, name="x"), mt.placeholder(3, name="y")
+            ...     total, product = (x + y).sum(), x * y
+            >>> print(mt.Session(g).subgraph(product))
+            graph(x: f32[3], y: f32[3]):
+              %0 = mul(x, y) : f32[3]  # ...
+              return %0
+        """
+        return self._compiled(flatten(fetches)[0]).graph
+
+    if TYPE_CHECKING:  # installed by `minitorch.inspect`
+
+        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
+
+    def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
+        """Call those of the graph's callbacks that can be: all that they need is fed."""
+        staging = self._staging
+        key = (len(staging.callbacks), len(staging.captured), frozenset(fed))
+        if key not in self._callbacks:
+            absent = {node for node in staging.placeholders if id(node) not in fed}
+            possible = [each for each in staging.callbacks if absent.isdisjoint(needed_for(each.nodes))]
+            inputs = [node for node in staging.placeholders if node not in absent]
+            inputs += [item.input for item in staging.captured.values()]
+            self._callbacks[key] = Callbacks(
+                inputs, possible, self.graph.name, lambda graph: Program(graph, self.backend)
+            )
+        arrays = [fed[id(node)] for node in staging.placeholders if id(node) in fed]
+        self._callbacks[key]([*arrays, *(item.tensor._value for item in staging.captured.values())])
+
+    def _look_at_modes(self) -> None:
+        """Warn, once, of a module that was switched between training and evaluation since the graph was defined."""
+        self._module_changes = Module.changes
+        module = self.graph.other_mode()
+        if module is None:
+            return
+        self._warned = True
+        kind, now = type(module).__name__, "train" if module.training else "eval"
+        warn_user(
+            compose(
+                "MT106",
+                f"`training` of a {kind} was {not module.training} when this graph was defined and is "
+                f"{module.training} now; the graph goes on as it was",
+                why="train() and eval() say what is recorded, and a finished graph is not recorded again",
+                fix=f"define a graph for {'training' if module.training else 'evaluation'} after model.{now}(), "
+                "with the same parameters, and run that in a session of its own",
+            )
+        )
+
+    def _fed(self, feed_dict: Mapping[Any, Any], program: _Compiled) -> dict[int, np.ndarray[Any, Any]]:
+        by_name = {str(node.params["name"]): node for node in self._staging.placeholders}
+        fed = {}
+        for key, value in feed_dict.items():
+            node = by_name.get(key) if isinstance(key, str) else self._staging.placeholder_of(key)
+            if node is None:
+                names = ", ".join(f"`{name}`" for name in by_name)
+                raise FeedError(
+                    "MT301",
+                    f"{self._described(key)} is fed, and is not a placeholder of this graph",
+                    why=f"its placeholders are {names}; other tensors are computed, and variables have their own values"
+                    if names
+                    else "it has no placeholders",
+                    fix="feed placeholders; give a variable another value in place, w.copy_(...)",
+                )
+            fed[id(node)] = as_fed(value, node)
+        for node in program.placeholders:
+            if id(node) not in fed:
+                raise FeedError(
+                    "MT304",
+                    f"the placeholder `{node.params['name']}` ({node.spec}) has no value",
+                    where=f"it was made at {node.source}",
+                    why="what is fetched depends on it, and a placeholder has no value of its own",
+                    fix=f"add it: feed_dict={{{node.params['name']}: ...}}",
+                )
+        return fed
+
+    def _described(self, key: Any) -> str:
+        if not isinstance(key, Tensor):
+            return f"{key!r:.60}"
+        if isinstance(key._value, Node):
+            return f"a tensor {key.spec}, {made_by(key._value)},"
+        return f"a tensor {key.spec} from outside, `{self._staging.name_of(key)}`,"
+
+    def _compiled(self, leaves: list[Any]) -> _Compiled:
+        for leaf in leaves:
+            if type(leaf) is Tensor and isinstance(leaf._value, Node) and leaf._value.trace is self._staging.trace:
+                self._staging.renew(leaf)
+        key = tuple([id(leaf._value) if type(leaf) is Tensor else id(leaf) for leaf in leaves])
+        found = self._programs.pop(key, None)
+        if found is None:
+            found = _Compiled(self._staging, leaves, self.backend)
+        self._programs[key] = found
+        while len(self._programs) > _PROGRAMS_KEPT:
+            self._programs.popitem(last=False)
+        return found
+
+
+class _Compiled:
+    """A set of fetches: the program that computes them and the writes that go with them."""
+
+    def __init__(self, staging: GraphStaging, leaves: list[Any], backend: str) -> None:
+        self.leaves = leaves  # kept, so that their ids stay theirs
+        nodes: list[Node] = []
+        self.positions: list[int | None] = []
+        writes: list[Write] = []
+        for leaf in leaves:
+            if isinstance(leaf, Operation):
+                self.positions.append(None)
+                writes += leaf.writes
+                continue
+            self.positions.append(len(nodes))
+            nodes.append(_fetched(staging, leaf))
+            if isinstance(leaf, Update):
+                writes.append(leaf.write)
+        last = _last_writes(staging, nodes, writes)
+        self.fetched = len(nodes)
+        self.written = [item.variable for item in last]
+        outputs = nodes + [item.after for item in last]
+        everything = BaseGraph(
+            (*staging.placeholders, *(item.input for item in staging.captured.values())),
+            outputs,
+            staging.nodes,
+            verify=False,
+        )
+        graph = everything.subgraph(outputs, keep_inputs=False)
+        variables = {id(item.input): item for item in staging.captured.values()}
+        needed = graph.inputs
+        places = {id(variables[id(node)]): place for place, node in enumerate(needed) if id(node) in variables}
+        updates = {
+            self.fetched + number: places[id(item)] for number, item in enumerate(self.written) if id(item) in places
+        }
+        self.graph, self._backend, self._updates = graph, backend, updates
+        self.placeholders = [node for node in needed if id(node) not in variables]
+        self._inputs = [variables.get(id(node), node) for node in needed]
+
+    @cached_property
+    def program(self) -> Program:
+        """The graph, optimised and compiled: when it is run for the first time."""
+        return Program(self.graph, self._backend, updates=self._updates)
+
+    def arguments(self, fed: dict[int, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        """The arrays for the program's inputs: variables as they are now, placeholders as fed."""
+        return [item.tensor._value if isinstance(item, Captured) else fed[id(item)] for item in self._inputs]
+
+
+def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -> list[Write]:
+    """The writes to carry out: of several to one variable the last one asked for, and the random state's advance.
+
+    A draw of random numbers advances its generator whenever it is computed, whether anybody fetches that or not.
+    """
+    drawn_from = {
+        id(node.inputs[0])
+        for node in needed_for([*nodes, *(item.after for item in asked)])
+        if node.primitive.name == "random_bits"
+    }
+    asked = [*asked, *(item for item in staging.writes if id(item.before) in drawn_from)]
+    last: dict[int, Write] = {}
+    for item in sorted(asked, key=lambda item: item.position):
+        last[id(item.variable)] = item
+    return list(last.values())
+
+
+def _fetched(staging: GraphStaging, leaf: Any) -> Node:
+    """The node that a fetch stands for."""
+    if isinstance(leaf, Tensor):
+        node = leaf._value
+        if isinstance(node, Node):
+            if node.trace is staging.trace:
+                return node
+        elif (known := staging.captured.get(id(leaf))) is not None:
+            return known.input
+    raise _not_in_graph(leaf)
+
+
+def _not_in_graph(leaf: Any) -> FetchError:
+    if isinstance(leaf, Tensor):
+        made = f", {made_by(leaf._value)}," if isinstance(leaf._value, Node) else ""
+        what, why = f"a tensor {leaf.spec}{made}", "it was made outside of its `with` block, or in another graph"
+    else:
+        what, why = f"{leaf!r:.60}, a {type(leaf).__name__},", "what can be fetched are tensors and operations"
+    return FetchError(
+        "MT305",
+        f"{what} is fetched, and is not in this session's graph",
+        why=why,
+        fix="fetch tensors made inside `with graph:`, variables that the graph uses, or the result of minimize",
+    )
