@@ -210,6 +210,19 @@ def test_with_an_old_python_the_set_up_says_so_and_leaves_nothing_behind(fresh_c
     assert not (clone / ".venv").exists()
 
 
+@needs_sh
+def test_an_environment_that_is_linked_is_left_alone(fresh_clone, tmp_path):
+    clone, commands = fresh_clone
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "bin").mkdir(parents=True)
+    (clone / ".venv").symlink_to(elsewhere)
+    plant(commands, "python3", "exit 0")
+    result = set_up(clone, commands)
+    assert result.returncode != 0 and ".venv is a link" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert (elsewhere / "bin").is_dir() and not list((elsewhere / "bin").iterdir())
+
+
 # A stand-in for Python: `-m venv` makes a folder with a copy of itself, and every call is noted.
 STAND_IN = r"""
 echo "$*" >>"$LOG"

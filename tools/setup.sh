@@ -21,6 +21,11 @@ if [ "$wanted" = "$(cat $venv/.installed 2>/dev/null)" ] && works; then
     exit 0
 fi
 
+if [ -L $venv ]; then # it belongs to another folder, and making it anew here would take it away there
+    echo "$venv is a link to another folder's: remove the link, or run make in the folder that it leads to." >&2
+    exit 1
+fi
+
 moved() { # an environment has its own path in its scripts
     [ -e $venv/.installed ] && [ "$(pwd)" != "$(head -n 1 $venv/.installed)" ]
 }
