@@ -8,7 +8,7 @@ that the ledger can print.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from ...graph import Graph
@@ -16,13 +16,9 @@ from ...ir import INPUT, POINTWISE, Node
 from ...primitives import Literal
 from ...primitives.contract import labels_of, space_of
 from ..loop_ir.lower import can_lower
+from .cost_model import HIDDEN, PART, is_expensive
 
-# Operations that cost far more than reading a number that is already there.
-HEAVY = frozenset(
-    "exp expm1 log log1p sin cos tanh erf pow atan2 sqrt div remainder floor_divide random_bits".split()  # noqa: SIM905
-)
 MOST_OPERATIONS = 200  # one after another in one expression
-MOST_PARTS = 8  # one put together with another, that with the next, and so on: each is a choice for every element
 MOST_PACKED = 512  # rows or columns that a contraction reads an operand for, without packing it more than about once
 
 OUTPUT = "it is an output"
@@ -43,6 +39,18 @@ NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
 def is_stored_already(node: Node) -> bool:
     """Whether a value is in memory before anything runs: an input, or an array constant."""
     return node.primitive is INPUT or isinstance(node.params.get("value"), Literal)
+
+
+def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
+    """A node and all that is computed with it: what stands between it and stored values."""
+    pending, seen = [node], {node}
+    while pending:
+        at = pending.pop()
+        yield at
+        for operand in at.inputs:
+            if operand not in seen and operand not in roots and not is_stored_already(operand):
+                seen.add(operand)
+                pending.append(operand)
 
 
 def is_call(node: Node) -> bool:
@@ -68,12 +76,13 @@ def find_roots(
     graph: Graph,
     transient: Collection[Node] = (),
     kept: Mapping[Node, str] = NONE_KEPT,
+    remade: Container[Node] = (),
     store_all: bool = False,
 ) -> dict[Node, str]:
     """The roots in program order, each with the reason why it is one; what is transient is none.
 
-    Cheap values are roots only if they are `kept`, each for a reason that is given with it. All that is computed is one
-    if `store_all`.
+    Cheap values are roots only if they are `kept`, each for a reason that is given with it. Expensive ones that are
+    shared are roots, but for those that are `remade`. All that is computed is a root if `store_all`.
     """
     users = graph.users()
     wanted: dict[Node, str] = {}
@@ -116,19 +125,22 @@ def find_roots(
             if known is not None and times > (MOST_PACKED if 1 not in node.shape[-2:] else 1):
                 roots[known] = REPEATED
                 heavy[operand] = None
-        heavy[node] = node if _is_heavy(node) else again
+        heavy[node] = node if is_expensive(node) else again
         if again is not None and _repeats(node) and again not in roots:
             roots[again] = REPEATED
             heavy[node] = None
         parts[node] = sum(parts[operand] for operand in inside) + (node.primitive.name in ("pad", "concatenate"))
         reason = wanted.get(node) or kept.get(node)
         if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
-            reason = SHARED
+            if node in remade:
+                heavy[node] = None
+            else:
+                reason = SHARED
         if reason is None and own and parts[node] > 1 and _takes_up(node, users) > 1:
             reason = PARTS
         if (
             reason is None
-            and parts[node] > MOST_PARTS
+            and parts[node] * PART > HIDDEN
             and not node.primitive.is_view
             and count_readers(node, users) > 1
         ):
@@ -161,12 +173,6 @@ def _takes_up(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
             count += user.primitive.kind in ("reduction", "contraction")
             pending += [user] * user.primitive.is_view
     return count
-
-
-def _is_heavy(node: Node) -> bool:
-    """Whether a node costs far more than reading a number. A division by a number of the row costs less."""
-    name = node.primitive.name
-    return name in HEAVY and not (name == "div" and node.inputs[1].primitive.name == "expand")
 
 
 def _packed(node: Node) -> Iterator[tuple[Node, int]]:

@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
 from ...ir import INPUT, Node
-from ..fusion.again import cheaper_again
 from ..fusion.fuse import Group, fuse
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
-from ..fusion.keep import worth_keeping
+from ..fusion.remat import Decisions, decide
 from ..fusion.roots import (
     CONTRACTION,
-    NONE_KEPT,
     OUTPUT,
     REDUCTION,
     base_of,
@@ -141,14 +139,10 @@ def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON) -> Schedu
     """
     transient, refused = _transient(graph, without), set[Node]()
     while True:
-        kept = NONE_KEPT if RECOMPUTING in without else worth_keeping(graph, transient, without, target)
-        roots = find_roots(graph, transient, kept, store_all=RECOMPUTING in without)
+        decided = Decisions() if RECOMPUTING in without else decide(graph, transient, without, target)
+        roots = find_roots(graph, transient, decided.kept, decided.again, RECOMPUTING in without)
         calls = {node: is_call(node) for node in roots}
         order = fuse(roots, calls, transient, without)
-        again = set() if RECOMPUTING in without else cheaper_again(order, roots, _stored(graph, order), target)
-        if again:
-            roots = {node: reason for node, reason in roots.items() if node not in again}
-            order = fuse(roots, calls, transient, without)
         kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
         lost = {inner for kernel, item in zip(kernels, order, strict=True) for inner in _without_tiles(kernel, item)}
         if not lost:
@@ -158,7 +152,9 @@ def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON) -> Schedu
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
-    return Schedule(graph, target, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, again), without)
+    return Schedule(
+        graph, target, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, decided.again), without
+    )
 
 
 def _transient(graph: Graph, without: Set[str]) -> set[Node]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...dtypes import DType
-from ..fusion.roots import HEAVY
+from ..fusion.cost_model import HEAVY
 from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total, walk
 from ..loop_ir.index import Index, Looked, Variable
 from ..loop_ir.loops import Accumulate, Loop, LoopKernel, Nest, Store

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from ...dtypes import DType
 from ...ir import Node
+from ..fusion.cost_model import is_expensive
 from ..fusion.fuse import Group, Member, reads_of
-from ..fusion.roots import HEAVY, is_stored_already
+from ..fusion.roots import inlined, is_stored_already
 from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, walk
 from ..loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from ..loop_ir.loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
@@ -137,7 +138,7 @@ class _Builder:
     def _keep(self, place: _Place) -> None:
         """Give a row that a later loop reads a scratch row, if it is worth one."""
         length = math.prod(column.extent for column in place.columns)
-        heavy = any(node.primitive.name in HEAVY for node in _inlined(place.member.node, self.roots))
+        heavy = any(map(is_expensive, inlined(place.member.node, self.roots)))
         if place.slot < 0 and heavy and length * place.member.node.dtype.itemsize <= self.most_scratch:
             place.slot = len(self.scratch)
             self.scratch.append((length, place.member.node.dtype))
@@ -210,19 +211,6 @@ def _names(member: Member) -> list[Variable | None]:
 
 def _loop_order(item: tuple[tuple[int, bool, tuple[Variable, ...]], list[Statement]]) -> tuple[int, bool]:
     return item[0][0], item[0][1]
-
-
-def _inlined(node: Node, roots: dict[Node, str]) -> list[Node]:
-    """The nodes whose computation is part of a root's expression."""
-    found, pending = [node], list(node.inputs)
-    seen: set[Node] = set()
-    while pending:
-        at = pending.pop()
-        if at not in seen and at not in roots and not is_stored_already(at):
-            seen.add(at)
-            found.append(at)
-            pending += at.inputs
-    return found
 
 
 def _joined(lengths: tuple[int, ...], count: int, letter: str) -> At:

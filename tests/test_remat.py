@@ -1,5 +1,6 @@
-"""Recompute or keep: cheap values that several kernels read, and that what a deep model moves grows with its depth."""
+"""Rematerialisation: which values are stored, that a deep model moves as much for every layer, and equal results."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,10 @@ import minitorch as mt
 from benchmarks.cases import HEADS, transformer_block
 from benchmarks.libraries import Minitorch
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.fusion import keep
+from minitorch.compiler.fusion import cost_model, remat
+from minitorch.compiler.kernels.schedule import AGAIN
+from minitorch.graph import apply, input_node
+from minitorch.ir import PRIMITIVES, Spec
 from tests.graphs import assert_compiled_agrees, graphs
 from tests.helpers import made_for
 
@@ -185,7 +189,7 @@ def test_many_operations_are_not_done_by_every_reader():
 
     first, second = weight(WIDTH, 16), weight(WIDTH, 16)
     assert not kept(lambda x: chain(x, 5), matrix())
-    assert kept(lambda x: chain(x, 30), matrix()) == {"add"}
+    assert kept(lambda x: chain(x, 60), matrix()) == {"add"}
 
 
 def test_of_many_products_that_are_added_up_few_wait_in_memory():
@@ -198,10 +202,10 @@ def test_of_many_products_that_are_added_up_few_wait_in_memory():
         return total
 
     found = counts(model, x)
-    assert found.most_inputs <= keep.MOST_READ + 3
-    assert found.arena <= (keep.MOST_READ + 2) * x.nbytes
+    assert found.most_inputs <= remat.MOST_READ + 3
+    assert found.arena <= (remat.MOST_READ + 2) * x.nbytes
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keep, "MOST_READ", 100)
+        patch.setattr(remat, "MOST_READ", 100)
         assert counts(model, x).read + counts(model, x).written == found.read + found.written
 
 
@@ -230,19 +234,48 @@ def test_it_is_stored_as_it_was_put_together_not_as_it_is_seen():
     assert max(kernel.bytes_written for kernel in mt.jit(model).ledger(a, b).kernels) < b.nbytes // 10
 
 
-@pytest.fixture(scope="module")
+def test_weights_are_of_primitives_that_there_are():
+    """A misspelt name would be the weight of nothing."""
+    assert cost_model.WEIGHTS.keys() <= PRIMITIVES.keys()
+    x = input_node("x", Spec((2,), mt.float32))
+    assert cost_model.weight(apply(PRIMITIVES["add"], x, x)) == cost_model.OPERATION
+    assert cost_model.weight(apply(PRIMITIVES["flip"], x, dims=(0,))) == 0
+
+
+def test_cheap_operations_hide_behind_traffic_and_expensive_ones_do_not():
+    x = input_node("x", Spec((2,), mt.float32))
+    cheap, expensive = apply(PRIMITIVES["add"], x, x), apply(PRIMITIVES["exp"], x)
+    few = cost_model.HIDDEN // cost_model.OPERATION
+    assert cost_model.noticed([cheap] * few) == 0
+    assert cost_model.noticed([cheap] * (few + 1)) == cost_model.OPERATION
+    assert cost_model.noticed([expensive, *[cheap] * few]) == cost_model.EXPENSIVE
+
+
+@contextmanager
 def eager_to_keep():
     """As if there were no caches, and every byte counted."""
+    few = 2 * cost_model.OPERATION
     with pytest.MonkeyPatch.context() as patch, made_for(caches=(0, 0, 0)):
-        for name, value in {"WORTH_IT": 0, "NEGLIGIBLE": 1 << 20, "MOST_READ": 1, "MOST_OPERATIONS": 2}.items():
-            patch.setattr(keep, name, value)
+        patch.setattr(cost_model, "HIDDEN", few)
+        for name, value in {"KERNEL": 0, "NEGLIGIBLE": 1 << 20, "MOST_READ": 1, "HIDDEN": few}.items():
+            patch.setattr(remat, name, value)
         yield
 
 
+@contextmanager
+def eager_to_recompute():
+    """As if caches held nothing, and memory were slow."""
+    with pytest.MonkeyPatch.context() as patch, made_for(caches=(0, 0, 0)):
+        patch.setattr(remat, "BYTE", 10**9)
+        yield
+
+
+@pytest.mark.parametrize("eager", [eager_to_keep, eager_to_recompute])
 @settings(max_examples=60, deadline=None)
 @given(graphs(max_nodes=14), st.integers(0, 1000))
-def test_results_are_the_same(eager_to_keep, graph, seed):
-    assert_compiled_agrees(graph, seed)
+def test_results_are_the_same(eager, graph, seed):
+    with eager():
+        assert_compiled_agrees(graph, seed)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -250,3 +283,51 @@ def test_a_deep_model_computes_the_same(name):
     model, _, x = deep(name, 3)
     expected = model(x).numpy()
     np.testing.assert_allclose(mt.jit(model)(x).numpy(), expected, rtol=1e-3, atol=1e-4 * abs(expected).max())
+
+
+# Expensive values ----------------------------------------------------------------------------------------------
+
+
+def step(x, w):
+    """Two layers; the backward pass of the first needs its product and the tanh of that."""
+    w.grad = None
+    (F.gelu(x @ w, "tanh") @ w.mT).square().sum().backward()
+    return w.grad
+
+
+def told_again(function, *args):
+    return [edge for edge in mt.jit(function).ledger(*args).edges if edge.reason == AGAIN]
+
+
+def test_a_large_tanh_is_computed_again_and_a_small_one_kept():
+    rows = 4 * host().caches[1] // (4 * 256)
+    w = mt.randn(64, 256).requires_grad_()
+    large = told_again(step, mt.randn(rows, 64), w)
+    assert {edge.producer.primitive.name for edge in large} == {"tanh"} and all(edge.fused for edge in large)
+    assert not told_again(step, mt.randn(16, 64), w)
+    assert "to compute it again costs less" in str(mt.jit(step).ledger(mt.randn(rows, 64), w))
+
+
+def test_what_would_have_to_be_stored_instead_is_not_computed_again():
+    """Of tanh(x @ w), the backward pass needs the tanh alone: to keep the sum for it would save nothing."""
+    rows = 4 * host().caches[1] // (4 * 256)
+
+    def only_the_tanh(x, w):
+        w.grad = None
+        (mt.tanh(x @ w) @ w.mT).square().sum().backward()
+        return w.grad
+
+    assert not told_again(only_the_tanh, mt.randn(rows, 64), mt.randn(64, 256).requires_grad_())
+
+
+def test_it_is_not_computed_again_for_every_repetition():
+    x = mt.randn(4 * host().caches[1] // 4, 1)
+    assert not told_again(lambda x: (x.exp() + 1, (x.exp().expand(-1, 8) * 2).sum(0), x * 2), x)
+
+
+def test_a_step_is_the_same():
+    x, w = mt.randn(16, 64), mt.randn(64, 256).requires_grad_()
+    with eager_to_recompute():
+        assert told_again(step, x, w)
+        found = mt.jit(step)(x, w).numpy()
+    np.testing.assert_allclose(found, step(x, w).numpy(), rtol=1e-3, atol=1e-1)

@@ -1,0 +1,74 @@
+"""The cost model of fusion: picoseconds of one core, for arithmetic and for traffic to memory.
+
+A value that several kernels need is stored, or computed again by each of them (rematerialisation). To store it costs a
+write, and a read by every kernel. To compute it again costs its operations, once for every element that is asked for,
+and reads of what it is made of. `minitorch.compiler.fusion.remat` compares the two; `roots` and the loops use the same
+weights to tell what is expensive.
+
+The figures are round ones of a core of 3 GHz with vectors of 16 float32 lanes. Decisions depend on their ratios, which
+differ less between processors than the figures do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...ir import POINTWISE, Node
+
+# Picoseconds for a byte to or from memory: 10 GB/s, the share of one core of several. If it is raised, fewer expensive
+# values are stored.
+BYTE = 100
+# Picoseconds for an element of an addition, a comparison or a choice: one vector in a cycle. If it is raised, more is
+# stored.
+OPERATION = 20
+# Picoseconds for an element of a division, a root or an elementary function: some twenty instructions, or a divider
+# that is not pipelined. If it is raised, more of these are stored.
+EXPENSIVE = 20 * OPERATION
+# Picoseconds for an element of random bits: rounds of 64-bit multiplications (`primitives.sources`).
+RANDOM = 100 * OPERATION
+# Picoseconds for an element of a concatenation or a padding: comparisons of the index, and a masked read. If it is
+# raised, nested concatenations are stored more often.
+PART = 5 * OPERATION
+# Picoseconds that one more kernel takes: its call, and waking other threads. If it is raised, there are fewer kernels.
+KERNEL = 4096 * BYTE
+# Picoseconds of cheap arithmetic for an element that are done while memory is waited for: a float32 is read, another is
+# written. If it is raised, longer expressions are computed again.
+HIDDEN = 2 * 4 * BYTE
+
+WEIGHTS: dict[str, int] = {
+    **dict.fromkeys(
+        ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2", "sqrt", "div", "remainder"),
+        EXPENSIVE,
+    ),
+    "floor_divide": EXPENSIVE,
+    "random_bits": RANDOM,
+    "pad": PART,
+    "concatenate": PART,
+}  # by name of the primitive; any other pointwise one is an `OPERATION`
+
+# Operations that cost far more than reading a number that is already there.
+HEAVY = frozenset(name for name, weight in WEIGHTS.items() if weight >= EXPENSIVE)
+
+
+def weight(node: Node) -> int:
+    """Picoseconds for an element of a node, from its operands on; movements are a part of the index."""
+    if node.primitive.name == "div" and node.inputs[1].primitive.name == "expand":
+        return OPERATION  # by a number of the row
+    return WEIGHTS.get(node.primitive.name, OPERATION if node.primitive.kind in POINTWISE else 0)
+
+
+def is_expensive(node: Node) -> bool:
+    """Whether computing a node costs far more than reading a number that is already there."""
+    return weight(node) >= EXPENSIVE
+
+
+def noticed(nodes: Iterable[Node]) -> int:
+    """Picoseconds that the arithmetic of an expression adds to a kernel, for an element.
+
+    Cheap operations are done while memory is waited for, as long as they are `HIDDEN`; expensive ones are not.
+    """
+    cheap = expensive = 0
+    for time in map(weight, nodes):
+        expensive += time if time >= EXPENSIVE else 0
+        cheap += time if time < EXPENSIVE else 0
+    return expensive + max(0, cheap - HIDDEN)

@@ -1,0 +1,235 @@
+"""Rematerialisation: values that several kernels read, stored or computed again by each, whichever costs less.
+
+An activation, or a bias that is added, is read together with its operands, and costs arithmetic alone: every reader had
+better compute it for itself. A sum of two arrays is not so: who computes it reads two arrays instead of one. And in
+``x = x + f(x)``, again and again, the last layer would read the results of all layers before it: the traffic of the
+whole would grow with the square of its depth. An expensive value costs arithmetic. But one that no cache holds has to
+go to memory and come back, and a core does about ten vector instructions in the time in which it moves one vector: a
+training step, whose backward pass needs the argument of a `tanh` anyhow, had better store that alone.
+
+All of them are decided by one comparison, in picoseconds of `cost_model`. Which kernels there are is known after a
+first fusion, in which every value in question is a root. They are gone through in program order, cheap ones first. One
+that is not stored is replaced, in all that reads it, by its operands, and the next are judged by what is left. That is
+a heuristic: with the kernels given, the least cost of all is a minimum cut, but the kernels depend on the choice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+
+from ...graph import Graph
+from ...graph.cost import in_units
+from ...ir import POINTWISE, Node
+from ..loop_ir.lower import At
+from ..target import Target
+from .cost_model import BYTE, HIDDEN, KERNEL, noticed, weight
+from .fuse import Group, fuse, reads_of
+from .roots import SHARED, base_of, count_readers, find_roots, inlined, is_call, output_base
+
+IN_QUESTION = "several kernels may read it"
+MOST_READ = 8  # arrays that a value is made of, if it moves no more bytes to store it on the way
+NEGLIGIBLE = 8  # what is so many times smaller than something else adds next to nothing to it
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Which values that several kernels read are stored.
+
+    Attributes:
+        kept: cheap values that are stored, each with the reason.
+        again: expensive values that are not.
+    """
+
+    kept: Mapping[Node, str] = field(default_factory=dict)
+    again: Set[Node] = frozenset()
+
+
+def decide(graph: Graph, transient: Collection[Node], without: Set[str], target: Target) -> Decisions:
+    """Decide for each value that several kernels may read whether it is stored."""
+    roots = find_roots(graph, transient)
+    cheap = dict.fromkeys(_in_question(graph, roots, transient, target), IN_QUESTION)
+    if cheap:
+        roots = find_roots(graph, transient, cheap)
+    large = target.caches[1]
+    expensive = [node for node, reason in roots.items() if reason == SHARED and node.spec.nbytes > large]
+    if not cheap and not expensive:
+        return Decisions()
+    calls = {node: is_call(node) for node in roots}
+    kernels = _Kernels(graph, fuse(roots, calls, transient, without), roots, target)
+    kept = {node: reason for node in cheap if (reason := kernels.why_keep(node))}
+    again = {node for node in expensive if kernels.is_cheaper_again(node)}
+    return Decisions(kept, again)
+
+
+def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node], target: Target) -> list[Node]:
+    """Values that are read more than once and made of more bytes than their own, or of many arrays or operations."""
+    users = graph.users()
+    made_of: dict[Node, dict[Node, int]] = {}  # what is read to compute a value, and how many bytes of it
+    arithmetic: dict[Node, int] = {}  # picoseconds for an element
+    found: list[Node] = []
+    for node in graph.nodes:
+        if node in roots or node in transient:
+            continue
+        sources: dict[Node, int] = {}
+        for operand in node.inputs:
+            for source, size in made_of.get(operand, {operand: operand.spec.nbytes}).items():
+                sources[source] = min(size, node.spec.size * source.dtype.itemsize)
+        time = min(weight(node) + sum(arithmetic.get(operand, 0) for operand in node.inputs), HIDDEN + 1)
+        read = sum(sources.values())
+        more = read * BYTE >= KERNEL // NEGLIGIBLE and read * NEGLIGIBLE > node.spec.nbytes * (NEGLIGIBLE + 1)
+        again = (more or time > HIDDEN) and count_readers(node, users) > 1
+        if node.primitive.kind in POINTWISE and node.spec.size and (again or _is_made_of_many(node, sources, target)):
+            found.append(node)
+        else:
+            made_of[node], arithmetic[node] = sources, time
+    return found
+
+
+def _is_made_of_many(node: Node, sources: Mapping[Node, int], target: Target) -> bool:
+    """Whether a value that no cache holds is made of many arrays of its size, which all have to be in memory for it."""
+    large = node.spec.nbytes > target.caches[1]
+    return large and sum(size >= node.spec.nbytes for size in sources.values()) > MOST_READ
+
+
+@dataclass
+class _Read:
+    """How a root reads a value: how many bytes, and how many elements, counted as often as they are read."""
+
+    bytes: int = 0
+    elements: int = 0
+
+
+class _Kernels:
+    """Which root reads what, and in which kernel it is. A value that is not stored is taken out."""
+
+    def __init__(self, graph: Graph, order: Sequence[Group | Node], roots: Mapping[Node, str], target: Target) -> None:
+        self.target = target
+        self.roots = dict(roots)
+        self.outputs = set(map(output_base, graph.outputs))
+        self.home: dict[Node, int] = {}  # the kernel that computes a root
+        self.reads: dict[Node, dict[Node, _Read]] = {}  # of a root: the values that it is computed from
+        self.readers: dict[Node, dict[Node, None]] = {}  # of a value: the roots that are computed from it
+        self.members: dict[int, list[Node]] = {}  # the roots of a kernel
+        self.sums: set[int] = set()  # kernels in which something waits for a sum, so that there is more than one loop
+        for kernel, item in enumerate(order):
+            if not isinstance(item, Group):
+                self._add(item, kernel, ((base, ()) for base in map(base_of, item.inputs)), 0)
+                continue
+            sums = {member.node for member in item.members if member.is_reduction}
+            for member in item.members:
+                times = 0 if member.is_contraction else math.prod(member.space)
+                reads = reads_of(member, roots)
+                self._add(member.node, kernel, reads, times)
+                if not item.is_contraction and any(root in sums for root, _ in reads):
+                    self.sums.add(kernel)
+
+    def _add(self, root: Node, kernel: int, reads: Iterable[tuple[Node, At]], times: int) -> None:
+        self.home[root], self.reads[root] = kernel, {}
+        self.members.setdefault(kernel, []).append(root)
+        for node, at in reads:
+            distinct = _elements(node, at)
+            read = self.reads[root].setdefault(node, _Read())
+            read.bytes = min(node.spec.nbytes, read.bytes + distinct * node.dtype.itemsize)
+            read.elements += times or distinct  # a contraction packs its operands, each element about once
+            self.readers.setdefault(node, {})[root] = None
+
+    def why_keep(self, node: Node) -> str:
+        """Why a cheap value is kept; empty if it is not, and is no root any more."""
+        others, kept, again = self._traffic(node)
+        arithmetic = self._arithmetic(node, others)
+        if (again - kept) * BYTE + arithmetic >= self._least(node):
+            return f"kept: {in_units(kept, 'B')} are moved for it, and {in_units(again, 'B')} to compute it again"
+        sources = {source: read.bytes for source, read in self.reads[node].items()}
+        if others and again >= kept and _is_made_of_many(node, sources, self.target):
+            return f"kept: it is made of more than {MOST_READ} arrays, and to compute it again moves no less"
+        self._take_out(node)
+        return ""
+
+    def is_cheaper_again(self, node: Node) -> bool:
+        """Whether an expensive value costs less if every kernel computes it; then it is no root any more."""
+        others, kept, again = self._traffic(node)
+        once = self.home[node] not in self.sums
+        cheaper = bool(others) and once and (again - kept) * BYTE + self._arithmetic(node, others) < 0
+        if cheaper:
+            self._take_out(node)
+        return cheaper
+
+    def _traffic(self, node: Node) -> tuple[set[int], int, int]:
+        """The other kernels that read a value; the bytes that are moved to store it, and to compute it again."""
+        others = {self.home[reader] for reader in self.readers.get(node, ())} - {self.home[node]}
+        kept = node.spec.nbytes + sum(self._read(kernel, node) for kernel in others)
+        again = sum(self._read_instead(kernel, node) for kernel in others) + self._moved_at_home(node, others)
+        return others, kept, again
+
+    def _arithmetic(self, node: Node, others: Set[int]) -> int:
+        """Picoseconds of arithmetic if all other kernels compute a value."""
+        readers = [reader for reader in self.readers.get(node, ()) if self.home[reader] in others]
+        return noticed(inlined(node, self.roots)) * sum(self.reads[reader][node].elements for reader in readers)
+
+    def _read(self, kernel: int, node: Node, but: Node | None = None) -> int:
+        """How many bytes of a value a kernel reads; without what one of its roots does."""
+        roots = [root for root in self.readers[node] if self.home[root] == kernel and root is not but]
+        return min(node.spec.nbytes, sum(self.reads[root][node].bytes for root in roots))
+
+    def _read_instead(self, kernel: int, node: Node) -> int:
+        """How many bytes more a kernel reads to compute a value that it does not read any more."""
+        share = self._read(kernel, node)
+        return sum(
+            max(0, min(read.bytes, share * read.bytes // node.spec.nbytes) - self._read(kernel, source))
+            for source, read in self.reads[node].items()
+            if self.home.get(source) != kernel
+        )
+
+    def _least(self, node: Node) -> int:
+        """How many picoseconds should be saved for one more kernel to be worth it.
+
+        A kernel of sums reads in one pass with others like it, as long as nothing follows the sums: then it is a share
+        of what they read.
+        """
+        own = self.home[node]
+        if any(root.primitive.kind == "contraction" for root in self.members[own]):
+            return KERNEL
+        reads = {source for root in self.members[own] for source in self.reads.get(root, ())}
+        read = sum(self._read(own, source) for source in reads if self.home.get(source) != own)
+        return max(KERNEL, read // NEGLIGIBLE * BYTE)
+
+    def _moved_at_home(self, node: Node, others: Set[int]) -> int:
+        """How many bytes more its own kernel moves if it does not store a value, which may be less than none.
+
+        If it has no use for it, it need not read what it is made of; what of that it makes itself, others will read.
+        """
+        own, total = self.home[node], 0
+        is_used = self._read(own, node) > 0 if node in self.readers else False
+        for source, read in self.reads[node].items():
+            if self.home.get(source) != own:
+                total -= 0 if is_used else max(0, read.bytes - self._read(own, source, but=node))
+            elif others and source not in self.outputs and self._stays(source):
+                total += source.spec.nbytes
+        return total
+
+    def _stays(self, node: Node) -> bool:
+        """Whether only the kernel that computes a value reads it, so that it is not in memory."""
+        return all(self.home[reader] == self.home[node] for reader in self.readers[node])
+
+    def _take_out(self, node: Node) -> None:
+        """Whatever reads a value reads what that is made of."""
+        del self.roots[node], self.home[node]
+        sources = self.reads.pop(node)
+        for source in sources:
+            del self.readers[source][node]
+        for reader in self.readers.pop(node, ()):
+            share = self.reads[reader].pop(node)
+            for source, read in sources.items():
+                part = -(-share.bytes * read.bytes // max(node.spec.nbytes, 1))
+                known = self.reads[reader].setdefault(source, _Read())
+                known.bytes = min(read.bytes, max(part, known.bytes))
+                known.elements = max(known.elements, share.elements)
+                self.readers[source][reader] = None
+
+
+def _elements(node: Node, at: At) -> int:
+    """How many elements of a value are read at some indices, at most."""
+    lengths = (high - low + 1 for low, high in (index.bounds for index in at))
+    return math.prod(lengths)
