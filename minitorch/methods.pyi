@@ -103,7 +103,7 @@ class TensorMethods:
     def grad(self, gradient: Tensor | None) -> None: ...
     @property
     def mT(self) -> Tensor:
-        """The last two dimensions exchanged."""
+        """The last two dimensions exchanged; a number is its own transpose."""
     @property
     def retains_grad(self) -> builtins.bool:
         """Whether `backward` keeps this recorded result's gradient as its ``grad``."""
