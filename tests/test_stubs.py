@@ -29,9 +29,24 @@ y += mt.softmax(y, dim=1).sum(0, keepdim=True)
 y.clamp_(min=0).mean().backward()
 p: mt.Tensor = F.gelu(mt.nn.Linear(3, 4)(x)) if mt.float32 is x.dtype else -x.T.data
 values, indices = x.max(dim=1)
+
+@mt.jit
+def f(x: mt.Tensor, scale: float) -> mt.Tensor:
+    return x * scale
+
+class Net(mt.nn.Module):
+    @mt.jit(backend="interpret")
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        return f(x, scale=2.0).relu()
+
+print(f.graph(x), mt.jit(Net()).eval()(x))
 """
 WRONG = {
     "x.reluu()": '"Tensor" has no attribute "reluu"  [attr-defined]',
+    "f(x, 2.0).reluu()": '"Tensor" has no attribute "reluu"  [attr-defined]',
+    "f.grpah(x)": '"Jitted[[Tensor, float], Tensor]" has no attribute "grpah"  [attr-defined]',
+    "f(x, sclae=2.0)": 'Unexpected keyword argument "sclae" for "__call__" of "Calling"; did you mean "scale"?  '
+    "[call-arg]",
     "mt.sofmax(x, dim=1)": 'Module has no attribute "sofmax"; maybe "softmax"?  [attr-defined]',
     "mt.nn.Relu()": 'Module has no attribute "Relu"  [attr-defined]',
     "F.gleu(x)": 'Module has no attribute "gleu"  [attr-defined]',

@@ -96,7 +96,7 @@ class Function:
         raise TypeError("a Function needs a static method forward(ctx, *args)")
 
     @staticmethod
-    def backward(ctx: Context, *cotangents: Tensor) -> Any:
+    def backward(ctx: Context, *cotangents: Any) -> Any:
         """Compute the gradient of each argument from the cotangents of the outputs."""
         raise TypeError("a Function needs a static method backward(ctx, *cotangents)")
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ContextDecorator
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from .. import interpreters
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _GradMode(ContextDecorator):
@@ -27,24 +29,12 @@ class _GradMode(ContextDecorator):
         interpreters.set_grad_enabled(self._previous.pop())
 
 
-class _Fixed(_GradMode):
-    """`no_grad` and `enable_grad`; as a decorator also without parentheses."""
-
-    always: bool
-
-    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        self = super().__new__(cls)
-        if function is None:
-            return self
-        self.__init__()  # type: ignore[misc]
-        return self(function)
-
-    def __init__(self) -> None:
-        super().__init__(self.always)
-
-
-class no_grad(_Fixed):  # noqa: N801 (PyTorch's name)
-    """Operations in the `with` block (or the decorated function) are not recorded for `backward`.
+@overload
+def no_grad() -> _GradMode: ...
+@overload
+def no_grad(function: F) -> F: ...
+def no_grad(function: F | None = None) -> _GradMode | F:
+    """Operations in the `with` block are not recorded for `backward`; a decorator, too, also without parentheses.
 
     Example:
         >>> import minitorch as mt
@@ -53,12 +43,15 @@ class no_grad(_Fixed):  # noqa: N801 (PyTorch's name)
         ...     print((w * 2).requires_grad)
         False
     """
+    return _GradMode(False) if function is None else _GradMode(False)(function)
 
-    always = False
 
-
-class enable_grad(_Fixed):  # noqa: N801 (PyTorch's name)
-    """Operations in the `with` block are recorded, also inside of `no_grad`.
+@overload
+def enable_grad() -> _GradMode: ...
+@overload
+def enable_grad(function: F) -> F: ...
+def enable_grad(function: F | None = None) -> _GradMode | F:
+    """Operations in the `with` block, or the decorated function, are recorded, also inside of `no_grad`.
 
     Example:
         >>> import minitorch as mt
@@ -67,8 +60,7 @@ class enable_grad(_Fixed):  # noqa: N801 (PyTorch's name)
         ...     print((w * 2).requires_grad)
         True
     """
-
-    always = True
+    return _GradMode(True) if function is None else _GradMode(True)(function)
 
 
 class set_grad_enabled(_GradMode):  # noqa: N801 (PyTorch's name)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from .. import dtypes
 from .. import primitives as P
 from ..tensor import Tensor
-from .derivatives import with_derivative
+from .derivatives import Formula, with_derivative
 from .operands import like, require_float, require_number, to_dtype
 
 _INTEGER_OF_SIZE = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
@@ -52,10 +52,10 @@ def _leg(x: Tensor) -> Tensor:
 
 
 # The angle of the point with ordinate x on the right half of the unit circle.
-asin = with_derivative("asin", lambda x: P.atan2(x, _leg(x)), lambda x: P.div(like(1, x), _leg(x)))
+asin: Formula = with_derivative("asin", lambda x: P.atan2(x, _leg(x)), lambda x: P.div(like(1, x), _leg(x)))
 
 # The angle of the point with abscissa x on the upper half of the unit circle.
-acos = with_derivative("acos", lambda x: P.atan2(_leg(x), x), lambda x: P.div(like(-1, x), _leg(x)))
+acos: Formula = with_derivative("acos", lambda x: P.atan2(_leg(x), x), lambda x: P.div(like(-1, x), _leg(x)))
 
 
 def _halved(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -84,8 +84,8 @@ def _cosh(x: Tensor) -> Tensor:
     return P.where(large, P.mul(P.mul(half, e), e), P.mul(half, P.add(e, P.div(like(1, x), e))))
 
 
-sinh = with_derivative("sinh", _sinh, _cosh)
-cosh = with_derivative("cosh", _cosh, _sinh)
+sinh: Formula = with_derivative("sinh", _sinh, _cosh)
+cosh: Formula = with_derivative("cosh", _cosh, _sinh)
 
 
 # Where 1 is less than the last digit of the square of a number, in every type.
@@ -130,8 +130,8 @@ def _log_of_double(x: Tensor) -> Tensor:
     return P.add(P.log(x), like(math.log(2), x))
 
 
-asinh = with_derivative("asinh", _asinh, _asinh_derivative)
-acosh = with_derivative("acosh", _acosh, _acosh_derivative)
+asinh: Formula = with_derivative("asinh", _asinh, _asinh_derivative)
+acosh: Formula = with_derivative("acosh", _acosh, _acosh_derivative)
 
 
 def atanh(x: Tensor) -> Tensor:
@@ -153,7 +153,7 @@ def _logit_derivative(x: Tensor) -> Tensor:
     return P.where(inside, P.div(one, P.mul(x, P.sub(one, x))), like(math.nan, x))
 
 
-logit = with_derivative("logit", _logit, _logit_derivative)
+logit: Formula = with_derivative("logit", _logit, _logit_derivative)
 
 
 def sigmoid(x: Tensor) -> Tensor:
@@ -182,7 +182,7 @@ def _sign(x: Tensor) -> Tensor:
     return P.sub(P.cast(P.less(zero, x), dtype=x.dtype), P.cast(P.less(x, zero), dtype=x.dtype))
 
 
-sign = with_derivative("sign", _sign, None)
+sign: Formula = with_derivative("sign", _sign, None)
 
 
 def ceil(x: Tensor) -> Tensor:

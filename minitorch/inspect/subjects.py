@@ -79,7 +79,7 @@ def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool
     return _draw(run.graph, Setting(), fused)
 
 
-def _of_jitted(f: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+def _of_jitted(f: Jitted[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     return _traced(f, args, kwargs, fused, {})
 
 
@@ -89,7 +89,11 @@ def _of_module(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], fu
 
 
 def _traced(
-    f: Jitted, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool, scopes: Mapping[Node, tuple[str, str]]
+    f: Jitted[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    fused: bool,
+    scopes: Mapping[Node, tuple[str, str]],
 ) -> Drawing:
     traced = f.traced(*args, **kwargs)
     return _draw_program(traced.program, setting_of(traced, scopes), fused)

@@ -67,7 +67,7 @@ class Module:
 
     training: bool
     changes: ClassVar[int] = 0  # how often an attribute of any module was assigned; compiled functions look at it
-    forward: Callable[..., Any] = _no_forward
+    forward: Any = _no_forward  # a method, or what `jit` makes of one
 
     _buffer_names: dict[str, bool]  # name -> whether it is part of the state_dict
     _hooks: dict[str, list[Any]]

@@ -116,9 +116,9 @@ def _pow(a: Array, b: Array) -> Any:
 
 # The table. -------------------------------------------------------------------------------------------------
 
-add = _binary("add", np.add, ANY, (lambda g, y, a, b: g, lambda g, y, a, b: g), doc="a + b; of bools, or")
+add: Primitive = _binary("add", np.add, ANY, (lambda g, y, a, b: g, lambda g, y, a, b: g), doc="a + b; of bools, or")
 neg: Primitive = _unary("neg", np.negative, NUMBERS, lambda g, y, x: neg(g), doc="-x")
-sub = _binary("sub", np.subtract, NUMBERS, (lambda g, y, a, b: g, lambda g, y, a, b: neg(g)), doc="a - b")
+sub: Primitive = _binary("sub", np.subtract, NUMBERS, (lambda g, y, a, b: g, lambda g, y, a, b: neg(g)), doc="a - b")
 mul: Primitive = _binary(
     "mul",
     np.multiply,
@@ -137,9 +137,9 @@ div: Primitive = _binary(
     doc="a / b",
 )
 
-less = _binary("less", np.less, ANY, result=bool_, doc="a < b")
-less_equal = _binary("less_equal", np.less_equal, ANY, result=bool_, doc="a <= b")
-equal = _binary("equal", np.equal, ANY, result=bool_, doc="a == b")
+less: Primitive = _binary("less", np.less, ANY, result=bool_, doc="a < b")
+less_equal: Primitive = _binary("less_equal", np.less_equal, ANY, result=bool_, doc="a <= b")
+equal: Primitive = _binary("equal", np.equal, ANY, result=bool_, doc="a == b")
 
 
 def _infer_where(condition: Spec, a: Spec, b: Spec) -> Spec:
@@ -193,7 +193,7 @@ def _infer_bitcast(x: Spec, *, dtype: DType) -> Spec:
     return Spec(x.shape, dtype)
 
 
-bitcast = declare(
+bitcast: Primitive = declare(
     "bitcast",
     "unary",
     _infer_bitcast,
@@ -213,8 +213,8 @@ def _zero(g: Tensor, y: Tensor, *inputs: Tensor) -> Tensor:
     return PRIMITIVES["constant"](value=0, shape=g.shape, dtype=g.dtype)
 
 
-absolute = _unary("abs", np.abs, NUMBERS, lambda g, y, x: mul(g, _sign(x)), saves=(0,), doc="|x|")
-sqrt = _unary(
+absolute: Primitive = _unary("abs", np.abs, NUMBERS, lambda g, y, x: mul(g, _sign(x)), saves=(0,), doc="|x|")
+sqrt: Primitive = _unary(
     "sqrt",
     np.sqrt,
     FLOATS,
@@ -222,8 +222,8 @@ sqrt = _unary(
     saves_output=True,
     doc="the square root",
 )
-exp = _unary("exp", np.exp, FLOATS, lambda g, y, x: mul(g, y), saves_output=True, doc="e**x")
-expm1 = _unary(
+exp: Primitive = _unary("exp", np.exp, FLOATS, lambda g, y, x: mul(g, y), saves_output=True, doc="e**x")
+expm1: Primitive = _unary(
     "expm1",
     np.expm1,
     FLOATS,
@@ -231,8 +231,8 @@ expm1 = _unary(
     saves=(0,),
     doc="e**x - 1, exact near 0",
 )
-log = _unary("log", np.log, FLOATS, lambda g, y, x: div(g, x), saves=(0,), doc="the natural logarithm")
-log1p = _unary(
+log: Primitive = _unary("log", np.log, FLOATS, lambda g, y, x: div(g, x), saves=(0,), doc="the natural logarithm")
+log1p: Primitive = _unary(
     "log1p",
     np.log1p,
     FLOATS,
@@ -240,11 +240,11 @@ log1p = _unary(
     saves=(0,),
     doc="log(1 + x), exact near 0",
 )
-sin = _unary("sin", np.sin, FLOATS, lambda g, y, x: mul(g, cos(x)), saves=(0,), doc="the sine of x radians")
+sin: Primitive = _unary("sin", np.sin, FLOATS, lambda g, y, x: mul(g, cos(x)), saves=(0,), doc="the sine of x radians")
 cos: Primitive = _unary(
     "cos", np.cos, FLOATS, lambda g, y, x: neg(mul(g, sin(x))), saves=(0,), doc="the cosine of x radians"
 )
-tanh = _unary(
+tanh: Primitive = _unary(
     "tanh",
     np.tanh,
     FLOATS,
@@ -252,7 +252,7 @@ tanh = _unary(
     saves_output=True,
     doc="the hyperbolic tangent",
 )
-erf = _unary(
+erf: Primitive = _unary(
     "erf",
     _erf,
     FLOATS,
@@ -260,15 +260,17 @@ erf = _unary(
     saves=(0,),
     doc="the error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x",
 )
-floor = _unary("floor", np.floor, FLOATS, _zero, doc="the largest integer not above x")
-trunc = _unary("trunc", np.trunc, FLOATS, _zero, doc="x without its fraction")
+floor: Primitive = _unary("floor", np.floor, FLOATS, _zero, doc="the largest integer not above x")
+trunc: Primitive = _unary("trunc", np.trunc, FLOATS, _zero, doc="x without its fraction")
 
-bitwise_not = _unary("bitwise_not", np.invert, BITS, doc="all bits turned; of bools, not")
-bitwise_and = _binary("bitwise_and", np.bitwise_and, BITS, doc="a & b")
-bitwise_or = _binary("bitwise_or", np.bitwise_or, BITS, doc="a | b")
-bitwise_xor = _binary("bitwise_xor", np.bitwise_xor, BITS, doc="a ^ b")
-shift_left = _binary("shift_left", np.left_shift, ("int",), doc="a << b; 0 if b is the number of bits or more")
-shift_right = _binary("shift_right", np.right_shift, ("int",), doc="a >> b, keeping the sign")
+bitwise_not: Primitive = _unary("bitwise_not", np.invert, BITS, doc="all bits turned; of bools, not")
+bitwise_and: Primitive = _binary("bitwise_and", np.bitwise_and, BITS, doc="a & b")
+bitwise_or: Primitive = _binary("bitwise_or", np.bitwise_or, BITS, doc="a | b")
+bitwise_xor: Primitive = _binary("bitwise_xor", np.bitwise_xor, BITS, doc="a ^ b")
+shift_left: Primitive = _binary(
+    "shift_left", np.left_shift, ("int",), doc="a << b; 0 if b is the number of bits or more"
+)
+shift_right: Primitive = _binary("shift_right", np.right_shift, ("int",), doc="a >> b, keeping the sign")
 
 
 def _half_of_tie(g: Tensor, mine: Tensor, other: Tensor) -> Tensor:
@@ -277,7 +279,7 @@ def _half_of_tie(g: Tensor, mine: Tensor, other: Tensor) -> Tensor:
     return where(less(mine, other), scalar(0, g), kept)
 
 
-maximum = _binary(
+maximum: Primitive = _binary(
     "maximum",
     np.maximum,
     ANY,
@@ -285,14 +287,14 @@ maximum = _binary(
     saves=(0, 1),
     doc="the larger operand; NaN if either is NaN",
 )
-floor_divide = _binary(
+floor_divide: Primitive = _binary(
     "floor_divide",
     np.floor_divide,
     NUMBERS,
     (_zero, _zero),
     doc="a / b rounded down; of integers divided by 0, 0",
 )
-remainder = _binary(
+remainder: Primitive = _binary(
     "remainder",
     np.remainder,
     NUMBERS,
@@ -325,7 +327,7 @@ def _squared_length(a: Tensor, b: Tensor) -> Tensor:
     return where(equal(square, scalar(0, square)), scalar(1, square), square)
 
 
-atan2 = _binary(
+atan2: Primitive = _binary(
     "atan2",
     np.arctan2,
     FLOATS,

@@ -222,7 +222,7 @@ def _concatenate_rule(g: Tensor, y: Tensor, *xs: Tensor, dim: int, index: int) -
     return slice_(g, start=start, stop=stop, step=(1,) * g.ndim)
 
 
-concatenate = declare(
+concatenate: Primitive = declare(
     "concatenate",
     "movement",
     _infer_concatenate,
@@ -281,7 +281,7 @@ def folded(g: Tensor, x: Tensor, dim: int, size: int, step: int, dilation: int) 
     return total
 
 
-unfold = declare(
+unfold: Primitive = declare(
     "unfold",
     "movement",
     _infer_unfold,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..ir import Spec
+from ..ir import Primitive, Spec
 from .declare import axis_error, declare
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ def _evaluate_argsort(x: Array, *, dim: int, descending: bool) -> Array:
     return result
 
 
-argsort = declare(
+argsort: Primitive = declare(
     "argsort",
     "sort",
     _infer_argsort,

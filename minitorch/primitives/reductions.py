@@ -106,7 +106,7 @@ def _reduce_max(x: Array, *, dims: tuple[int, ...]) -> Any:
     return np.maximum.reduce(x, axis=dims)
 
 
-reduce_sum = _reduction(
+reduce_sum: Primitive = _reduction(
     "reduce_sum",
     _reduce_sum,
     lambda g, y, x, dims: _back(g, x, dims),
@@ -121,7 +121,7 @@ def _max_rule(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Tensor:
     return where(hit, _back(div(g, count), x, dims), scalar(0, x))
 
 
-reduce_max = _reduction(
+reduce_max: Primitive = _reduction(
     "reduce_max",
     _reduce_max,
     _max_rule,
@@ -156,7 +156,7 @@ def _prod_rule(g: Tensor, y: Tensor, x: Tensor, dims: tuple[int, ...]) -> Tensor
     return mul(others, _back(g, x, dims))
 
 
-reduce_prod = _reduction("reduce_prod", _reduce_prod, _prod_rule, saves=(0,), doc="the product over dims")
+reduce_prod: Primitive = _reduction("reduce_prod", _reduce_prod, _prod_rule, saves=(0,), doc="the product over dims")
 
 
 def _infer_argmax(x: Spec, *, dim: int) -> Spec:
@@ -166,7 +166,7 @@ def _infer_argmax(x: Spec, *, dim: int) -> Spec:
     return Spec(shape, dtypes.int64)
 
 
-argmax = declare(
+argmax: Primitive = declare(
     "argmax",
     "argreduction",
     _infer_argmax,

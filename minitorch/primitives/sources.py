@@ -10,7 +10,7 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import DTypeError
-from ..ir import Shape, Spec
+from ..ir import Primitive, Shape, Spec
 from .declare import declare
 
 _MASK = (1 << 64) - 1
@@ -55,7 +55,7 @@ def _evaluate_constant(*, value: Number | Literal, shape: Shape, dtype: DType) -
     return np.full(shape, value, dtype.numpy) if shape else np.array(value, dtype.numpy)
 
 
-constant = declare(
+constant: Primitive = declare(
     "constant",
     "source",
     _infer_constant,
@@ -63,7 +63,7 @@ constant = declare(
     doc="one number in every element, or a literal array",
 )
 
-iota = declare(
+iota: Primitive = declare(
     "iota",
     "source",
     lambda *, size, dtype: Spec((size,), dtype),
@@ -111,7 +111,7 @@ def _evaluate_random_bits(state: np.ndarray[Any, Any], *, shape: Shape) -> np.nd
     return squares(np.arange(math.prod(shape), dtype=np.uint64), key).reshape(shape)
 
 
-random_bits = declare(
+random_bits: Primitive = declare(
     "random_bits",
     "random",
     _infer_random_bits,

@@ -90,7 +90,7 @@ class Plot:
     __repr__ = __str__
 
 
-def jitted(f: Any) -> Jitted:
+def jitted(f: Any) -> Jitted[..., Any]:
     """A jitted function as it is; any other function or module, jitted."""
     return f if isinstance(f, Jitted) else jit(f)
 

@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from ... import backends
 from ...errors import ArgumentError, compose
@@ -35,8 +35,12 @@ from ..guards.signature import Signatures, key_of_tensors, plain
 from ..tracing.explain import SignatureReport, difference
 from ..tracing.trace import Traced, trace
 
+# The parameters and the result of the function.
+P = ParamSpec("P")
+R = TypeVar("R")
 
-class Calling:
+
+class Calling(Generic[P, R]):
     """A function, what it was traced as for each signature, and how it is called.
 
     Attributes:
@@ -46,7 +50,7 @@ class Calling:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[P, R],
         backend: str,
         passes: Sequence[Pass] | None,
         static_argnames: str | Iterable[str],
@@ -77,18 +81,20 @@ class Calling:
         functools.update_wrapper(self, function, updated=())
         self.__name__ = surroundings.name(function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled graph of this signature, tracing first if there is none."""
         interpreter = current()
         if interpreter.intercepts:  # a recording, or a profile
-            return self._intercepted(interpreter, args, kwargs)
+            intercepted: R = self._intercepted(interpreter, args, kwargs)
+            return intercepted
         traced, tensors = self._find(args, kwargs)
         if traced is None:
             leaves, structure, found, key = self._signature(args, kwargs)
             traced, tensors = self._traced_once(leaves, structure, found, key), found
             traced.report.called = True
         traced.report.calls += 1
-        return traced(tensors)
+        result: R = traced(tensors)
+        return result
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor]]:
         """What was traced for such a call, if it was, and the call's tensors."""

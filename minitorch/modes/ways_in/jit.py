@@ -13,22 +13,23 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from ... import backends
 from ...nn import Module
 from ...passes import Pass
 from ..guards.donation import Names as Donations
 from ..tracing.explain import counted
+from .calling import P, R
 from .looking import Looking
 
 MAX_SIGNATURES = 32
 
 
-class Jitted(Looking):
+class Jitted(Looking[P, R]):
     """A function that is traced once per signature. Made by `jit`; call it like the function.
 
-    It can be a method or a module, too: it is then jitted for each instance, and has what the module has.
+    It can be a method, too: it is then jitted for each instance. A module gives a `JittedModule`.
 
     Attributes:
         function: the function itself.
@@ -38,33 +39,79 @@ class Jitted(Looking):
     def __repr__(self) -> str:
         return f"<jit of {self.__name__} on backend {self.backend!r}, {counted(len(self._reports), 'signature')}>"
 
-    def __getattr__(self, name: str) -> Any:
-        """Of a jitted module, what the module has: ``jitted.eval()``, ``jitted.parameters()``."""
-        function = self.__dict__.get("function")
-        if isinstance(function, Module):
-            return getattr(function, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: Any, owner: Any = None) -> Jitted[..., R]:
         """A jitted method: one compiled function per instance, kept with the instance."""
         if instance is None:
             return self
         key = f"_jit_{self.__name__}"
-        bound = instance.__dict__.get(key)
+        bound: Jitted[..., R] | None = instance.__dict__.get(key)
         if bound is None:
             method = self.function.__get__(instance, owner)
             bound = instance.__dict__[key] = self._of(method)
         return bound
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted[..., Any]:
         """A copy of a jitted method goes with a copy of its instance, and traces anew."""
         function = copy.deepcopy(self.function, memo)
         return self._of(function)
 
-    def _of(self, function: Callable[..., Any]) -> Jitted:
+    def _of(self, function: Callable[..., Any]) -> Jitted[..., Any]:
         """Another function, jitted in the same way."""
         names, most = self.static_argnames, self.max_signatures
-        return Jitted(function, self.backend, self.passes, names, most, self.donate, self.check)
+        return _kind_of(function)(function, self.backend, self.passes, names, most, self.donate, self.check)
+
+
+class JittedModule(Jitted[..., Any]):
+    """A jitted module, which has what the module has: ``jitted.eval()``, ``jitted.parameters()``."""
+
+    def __getattr__(self, name: str) -> Any:
+        """What the module has by this name."""
+        if "function" not in self.__dict__:  # while it is copied
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.function, name)
+
+
+def _kind_of(function: Callable[..., Any]) -> type[Jitted[..., Any]]:
+    return JittedModule if isinstance(function, Module) else Jitted
+
+
+@overload
+def jit(
+    function: Module,
+    *,
+    backend: str = ...,
+    passes: Sequence[Pass] | None = ...,
+    static_argnames: str | Iterable[str] = ...,
+    max_signatures: int = ...,
+    donate: Donations = ...,
+    check: bool | str | Path = ...,
+) -> JittedModule: ...
+
+
+@overload
+def jit(
+    function: Callable[P, R],
+    *,
+    backend: str = ...,
+    passes: Sequence[Pass] | None = ...,
+    static_argnames: str | Iterable[str] = ...,
+    max_signatures: int = ...,
+    donate: Donations = ...,
+    check: bool | str | Path = ...,
+) -> Jitted[P, R]: ...
+
+
+@overload
+def jit(
+    function: None = None,
+    *,
+    backend: str = ...,
+    passes: Sequence[Pass] | None = ...,
+    static_argnames: str | Iterable[str] = ...,
+    max_signatures: int = ...,
+    donate: Donations = ...,
+    check: bool | str | Path = ...,
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
 def jit(
@@ -76,7 +123,7 @@ def jit(
     max_signatures: int = MAX_SIGNATURES,
     donate: Donations = (),
     check: bool | str | Path = False,
-) -> Any:
+) -> Jitted[..., Any] | Callable[[Callable[..., Any]], Jitted[..., Any]]:
     """Compile a function: trace it once per signature, then run the graph.
 
     Args:
@@ -127,7 +174,7 @@ def jit(
         mul
     """
 
-    def compiled(function: Callable[..., Any]) -> Jitted:
-        return Jitted(function, backend, passes, static_argnames, max_signatures, donate, check)
+    def compiled(function: Callable[..., Any]) -> Jitted[..., Any]:
+        return _kind_of(function)(function, backend, passes, static_argnames, max_signatures, donate, check)
 
     return compiled if function is None else compiled(function)

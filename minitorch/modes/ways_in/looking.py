@@ -25,7 +25,7 @@ from ..tracing.breakeven import BreakEven, measure, shortest
 from ..tracing.explain import Explanation, SignatureReport
 from ..tracing.recording import Program
 from ..tracing.trace import Traced, names_of, trace
-from .calling import Calling
+from .calling import Calling, P, R
 
 if TYPE_CHECKING:
     from ...compiler.kernels.cost import FusedCost
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...inspect.picture import Picture
 
 
-class Looking(Calling):
+class Looking(Calling[P, R]):
     """A function that can be called, and looked into: every method takes the arguments of a call."""
 
     if TYPE_CHECKING:  # installed by `minitorch.inspect`
