@@ -102,7 +102,7 @@ def _rms_norm_gradient(x: Array, weight: Array, g: Array) -> tuple[Array, ...]:
 
 def _attention_weights(q: Array, k: Array, causal: bool) -> Array:
     scores = q @ k.T / math.sqrt(q.shape[-1])
-    return _softmax(np.where(np.tri(*scores.shape, dtype=bool), scores, -math.inf) if causal else scores)
+    return _softmax(np.where(np.tri(*scores.shape, dtype=np.bool_), scores, -math.inf) if causal else scores)
 
 
 def _by_head(function: Callable[..., tuple[Array, ...]], *operands: Array) -> tuple[Array, ...]:
@@ -331,7 +331,7 @@ class JAX(Library):
         self.exp, self.tanh, self.maximum = jnp.exp, jnp.tanh, jnp.maximum
         self.sum, self.mean, self.var = jnp.sum, jnp.mean, jnp.var
         self.softmax, self.log_softmax = jax.nn.softmax, jax.nn.log_softmax
-        self.wait, self.compile = jax.block_until_ready, jax.jit
+        self.wait, self.compile = jax.block_until_ready, jax.jit  # type: ignore[method-assign, assignment]
 
     def array(self, x: Array) -> Any:
         return self.jnp.array(x, self.jnp.int32 if x.dtype == np.int64 else x.dtype)
@@ -462,7 +462,7 @@ class Torch(Library):
         return self.torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
 
     def vjp(self, function: Function, primals: Sequence[Any], cotangent: Any) -> Any:
-        _, pullback = self.torch.func.vjp(partial(function, self), *primals)
+        pullback = self.torch.func.vjp(partial(function, self), *primals)[1]
         return pullback(cotangent)
 
     def value_and_grad(self, function: Function, x: Any, *rest: Any) -> Any:

@@ -60,7 +60,7 @@ def measure(backend: str | None, seconds: float) -> tuple[float, float, int]:
     timed(), profiled()
     with mt.profile() as p:
         step(x, y)
-    pairs = []
+    pairs: list[tuple[float, float]] = []
     end = time.perf_counter() + seconds
     while len(pairs) < 5 or time.perf_counter() < end:
         first = len(pairs) % 2 == 0  # each as often first as second

@@ -208,7 +208,7 @@ def _probes(results: Results, folder: Path) -> list[Probe]:
         Probe(
             name,
             variables(results.target, CONTENDERS[name].package),
-            found[name].get("says", found[name].get("failed", "")),
+            str(str(found[name].get("says", found[name].get("failed", "")))),
             found[name].get("rate", 0.0),
             top,
         )

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from minitorch.compiler.codegen import machine
+from minitorch.compiler.codegen.host import host
 
 LINE = 64  # bytes
 PROTOTYPE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3)
@@ -79,7 +80,7 @@ def mover(read: int, written: int, threads: int) -> Callable[[], None]:
     Raises:
         RuntimeError: if it copies wrongly.
     """
-    function = machine.load(machine.compile_ir(_TEXT), "move").function("move", PROTOTYPE)
+    function = machine.load(machine.compile_ir(_TEXT, host()), "move").function("move", PROTOTYPE)
     read, written = read // LINE, written // LINE
     source, target, sums = (_aligned(LINE * max(1, lines)) for lines in (read, written, threads))
     source.fill(7)

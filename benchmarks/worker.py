@@ -95,7 +95,8 @@ def count(library: Library, request: Request) -> Answer:
 def processor_rate(call: Callable[[], Any], operations: float, seconds: float = 0.2) -> float:
     """The most operations in a second of processor time, of all threads together: other programs do not lower it."""
     call()
-    rates, end = [], time.perf_counter() + seconds
+    rates: list[float] = []
+    end = time.perf_counter() + seconds
     while len(rates) < 3 or time.perf_counter() < end:
         begin = time.process_time()
         call()
@@ -122,7 +123,7 @@ def peak() -> float:
 
     text, operations = flops_text(float32)
     (library,) = cache.libraries([text], "kernel")
-    function, numbers = library.function("kernel"), np.repeat(np.float32([0.5, 1]), lanes(float32))
+    function, numbers = library.function("kernel"), np.repeat(np.array([0.5, 1], np.float32), lanes(float32))
     out = np.empty(UNITS * lanes(float32), np.float32)
     table = np.array([numbers.ctypes.data, out.ctypes.data], np.int64)
     return processor_rate(lambda: function(table.ctypes.data, 0, UNITS), UNITS * operations)

@@ -251,7 +251,7 @@ def aliases(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
         given = names | {one for one, two in reference.outcome.identical if two in names}  # results that are arguments
         identical = reference.outcome.identical
         allowed = {pair for pair in reference.outcome.sharing if pair in identical or given.issuperset(pair)}
-        differ = (found.sharing - allowed) | (allowed - found.sharing)
+        differ = {*(found.sharing - allowed), *(allowed - found.sharing)}
         if differ:
             pair = sorted(differ)[0]
             which = "share memory" if pair in found.sharing else "are one tensor in eager mode alone"

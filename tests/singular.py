@@ -5,6 +5,7 @@ float64 tensors are made. `tests/recorded/gradients.json` has PyTorch's gradient
 """
 
 import math
+from typing import Any
 
 INF = math.inf
 CONSTANT = [[2.0, 2, 2], [1, 2, 3]]
@@ -13,10 +14,11 @@ PAIRS = [(0.0, 0.0), (-0.0, 0.0), (0.0, -0.0), (0.0, 1.0), (1.0, 0.0), (-1.0, 0.
 PAIRS += [(-2.0, 2.0), (1e200, 1e200), (2.0, -1.0), (0.0, -2.0), (0.0, 0.5), (1e-300, 1e300), (1e300, 1e-300)]
 
 # A number, a lower and an upper bound: between, below, above, ties, bounds that cross, NaN at each place.
+BOUNDED: list[tuple[float, float, float]]
 BOUNDED = [(0.5, 0, 1), (-1.0, 0, 1), (2.0, 0, 1), (0.0, 1, 1), (2.0, 1, 1), (1.0, 1, 1), (0.0, 0, 1), (1.0, 0, 1)]
 BOUNDED += [(0.0, 2, 1), (1.5, 2, 1), (3.0, 2, 1), (math.nan, 0, 1), (0.0, math.nan, 1), (0.0, 0, math.nan)]
 
-ROWS = []
+ROWS: list[Any] = []
 
 
 def row(name, function, *numbers):

@@ -6,7 +6,9 @@ eleven bits more on x86. Eager mode and machine code have the same bounds.
 """
 
 import math
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -69,7 +71,7 @@ def xlogy(x, y):
 # name: (bound for float32, bound for float64, function, reference). Of 16-bit types all are computed in float32 and
 # rounded once: half a unit, and a little for what is near the middle. What NumPy computes in float32 is within 4.
 # (erfc of float64 is one polynomial for all x: 3 units in the last place of 1 are 6 below 1.)
-UNARY = {
+UNARY: dict[str, tuple[float, float, Callable[..., Any], Callable[..., Any]]] = {
     "exp": (3, 2, mt.exp, np.exp),
     "exp2": (2, 2, mt.exp2, np.exp2),
     "expm1": (3, 3, mt.expm1, np.expm1),
@@ -110,7 +112,7 @@ UNARY = {
     "log_sigmoid": (4, 3, F.log_sigmoid, log_sigmoid),
     "softsign": (1.51, 1.51, F.softsign, lambda x: x / (1 + np.abs(x))),
 }
-BINARY = {
+BINARY: dict[str, tuple[float, float, Callable[..., Any], Callable[..., Any]]] = {
     "pow": (2, 2, mt.pow, np.power),
     "atan2": (4, 3, mt.atan2, np.arctan2),
     "hypot": (2.5, 2.5, mt.hypot, np.hypot),
@@ -121,7 +123,7 @@ BINARY = {
 SHORT_BOUND = 0.52
 
 # Where the unit is not that of the result, and why.
-UNITS = {
+UNITS: dict[str, Callable[..., Any]] = {
     # erf is 1 to the last digit: what is left of x is exact to the digits of x, as in PyTorch.
     "gelu": lambda x: x,
     "gelu, tanh": lambda x: x,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def test_results_share_memory_where_they_do_in_pytorch():
     for expression, words in recorded():
         for name, word in words.items():
             try:
-                found = letters(lambda name=name: argument(name), of(expression), (mt.errors.TracingError,))
+                found = letters(partial(argument, name), of(expression), (mt.errors.TracingError,))
             except (RuntimeError, ValueError):  # as for dim=0 of a tensor without dimensions
                 assert name == "number", (expression, name)
                 continue
@@ -133,7 +134,7 @@ def test_a_write_reaches_an_argument_in_every_mode_or_in_none(mode):
             continue  # where memory leaves the engine there must be values
         for name in words.keys() & set(names):
             try:
-                expected = letters(lambda name=name: argument(name), of(expression), (mt.errors.TracingError,))
+                expected = letters(partial(argument, name), of(expression), (mt.errors.TracingError,))
             except (RuntimeError, ValueError):
                 continue
             try:
@@ -223,10 +224,10 @@ def test_a_result_of_a_jitted_function_is_the_argument_itself_or_has_memory_of_i
         for name in words.keys() & {"matrix", "transposed", "one"}:
             x, function = argument(name), of(expression)
             try:
-                results = mt.jit(lambda x, function=function: (function(x), function(x), x), backend="interpret")(x)
+                found = mt.jit(lambda x, function=function: (function(x), function(x), x), backend="interpret")(x)
             except (TracedValueError, TypeError, ValueError):
                 continue
-            *results, same = tensors(results, mt.Tensor)
+            *results, same = tensors(found, mt.Tensor)
             assert same is x
             apart = [x, *{id(result): result for result in results if result is not x}.values()]
             for number, one in enumerate(apart):

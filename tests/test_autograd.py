@@ -6,6 +6,8 @@ import gc
 import threading
 import tracemalloc
 import weakref
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -282,7 +284,7 @@ def test_results_keep_their_gradient_if_asked():
     y = x * x
     y.retain_grad()
     y.register_hook(lambda g: g * 2)
-    assert y.retains_grad and y.grad is None and not x.retains_grad
+    assert (y.retains_grad, y.grad, x.retains_grad) == (True, None, False)
     (y * 3).backward(retain_graph=True)
     assert y.grad.item() == 6 and x.grad.item() == 24
     (y * 3).backward()
@@ -468,7 +470,7 @@ def test_value_and_grad_of_structures():
     def loss(parameters, x):
         return ((parameters["w"] * x + parameters["b"][0]) ** 2).sum(), {"seen": x}
 
-    parameters = {"w": mt.tensor([2.0]), "b": (mt.tensor([1.0]),)}
+    parameters: dict[str, Any] = {"w": mt.tensor([2.0]), "b": (mt.tensor([1.0]),)}
     (value, aux), gradient = mt.value_and_grad(loss, has_aux=True)(parameters, mt.tensor([3.0]))
     assert value.item() == 49 and aux["seen"].item() == 3
     assert gradient["w"].item() == 42 and gradient["b"][0].item() == 14
@@ -560,6 +562,7 @@ def test_training_for_1000_steps_does_not_grow(how):
         optimizer.step()
         return loss
 
+    run: Callable[..., Any] = step
     if how == "jit":
         run = mt.jit(step)
     elif how == "session":
@@ -571,11 +574,11 @@ def test_training_for_1000_steps_does_not_grow(how):
         run = lambda x, y: session.run([loss, train], {a: x, b: y})  # noqa: E731
     elif how == "lazy":
 
-        def run(x, y):
+        def pending(x, y):
             with mt.lazy():
                 return step(x, y)
-    else:
-        run = step
+
+        run = pending
     for _ in range(20):
         run(x, y)
     gc.collect()
@@ -614,4 +617,4 @@ def test_what_was_not_chosen_has_a_gradient_of_zero_whatever_the_cotangent_is(ba
             f = getattr(mt.Tensor, name)
             y = mt.jit(f)(x) if jitted else f(x)
             y.backward(mt.full(y.shape, bad))
-            np.testing.assert_array_equal(x.grad.numpy(), np.float32(expected), err_msg=name)
+            np.testing.assert_array_equal(x.grad.numpy(), np.array(expected, np.float32), err_msg=name)

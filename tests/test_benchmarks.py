@@ -2,11 +2,12 @@
 
 import json
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks import by_hand, cases, compare, report, targets, traffic
+from benchmarks import by_hand, cases, compare, report, targets, traffic, worker
 from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
@@ -159,8 +160,8 @@ def test_one_slow_case_is_named_and_a_wrong_one_is_not_timed():
     results.contenders += ["numpy", "torch"]
     results.entries[slow, "llvm"] = Entry({0: 5.0}, 0.1)
     results.entries[wrong, "llvm"] = Entry(failed="wrong by 1.0e+00")
-    results.traffic[streaming] = report.LARGE, 0
-    results.entries[streaming, report.COPY] = Entry({0: 0.5})
+    results.traffic[streaming] = cases.LARGE, 0
+    results.entries[streaming, worker.COPY] = Entry({0: 0.5})
     results.entries[product, "numpy"] = Entry({0: 0.5})
     results.entries[product, "torch"] = Entry({0: 0.975})
     rows = report.rows(results)
@@ -229,6 +230,7 @@ def test_the_readme_holds_a_table_of_all_targets():
 
 @pytest.mark.parametrize(("read", "written"), [(6400, 6400), (128 * 100, 64), (64, 128 * 100), (0, 640), (640, 0)])
 def test_traffic_is_read_and_written_whichever_is_more(read, written):
+    move: Any
     for move in traffic.movers(read, written):
         source, target, *_ = move.memory
         source[:], target[:] = 3, 5

@@ -22,7 +22,7 @@ Tensor = mt.Tensor
 FLOATS = (mt.float32, mt.float64, mt.float16, mt.bfloat16)
 
 
-def numbers(*shape: int, dtype: mt.dtype = mt.float32, seed: int = 0) -> Tensor:
+def numbers(*shape: int, dtype: mt.DType = mt.float32, seed: int = 0) -> Tensor:
     """Numbers of many sizes."""
     random = np.random.default_rng(seed)
     values = random.normal(size=shape) * np.exp2(random.integers(-3, 4, shape))
@@ -103,7 +103,7 @@ SHAPES = ((3, 5), (2, 37), (19, 16), (40, 3), (70, 7), (5, 600))
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_an_expression_has_the_same_bits_wherever_it_stands(name: str, dtype: mt.dtype) -> None:
+def test_an_expression_has_the_same_bits_wherever_it_stands(name: str, dtype: mt.DType) -> None:
     expression = EXPRESSIONS[name]
     known: dict[tuple[int, int], tuple[Tensor, ...]] = {}
     for number, (place, function) in enumerate(PLACES.items(), list(EXPRESSIONS).index(name)):
@@ -126,6 +126,7 @@ def test_an_expression_has_the_same_bits_wherever_it_stands(name: str, dtype: mt
             assert_same(expression(x, y), expected, "eager")
 
 
+BEYOND: tuple[float, ...]
 BEYOND = (127.9, 128, -128.9, -129, 200, 255.9, 256, -1, 300, 32767.5, 32768, 65535, 2147483520.0, 2147483648.0)
 BEYOND += (-2147483648.0, -3e9, 9.2e18, 9.3e18, -9.3e18, 1e30, -1e30, np.inf, -np.inf, np.nan, 0.5, -0.5)
 
@@ -134,7 +135,7 @@ BEYOND += (-2147483648.0, -3e9, 9.2e18, 9.3e18, -9.3e18, 1e30, -1e30, np.inf, -n
 @pytest.mark.parametrize(
     "target", [each for each in dtypes.ALL if each.category == "int"], ids=lambda dtype: dtype.name
 )
-def test_numbers_beyond_the_range_of_a_type_become_the_same_ones_everywhere(source: mt.dtype, target: mt.dtype) -> None:
+def test_numbers_beyond_the_range_of_a_type_become_the_same_ones_everywhere(source: mt.DType, target: mt.DType) -> None:
     x = mt.tensor(BEYOND, dtype=mt.float64).to(source)
     convert = mt.jit(lambda x: x.to(target))
     expected = convert(x.unsqueeze(1).expand(len(BEYOND), 64))[:, 0]
@@ -198,7 +199,7 @@ shapes = st.sampled_from(((3, 5), (2, 300), (5, 70), (40, 7), (300, 7), (17, 33)
 @settings(max_examples=60, deadline=None)
 @given(programs(), shapes, st.sampled_from(FLOATS), st.integers(0, 5), st.sampled_from((0, 1, None)))
 def test_a_maximum_is_among_the_values_that_it_was_taken_of(
-    program: Any, shape: tuple[int, int], dtype: mt.dtype, which: int, dim: int | None
+    program: Any, shape: tuple[int, int], dtype: mt.DType, which: int, dim: int | None
 ) -> None:
     """Of every intermediate value of a random program, and its gradient arrives where the maxima are."""
     operands = (

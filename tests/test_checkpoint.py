@@ -1,5 +1,8 @@
 """`mt.checkpoint`: the same results and gradients, with less kept between forward and backward."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -94,9 +97,9 @@ def test_a_session_has_it_too():
         w = mt.tensor([1.0, 2.0, 3.0], requires_grad=True)
         y = mt.checkpoint(lambda x, w: mt.exp(mt.sin(x * w)), x, w)
         (gradient,) = mt.autograd.grad(y.sum(), [w])
-    value = np.float32([0.1, 0.2, 0.3])
+    value = np.array([0.1, 0.2, 0.3], np.float32)
     found = mt.Session(g).run(gradient, {x: value})
-    product = value * np.float32([1, 2, 3])
+    product = value * np.array([1, 2, 3], np.float32)
     np.testing.assert_allclose(np.asarray(found), value * np.cos(product) * np.exp(np.sin(product)), rtol=1e-6)
 
 
@@ -204,7 +207,7 @@ def compiled(c):
 
 
 factor = mt.full((2,), 3.0)
-READS = {
+READS: dict[str, Callable[..., Any]] = {
     "an operation": lambda: factor + 1,
     "a view": lambda: factor[1] + 1,
     "a comparison": lambda: mt.where(factor > 4, 1.0, 2.0),
@@ -216,7 +219,7 @@ READS = {
     "a copy": lambda: mt.zeros(2).copy_(factor),
     "a checkpoint within": lambda: mt.checkpoint(lambda: factor + 1),
 }
-HOW = {
+HOW: dict[str, Callable[..., Any]] = {
     "eager": lambda loss: loss,
     "jit": mt.jit,
     "lazy": lambda loss: lambda x: in_lazy(loss, x),

@@ -83,7 +83,7 @@ def zoo(wrong: bool) -> Iterator[Student]:
 def students() -> dict[str, Student]:
     """All 30, in an order that mixes them."""
     solved = solutions()
-    everything = dict.fromkeys(TASK_NAMES, True)
+    everything: dict[str, Any] = dict.fromkeys(TASK_NAMES, True)
     found = {f"{number:02}-right": Student(solved, everything) for number in range(6)}
     for number in range(5):
         left_out = TASK_NAMES[number % len(TASK_NAMES)]

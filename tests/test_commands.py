@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
+from importlib import util
 from pathlib import Path
 
 import pytest
@@ -102,10 +104,10 @@ def test_the_doctor_goes_on_when_something_breaks(monkeypatch: pytest.MonkeyPatc
 def test_the_doctor_says_what_to_do_about_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    there = doctor.util.find_spec
+    there = util.find_spec
     gone = ("pygraphviz", "jax", "nbgrader")
-    monkeypatch.setattr(doctor.util, "find_spec", lambda name: None if name in gone else there(name))
-    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(util, "find_spec", lambda name: None if name in gone else there(name))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     sandbox.unavailable.cache_clear()
     request.addfinalizer(sandbox.unavailable.cache_clear)
     (tmp_path / "file").touch()

@@ -2,7 +2,9 @@
 
 import operator
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
+from typing import Any
 
 import numpy as np
 import pytest
@@ -167,7 +169,8 @@ class Balanced(HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.cells, self.text = [], 0, ""
+        self.open: list[str] = []
+        self.cells, self.text = 0, ""
         self.feed(text)
         self.close()
         assert not self.open
@@ -205,7 +208,7 @@ def traced():
         yield Tensor(staging.input(Spec((), mt.float32), "x")) * 2
 
 
-VALUES = {
+VALUES: dict[str, tuple[Callable[..., Any], str]] = {
     "bool": (bool, "MT101"),
     "if": (lambda x: 1 if x > 0 else 2, "MT101"),
     "in": (lambda x: 3 in x, "MT101"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,8 @@ def test_a_module_and_its_state_survive() -> None:
 
 def test_a_model_is_stored_with_numpy_as_the_readme_says(tmp_path: Path) -> None:
     model, other = mt.nn.Linear(3, 2), mt.nn.Linear(3, 2)
-    np.savez(tmp_path / "model.npz", **{name: t.numpy() for name, t in model.state_dict().items()})
+    arrays: dict[str, Any] = {name: t.numpy() for name, t in model.state_dict().items()}
+    np.savez(tmp_path / "model.npz", **arrays)
     with np.load(tmp_path / "model.npz") as stored:
         other.load_state_dict({name: mt.tensor(array) for name, array in stored.items()})
     assert other.weight.tolist() == model.weight.tolist()
@@ -50,7 +52,7 @@ def test_a_jitted_module_is_still_a_module() -> None:
     jitted.eval()
     assert jitted(mt.ones(1, 2)).tolist() == jitted(mt.ones(1, 2)).tolist()
     with pytest.raises(AttributeError):
-        mt.jit(lambda x: x).parameters()
+        mt.jit(lambda x: x).parameters()  # type: ignore[attr-defined]
 
 
 def test_a_linear_layer_says_what_it_takes() -> None:

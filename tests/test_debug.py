@@ -81,7 +81,7 @@ def attention(show: Callable[..., None]) -> Callable[..., mt.Tensor]:
     return f
 
 
-def training_step(show: Callable[..., None], **options: Any) -> tuple[mt.nn.Module, Any]:
+def training_step(show: Callable[..., None], **options: Any) -> tuple[mt.nn.Sequential, Any]:
     mt.manual_seed(0)
     model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.ReLU(), mt.nn.Linear(16, 4))
     optimizer = mt.optim.Adam(model.parameters(), lr=1e-2)
@@ -232,8 +232,8 @@ def test_breakpoints_call_the_debugger_that_is_set(monkeypatch: pytest.MonkeyPat
         seen.append({"line": frame.f_lineno, "name": frame.f_code.co_name, **frame.f_globals, **frame.f_locals})
 
     def f(x: mt.Tensor) -> mt.Tensor:
-        rows = [x * 2, 5]
-        y = rows[0] + 1
+        rows: list[Any] = [x * 2, 5]
+        y: mt.Tensor = rows[0] + 1
         mt.debug.breakpoint()
         y = y * 0
         return y

@@ -133,7 +133,7 @@ def test_data_can_be_exchanged():
     with pytest.raises(errors.ShapeError, match="MT201"):
         x.data = mt.ones(2, dtype=mt.int64)
     with pytest.raises(TypeError, match=r"mt\.tensor"):
-        x.data = 1.0
+        x.data = 1.0  # type: ignore[assignment]
 
     @mt.jit
     def exchange(y):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 import minitorch as mt
@@ -18,7 +21,7 @@ class device:  # noqa: N801
         return self.name
 
 
-CREATE = {
+CREATE: dict[str, Callable[..., Any]] = {
     "tensor": lambda device: mt.tensor([1.0], device=device),
     "tensor of tensors": lambda device: mt.tensor([mt.ones(2)], device=device),
     "as_tensor": lambda device: mt.as_tensor([1.0], device=device),
@@ -62,9 +65,9 @@ MOVE = {
 def test_the_cpu_is_taken_and_no_other_device(use):
     for name in ("cpu", "cpu:0", device("cpu")):
         use(name)
-    for name in ("cuda", "cuda:1", "mps", device("cuda"), 0):
-        with pytest.raises(DeviceError, match=f"MT203: there is no device '{name}'"):
-            use(name)
+    for other in ("cuda", "cuda:1", "mps", device("cuda"), 0):
+        with pytest.raises(DeviceError, match=f"MT203: there is no device '{other}'"):
+            use(other)
 
 
 def test_a_tensor_says_where_it_is():

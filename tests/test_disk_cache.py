@@ -19,6 +19,7 @@ import llvmlite
 import pytest
 
 import minitorch
+from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.runtime import cache
 from minitorch.compiler.runtime.cache import HEADER, DiskCache
@@ -60,7 +61,8 @@ def test_the_key_is_all_that_the_code_depends_on(monkeypatch: pytest.MonkeyPatch
     here = host()
     keys = [cache.key("text"), cache.key("text2"), cache.key("text", 1)]
     for field in ("triple", "cpu", "features"):
-        other = replace(here, **{field: "other"})
+        changed: dict[str, Any] = {field: "other"}
+        other = replace(here, **changed)
         with monkeypatch.context() as patch:
             patch.setattr(cache, "host", lambda other=other: other)
             keys.append(cache.key("text"))
@@ -302,14 +304,14 @@ def test_processes_share_a_folder(tmp_path: Path) -> None:
 def test_code_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINITORCH_CACHE_DIR", str(tmp_path))
     compiled: list[str] = []
-    compile_all = cache.machine.compile_all
+    compile_all = machine.compile_all
 
     def spy(texts: Iterable[str], *options: Any) -> list[bytes]:
         texts = list(texts)
         compiled.extend(texts)
         return compile_all(texts, *options)
 
-    monkeypatch.setattr(cache.machine, "compile_all", spy)
+    monkeypatch.setattr(machine, "compile_all", spy)
     texts = [plus(1), plus(2), plus(1)]
     first, second, third = cache.libraries(texts, "plus")
     assert first is third and compiled == texts[:2]

@@ -102,7 +102,9 @@ def test_by_name_and_by_number_in_structures_and_methods(backend: str) -> None:
     def step(state: Any, *rest: mt.Tensor, scale: Any = 1) -> Any:
         return {name: value + sum(rest) for name, value in state.items()}, scale * 2
 
-    for donate, gone in [("state", "state"), (0, "state"), (("rest",), "rest"), ([1], "rest"), ("scale", "scale")]:
+    cases: list[tuple[Any, str]]
+    cases = [("state", "state"), (0, "state"), (("rest",), "rest"), ([1], "rest"), ("scale", "scale")]
+    for donate, gone in cases:
         tensors = {"state": mt.ones(2), "rest": mt.ones(2), "scale": mt.ones(2)}
         compiled = mt.jit(step, backend=backend, donate=donate)
         result, _ = compiled({"a": tensors["state"]}, tensors["rest"], mt.zeros(2), scale=tensors["scale"])
@@ -136,7 +138,7 @@ def test_memory_that_others_use_is_left_alone(backend: str) -> None:
     with pytest.raises(TracingError):
         compiled(x, x)
         x.sum()
-    array = np.ones(3, np.float32)
+    array: Any = np.ones(3, np.float32)
     assert compiled(array, mt.ones(3)).tolist() == [2, 2, 2]
     assert array.tolist() == [1, 1, 1]
     outside = mt.ones(3)

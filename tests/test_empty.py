@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import minitorch as mt
 from minitorch.errors import MinitorchError
 from minitorch.nn import functional as F
 
-MODES = {
+MODES: dict[str, Callable[..., Any]] = {
     "eager": lambda function: function,
     "interpret": lambda function: mt.jit(function, backend="interpret"),
     "loops": lambda function: mt.jit(function, backend="loops"),

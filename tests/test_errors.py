@@ -59,8 +59,8 @@ def outcome(snippet: str) -> tuple[str, str, str] | None:
     if not seen:
         return None
     assert len(seen) == 1, [str(warning.message) for warning in seen]
-    kind, text = seen[0].category.__name__, str(seen[0].message)
-    return kind, text[:5], f"{seen[0].filename}:{seen[0].lineno}: {kind}: {text}"
+    name, text = seen[0].category.__name__, str(seen[0].message)
+    return name, text[:5], f"{seen[0].filename}:{seen[0].lineno}: {name}: {text}"
 
 
 def blocks(code: str) -> dict[str, list[str]]:

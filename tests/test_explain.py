@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -125,7 +126,7 @@ def test_the_nearest_signature_is_one_that_differs_in_the_gradient_only():
     assert f.explain().misses[1:] == ("`x` was f32[4] and is f64[4]", "`x` requires a gradient now")
 
 
-CALLS = {  # functions of x, with what is taken apart and put together around the graph
+CALLS: dict[str, tuple[Any, ...]] = {  # functions of x, with what is taken apart and put together around the graph
     "one tensor": (lambda x: x + 1, (), {}),
     "a number": (lambda x, n: x * n, (2.5,), {}),
     "by name": (lambda x, n: (x * n, {"x": x}), (), {"n": 2.5}),

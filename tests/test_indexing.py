@@ -1,5 +1,7 @@
 """Square brackets and the functions with indices: as NumPy, where NumPy and PyTorch agree, eagerly and recorded."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,8 @@ def width(item):
 
 def reference(array, index):
     """What PyTorch selects, by NumPy: ints (and 0-dimensional tensors) take their dimensions away before all else."""
-    first, second = [], []
+    first: list[Any] = []
+    second = []
     for item in index:
         if int_like(item):
             first.append(int(item))
@@ -50,7 +53,8 @@ def shapes_and_indices(draw):
     kinds = ["int", "slice", "slice", *draw(st.sampled_from([["array", "array"], ["mask"], []]))]
     dots = draw(st.integers(-1, len(shape)))
     named = draw(st.integers(0, len(shape)))
-    index, dim = [], 0
+    index: list[Any] = []
+    dim = 0
     while dim < named:
         if dim == dots:
             skipped = draw(st.integers(0, len(shape) - dim))

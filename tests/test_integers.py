@@ -3,6 +3,8 @@
 import itertools
 import math
 import operator
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import minitorch as mt
 from minitorch import dtypes
 
 INTEGERS = [dtype for dtype in dtypes.ALL if dtype.category == "int"]
-MODES = {
+MODES: dict[str, Callable[..., Any]] = {
     "eager": lambda function: function,
     "interpret": lambda function: mt.jit(function, backend="interpret"),
     "loops": lambda function: mt.jit(function, backend="loops"),
@@ -40,7 +42,7 @@ def truncated(a, b):
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
-UNARY = {
+UNARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     **{f"x ** {power}": (lambda x, n=power: x**n, lambda x, n=power: x**n) for power in (0, 1, 2, 3, 4, 5, 7, 31, 64)},
     "x ** True": (lambda x: x**True, lambda x: x),
     "square": (mt.square, lambda x: x * x),
@@ -52,7 +54,7 @@ UNARY = {
     "add, alpha=3": (lambda x: mt.add(x, x, alpha=3), lambda x: 4 * x),
     "addcmul": (lambda x: mt.addcmul(x, x, x, value=3), lambda x: x + 3 * x * x),
 }
-BINARY = {
+BINARY: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "add": (mt.add, operator.add),
     "sub": (mt.sub, operator.sub),
     "mul": (mt.mul, operator.mul),
@@ -66,7 +68,7 @@ BINARY = {
     "equal": (mt.eq, operator.eq),
     "isclose": (lambda a, b: mt.isclose(a, b, rtol=0, atol=0), operator.eq),
 }
-ALONG = {  # in int64
+ALONG: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {  # in int64
     "sum": (lambda x: x.sum(), sum),
     "prod": (lambda x: x.prod(), math.prod),
     "cumsum": (lambda x: x.cumsum(0), lambda x: list(itertools.accumulate(x))),
@@ -144,9 +146,9 @@ def test_a_number_of_a_higher_category_decides_the_type_of_a_power(mode):
             result = MODES[mode](lambda x, power=power: x**power)(mt.tensor([0, 1, 4], dtype=dtype))
             assert (result.dtype, result.tolist()) == (mt.float32, expected)
     x = mt.tensor([False, True])
-    for power, kind, expected in ((3, mt.int64, [0, 1]), (0, mt.int64, [1, 1]), (True, mt.bool, [False, True])):
+    for power, kind, wanted in ((3, mt.int64, [0, 1]), (0, mt.int64, [1, 1]), (True, mt.bool, [False, True])):
         result = MODES[mode](lambda x, power=power: x**power)(x)
-        assert (result.dtype, result.tolist()) == (kind, expected)
+        assert (result.dtype, result.tolist()) == (kind, wanted)
     for kind in (*INTEGERS, mt.bool):
         with pytest.raises(ValueError, match="fractions"):
             MODES[mode](lambda x: x**-1)(mt.ones(2, dtype=kind))

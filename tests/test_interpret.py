@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -125,7 +126,7 @@ STRIDES = {
     "columns expanded": lambda *shape: mt.randn(*shape[:-1], 1).expand(*shape),
 }
 
-SUMS = {
+SUMS: dict[str, tuple[Any, ...]] = {
     "matmul": (lambda a, b: (a @ b, a.t().clone() @ b.t().clone().t()[:17]), (17, 33), (33, 17)),
     "transposed": (lambda a, b: (a.t() @ b.t(), (a.t() * 1) @ b.t()), (130, 57), (29, 130)),
     "matrix and vector": (lambda a, b: (a @ b[0], a.t().clone() @ b[0, :17], b[0] @ a.t()), (17, 33), (2, 33)),

@@ -192,7 +192,7 @@ def outcome(way: Callable[[Function, mt.Tensor], Any], function: Function, make:
     """The results, the memory afterwards, and how the call failed, if it did."""
     memory, x = make()
     try:
-        results = [result.tolist() for result in way(function, x)]
+        results: Any = [result.tolist() for result in way(function, x)]
     except (MinitorchError, RuntimeError, IndexError) as error:
         results = getattr(error, "code", type(error).__name__)
     return results, memory.tolist()
@@ -263,7 +263,7 @@ def laid(array: np.ndarray, strides: str) -> Made:
         return memory, mt.from_numpy(memory).permute(*reversed(range(array.ndim)))
     shape = {"contiguous": array.shape, "rows": (len(array) + 3, *array.shape[1:])}.get(strides)
     memory = np.zeros(shape or (*array.shape[:-1], 2 * array.shape[-1] + 1), array.dtype)
-    part = {"contiguous": ..., "rows": slice(2, -1), "stepped": (..., slice(1, None, 2))}[strides]
+    part: Any = {"contiguous": ..., "rows": slice(2, -1), "stepped": (..., slice(1, None, 2))}[strides]
     memory[part] = array
     return memory, mt.from_numpy(memory)[part]
 

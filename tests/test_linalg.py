@@ -1,6 +1,7 @@
 """Products: as NumPy, for all ranks, eagerly and recorded; few primitives, and no copies where views do."""
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_matmul_with_arrays():
     a = numbers(2, 3)
     assert (mt.tensor(a) @ a.T).tolist() == (a @ mt.tensor(a.T)).tolist() == (a @ a.T).tolist()
     with pytest.raises(TypeError, match="unsupported operand"):
-        mt.tensor(a) @ "x"
+        mt.tensor(a) @ "x"  # type: ignore[operator]
 
 
 def test_half_precision_is_summed_in_float32():
@@ -241,7 +242,7 @@ def test_einsum_starts_with_the_cheapest_pair():
 @pytest.mark.parametrize("wrap", [lambda function: function, mt.jit], ids=["eager", "jit"])
 def test_dimensions_are_those_of_what_the_operands_are_broadcast_to(wrap):
     """A dimension counted from the end, or from the beginning, of operands with other ranks and lengths of 1."""
-    functions = [mt.nn.functional.cosine_similarity, mt.cross]
+    functions: list[Callable[..., mt.Tensor]] = [mt.nn.functional.cosine_similarity, mt.cross]
     for function, a, b in itertools.product(functions, [(1, 3, 4), (3, 1), (2, 3, 4)], [(2, 1, 4), (1, 3, 1), (4,)]):
         x, y = mt.randn(a), mt.randn(b)
         full = mt.broadcast_tensors(x, y)

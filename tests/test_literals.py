@@ -1,6 +1,8 @@
 """Python numbers beside tensors: which are refused, which wrap around, and how a graph holds them."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -52,7 +54,7 @@ WRAPPED = {
     "lt": lambda x, v: x < v,
     "bitwise_xor": lambda x, v: x ^ v,
 }
-MODES = {
+MODES: dict[str, Callable[..., Any]] = {
     "eager": lambda function: function,
     **{name: lambda f, name=name: mt.jit(f, backend=name) for name in BACKENDS},
 }

@@ -275,7 +275,8 @@ def test_a_step_of_adam_with_gradients_scaled_by_their_norm() -> None:
         optimizer.zero_grad()
         layer(x).square().mean().backward()
         gradients = [parameter.grad for parameter in layer.parameters()]
-        norm = sum(gradient.square().sum() for gradient in gradients).sqrt()
+        squares: Any = sum(gradient.square().sum() for gradient in gradients)
+        norm = squares.sqrt()
         for gradient in gradients:
             gradient.mul_(1 / (norm + 1))
         optimizer.step()
@@ -287,5 +288,5 @@ def test_a_step_of_adam_with_gradients_scaled_by_their_norm() -> None:
     with mt.no_grad():
         for parameter, value in zip(layer.parameters(), start, strict=True):
             parameter.copy_(value)
-    for found, value in zip(mt.jit(step)(x), expected, strict=True):
-        np.testing.assert_allclose(found.numpy(), value, rtol=1e-4, atol=1e-6)
+    for found, wanted in zip(mt.jit(step)(x), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-6)

@@ -83,19 +83,20 @@ def contractions(draw: st.DrawFn) -> Graph:
     kept = len(owners)
     owners += ["both"] * draw(st.integers(0, 2))
     lengths = tuple(draw(st.integers(1, 3)) for _ in owners)
-    sides = []
+    sides: list[tuple[tuple[int, ...], ...]] = []
     for side in ("left", "right"):
         labels = draw(st.permutations([label for label, owner in enumerate(owners) if owner in (side, "both")]))
         dims: list[tuple[int, ...]] = [()] * draw(st.integers(0, 1))
         for label in labels:
-            dims[-1:] = [(*dims[-1], label)] if dims and draw(st.booleans()) else [*dims[-1:], (label,)]
+            joined = bool(dims) and draw(st.booleans())
+            dims[-1:] = [(*dims[-1], label)] if joined else [*dims[-1:], (label,)]
         sides.append(tuple(dims))
     dtype = draw(st.sampled_from((float32, bfloat16)))
     inputs = [
         input_node(name, Spec(tuple(int(np.prod([lengths[label] for label in dim])) for dim in dims), dtype))
         for name, dims in zip("ab", sides, strict=True)
     ]
-    params = {"lengths": lengths, "kept": kept, "left": sides[0], "right": sides[1], "dtype": dtype}
+    params: dict[str, Any] = {"lengths": lengths, "kept": kept, "left": sides[0], "right": sides[1], "dtype": dtype}
     return Graph(inputs, [apply(contract, *inputs, **params)])
 
 

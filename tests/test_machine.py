@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from llvmlite import binding as llvm
 
 from minitorch.compiler.codegen import host as host_module
 from minitorch.compiler.codegen import machine
@@ -153,7 +154,7 @@ def test_the_host() -> None:
 
 def test_a_target_restricts_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     """What LLVM is told of is the processor of the target and its features, which all belong to this machine's too."""
-    own = set(host_module.llvm.get_host_cpu_features().flatten().split(","))
+    own = set(llvm.get_host_cpu_features().flatten().split(","))
     keys, sizes = set(), []
     for target in host_module.executable_targets():
         monkeypatch.setenv("MINITORCH_TARGET", target)

@@ -6,6 +6,7 @@ import ctypes
 import math
 import re
 from functools import cache
+from typing import Any
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -29,7 +30,7 @@ from tests.units import bits, errors
 BINARY = {"pow", "atan2", "maximum"}
 HERE = {f"{name} here": function for name, function in functions_for(host().features).items()}
 EMITTED = {**FUNCTIONS, **HERE}
-TYPES = {np.float32: ir.FloatType(), np.float64: ir.DoubleType()}
+TYPES: dict[type, Any] = {np.float32: ir.FloatType(), np.float64: ir.DoubleType()}
 LANES = {np.float32: 8, np.float64: 4}
 SPECIAL = (0.0, 0.5, 1.0, 2.0, 3.0, math.pi, math.pi / 2, math.inf, math.nan)
 # Numbers near a multiple of pi/2: numerators of its continued fraction, and the nearest one of all float32.
@@ -86,7 +87,7 @@ def engine(name: str, dtype: type, lanes: int, plain: bool) -> llvm.ExecutionEng
 
 def compute(name: str, *operands: np.ndarray, lanes: int | None = None, plain: bool = False) -> np.ndarray:
     """The function of each number, `lanes` at once; `plain` is code for the oldest CPU of the host's kind."""
-    dtype = operands[0].dtype.type
+    dtype: Any = operands[0].dtype.type
     lanes = LANES[dtype] if lanes is None else lanes
     size = len(operands[0])
     padded = [np.resize(operand, -(-size // lanes) * lanes) for operand in operands]
@@ -121,7 +122,9 @@ def slack(name: str, dtype: type) -> float:
 def special(dtype: type) -> np.ndarray:
     """Numbers where something may break, with their neighbours and both signs."""
     limits = np.finfo(dtype)
-    numbers = np.array([*SPECIAL, limits.max, limits.tiny, limits.smallest_subnormal, limits.eps], dtype)
+    numbers: np.ndarray[Any, Any] = np.array(
+        [*SPECIAL, limits.max, limits.tiny, limits.smallest_subnormal, limits.eps], dtype
+    )
     numbers = np.concatenate([numbers, np.nextafter(numbers, dtype(0)), np.nextafter(numbers, dtype(math.inf))])
     return np.concatenate([numbers, -numbers])
 

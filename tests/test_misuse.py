@@ -159,7 +159,7 @@ def test_wrong_call_is_refused_in_every_mode(call: str, error: type[Exception], 
 def test_functions_of_networks_take_tensors_alone(name: str, wrong: Any, kind: str, mode: Any) -> None:
     function = getattr(F, name)
     parameters = inspect.signature(function).parameters
-    given = {each.name: 1 for each in parameters.values() if each.default is each.empty}
+    given: dict[str, Any] = {each.name: 1 for each in parameters.values() if each.default is each.empty}
     tensors = [each.name for each in parameters.values() if each.annotation in ("Tensor", "Tensor | None")]
     given |= dict.fromkeys(tensors, x)
     for argument in tensors:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -258,7 +259,7 @@ def test_tensors_of_no_dimensions_broadcast(mode, function):
 
 @pytest.mark.parametrize("name", ["nan", "inf", "true", "false", "graph", "größe", "x1", "_"])
 def test_any_variable_can_be_captured_and_any_argument_passed(name):
-    space = {"mt": mt, name: mt.ones(2)}
+    space: dict[str, Any] = {"mt": mt, name: mt.ones(2)}
     exec(f"def f({name}): return {name} * 2\ndef g(x): return {name} * x", space)
     for function in (space["f"], space["g"]):
         compiled = mt.jit(function)

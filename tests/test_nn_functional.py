@@ -250,7 +250,7 @@ def test_attention_is_a_weighted_mean():
     scores = np.einsum("bqf,bkf->bqk", q.detach().numpy(), k.detach().numpy()) / math.sqrt(3)
     weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
     close(F.scaled_dot_product_attention(q, k, v), weights @ v.detach().numpy())
-    gradcheck(lambda *x: F.scaled_dot_product_attention(*x, is_causal=True), (q, k, v))
+    gradcheck(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), (q, k, v))
 
 
 def test_a_causal_query_does_not_see_the_future():

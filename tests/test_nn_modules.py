@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +48,7 @@ def test_a_module_lists_what_was_assigned():
 
 
 def test_assigning_again_replaces():
-    net = Net()
+    net: Any = Net()
     net.first = nn.Identity()
     net.scale = None
     assert [name for name, _ in net.named_parameters()] == NAMES[3:]
@@ -193,7 +194,7 @@ def test_sequential_can_be_indexed_sliced_and_named():
     named = nn.Sequential({"in": nn.Linear(2, 3), "out": nn.Linear(3, 1)})
     assert list(named.state_dict()) == ["in.weight", "in.bias", "out.weight", "out.bias"]
     with pytest.raises(TypeError, match="function"):
-        nn.Sequential(mt.exp)
+        nn.Sequential(mt.exp)  # type: ignore[arg-type]
 
 
 def test_module_list_and_dict():
@@ -222,13 +223,14 @@ def test_text_shows_the_tree():
 
 
 def test_errors_say_what_was_expected():
+    module: Any = nn.Module()
     for wrong, error, text in [
-        (lambda: nn.Parameter([1.0]), TypeError, "tensor"),
+        (lambda: nn.Parameter([1.0]), TypeError, "tensor"),  # type: ignore[arg-type]
         (lambda: nn.Parameter(mt.tensor([1])), RuntimeError, "int64"),
-        (lambda: nn.Module().register_parameter("w", mt.ones(1)), TypeError, "Parameter"),
-        (lambda: nn.Module().register_buffer("b", 3), TypeError, "tensor"),
-        (lambda: nn.Module()(1), NotImplementedError, "forward"),
-        (lambda: nn.Module().missing, AttributeError, "missing"),
+        (lambda: module.register_parameter("w", mt.ones(1)), TypeError, "Parameter"),
+        (lambda: module.register_buffer("b", 3), TypeError, "tensor"),
+        (lambda: module(1), NotImplementedError, "forward"),
+        (lambda: module.missing, AttributeError, "missing"),
         (lambda: nn.Softmax(), TypeError, "dim"),
         (lambda: nn.ReLU()(mt.ones(1), mt.ones(1)), TypeError, "1 tensors"),
         (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, "groups"),

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import debug
-from minitorch.backends import get
+from minitorch.backends import get, llvm
 from minitorch.compiler.kernels import merge
 from minitorch.compiler.runtime import driver
 from minitorch.compiler.runtime.memory import pool
 from minitorch.graph import Graph
+from minitorch.modes.tracing.recording import Program
 from minitorch.passes import lowered
 from tests import graphs as random_graphs
 from tests.graphs import assert_close
@@ -31,6 +32,11 @@ Array = np.ndarray[Any, Any]
 
 def graph_of(function: Callable[..., Any], *tensors: mt.Tensor) -> Graph:
     return lowered(mt.jit(function, backend="interpret").stages(*tensors).graph)
+
+
+def compiled_of(program: Program) -> llvm.Compiled:
+    assert isinstance(program.execute, llvm.Compiled)
+    return program.execute
 
 
 def overwritten(function: Callable[..., Any], *tensors: mt.Tensor, backend: str = "llvm") -> list[str]:
@@ -43,13 +49,13 @@ def overwritten(function: Callable[..., Any], *tensors: mt.Tensor, backend: str 
         tensor.copy_(value)
     compiled = mt.jit(function, backend=backend)
     found = compiled(*tensors)
-    for tensor, value in zip(tensors, wanted, strict=True):
-        np.testing.assert_allclose(tensor.numpy(), value, rtol=1e-5, atol=1e-6)
+    for tensor, array in zip(tensors, wanted, strict=True):
+        np.testing.assert_allclose(tensor.numpy(), array, rtol=1e-5, atol=1e-6)
     if isinstance(found, mt.Tensor):
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6)
     program = compiled.traced(*tensors).program
     inputs = program.graph.inputs
-    return sorted(str(inputs[place].params["name"]) for place in program.execute.placement.overwritten.values())
+    return sorted(str(inputs[place].params["name"]) for place in compiled_of(program).placement.overwritten.values())
 
 
 # --- how much ---------------------------------------------------------------------------------------------------------
@@ -68,7 +74,7 @@ def test_bytes_of_a_small_graph() -> None:
     def function(x: mt.Tensor) -> mt.Tensor:
         return (x - x.sum(0)).softmax(1)
 
-    compiled = get("llvm")(graph_of(function, mt.ones(64, 256)))
+    compiled = llvm.compile(graph_of(function, mt.ones(64, 256)))
     assert len(compiled.schedule.kernels) == 2
     assert compiled.arena_bytes == 256 * 4
     assert compiled.peak_bytes == compiled.placement.lower_bound == 256 * 4 + 64 * 256 * 4
@@ -76,7 +82,7 @@ def test_bytes_of_a_small_graph() -> None:
 
 def test_library_calls_count_too() -> None:
     """Two products of 64 x 64 floats, 16 KB each: the first lives until it has been read, the second is the result."""
-    compiled = get("llvm")(graph_of(lambda x: (x @ x).exp() @ x, mt.ones(64, 64)))
+    compiled = llvm.compile(graph_of(lambda x: (x @ x).exp() @ x, mt.ones(64, 64)))
     product = 64 * 64 * 4
     assert compiled.arena_bytes == product  # the exponentials
     assert compiled.placement.lower_bound == 2 * product
@@ -93,7 +99,7 @@ def test_a_chain_of_kernels_needs_one_buffer() -> None:
         return x.sum()
 
     x = mt.rand(32, 32)
-    compiled = get("llvm")(graph_of(function, x))
+    compiled = llvm.compile(graph_of(function, x))
     np.testing.assert_allclose(compiled([x.numpy()])[0], function(x).numpy(), rtol=1e-5)
     kernels = compiled.schedule.kernels
     assert len(kernels) > 6
@@ -104,11 +110,11 @@ def test_a_chain_of_kernels_needs_one_buffer() -> None:
 def test_what_is_written_over_an_input_takes_no_memory() -> None:
     graph = graph_of(lambda x, y: (x * 2 + 1, -y), mt.ones(64, 64), mt.ones(64, 64))
     bytes_of_one = 64 * 64 * 4
-    assert get("llvm")(graph).peak_bytes == 2 * bytes_of_one
-    assert get("llvm")(graph, {0: 0}).peak_bytes == bytes_of_one
-    assert get("llvm")(graph, {0: 1}).peak_bytes == 2 * bytes_of_one  # y is read beside it
-    assert get("llvm")(graph, {0: 0, 1: 1}).peak_bytes == 0
-    assert get("llvm")(graph, {}, [0, 1]).peak_bytes == 0
+    assert llvm.compile(graph).peak_bytes == 2 * bytes_of_one
+    assert llvm.compile(graph, {0: 0}).peak_bytes == bytes_of_one
+    assert llvm.compile(graph, {0: 1}).peak_bytes == 2 * bytes_of_one  # y is read beside it
+    assert llvm.compile(graph, {0: 0, 1: 1}).peak_bytes == 0
+    assert llvm.compile(graph, {}, [0, 1]).peak_bytes == 0
 
 
 # --- what is written over ---------------------------------------------------------------------------------------------
@@ -273,7 +279,7 @@ def test_optimisers_write_all_their_state_in_place() -> None:
     step = mt.jit(optimizer.step, backend="llvm")
     step()
     program = step.traced().program
-    assert len(program.execute.placement.overwritten) == len(program.updates) >= 6
+    assert len(compiled_of(program).placement.overwritten) == len(program.updates) >= 6
 
 
 # --- random programs --------------------------------------------------------------------------------------------------
@@ -337,7 +343,7 @@ def test_random_graphs_over_their_inputs(data: st.DataObject) -> None:
         fits = [i for i, node in enumerate(graph.inputs) if node.spec == output.spec and i not in updates.values()]
         if fits:
             updates[position] = fits[0]
-    compiled = get("llvm")(graph, updates, range(len(graph.inputs)))
+    compiled = llvm.compile(graph, updates, range(len(graph.inputs)))
     over = compiled.placement.overwritten
     mine = [np.array(array) for array in arrays]
     for found, value in zip(compiled(mine), expected, strict=True):
@@ -357,7 +363,7 @@ def test_without_a_look_into_numpys_objects(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("minitorch.backends.llvm.handles", driver.Descriptions)
     driver.driver.cache_clear()
     try:
-        compiled = get("llvm")(graph_of(lambda x: (x * 2).softmax(0) + x.sum(), mt.ones(4, 6)))
+        compiled = llvm.compile(graph_of(lambda x: (x * 2).softmax(0) + x.sum(), mt.ones(4, 6)))
         x = np.random.default_rng(0).random((4, 6), np.float32)
         expected = get("interpret")(compiled.graph)([x])[0]
         for array in (x, np.asfortranarray(x), x[:, ::-1][:, ::-1]):
@@ -373,7 +379,7 @@ def test_many_small_kernels_are_one_step() -> None:
             x = x.softmax(0) + x.sum(1)
         return x
 
-    compiled = get("llvm")(graph_of(function, mt.rand(8, 8)))
+    compiled = llvm.compile(graph_of(function, mt.rand(8, 8)))
     assert len(compiled.schedule.kernels) >= 5 and len(compiled._program.steps) == 1
     x = mt.rand(8, 8)
     np.testing.assert_allclose(compiled([x.numpy()])[0], function(x).numpy(), rtol=1e-5)

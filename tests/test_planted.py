@@ -29,7 +29,10 @@ from minitorch.compiler.codegen import (
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.mathematics import exponential
 from minitorch.compiler.codegen.mathematics.values import splat
+from minitorch.compiler.codegen.vector_memory import store
 from minitorch.compiler.kernels import placement
+from minitorch.compiler.kernels.arena import plan
+from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.runtime import steps
 from minitorch.errors import MismatchError
 from minitorch.modes.checking import shadow
@@ -115,7 +118,6 @@ def without_conditions(patch: Patch) -> None:
 
 def without_masks(patch: Patch) -> None:
     """The rest of a row is written as a whole vector."""
-    store = emit_values.store
     patch.setattr(emit_values, "store", lambda builder, place, value, mask=None: store(builder, place, value))
 
 
@@ -143,16 +145,15 @@ def wrong_coefficient(patch: Patch) -> None:
 
 
 def missing_unit(patch: Patch) -> None:
-    units = steps.Kernel.units.fget
-    patch.setattr(steps.Kernel, "units", property(lambda self: max(1, units(self) - 1)))
+    units = vars(Kernel)["units"].fget
+    patch.setattr(Kernel, "units", property(lambda self: max(1, units(self) - 1)))
 
 
 def in_another_order(patch: Patch) -> None:
     """The last kernel is run first; each by itself is right."""
-    right = llvm.Program
 
     def reversed_(schedule: Any, *rest: Any) -> Any:
-        return right(dataclasses.replace(schedule, kernels=schedule.kernels[::-1]), *rest)
+        return steps.Program(dataclasses.replace(schedule, kernels=schedule.kernels[::-1]), *rest)
 
     patch.setattr(llvm, "Program", reversed_)
 
@@ -169,17 +170,15 @@ def wild_addresses(patch: Patch) -> None:
 
 def beyond_the_arena(patch: Patch) -> None:
     """The last value in the arena ends outside."""
-    right = llvm.place
 
     def short(*args: Any) -> Any:
-        found = right(*args)
+        found = placement.place(*args)
         return dataclasses.replace(found, arena_bytes=found.arena_bytes - 256)
 
     patch.setattr(llvm, "place", short)
 
 
 def on_one_place(patch: Patch) -> None:
-    plan = placement.plan
     patch.setattr(
         placement, "plan", lambda buffers: dataclasses.replace(plan(buffers), offsets=tuple(0 for _ in buffers))
     )

@@ -103,7 +103,7 @@ def test_the_gradient_goes_where_pytorch_finds_the_maximum(mode: str, name: str,
     for dtype in (np.float32, np.float64):
         x = VALUES[values](random, (1, 2, 9, 11)).astype(dtype)
         y, _ = plain(x, None, *options)
-        g = random.integers(1, 9, y.shape).astype(dtype)
+        g: Any = random.integers(1, 9, y.shape).astype(dtype)
         _, gradient = plain(x, g, *options)
         found = MODES[mode](pooled(options))(mt.from_numpy(x), mt.from_numpy(g))
         np.testing.assert_array_equal(np.asarray(found[0]), y)
@@ -113,7 +113,7 @@ def test_the_gradient_goes_where_pytorch_finds_the_maximum(mode: str, name: str,
 @pytest.mark.parametrize("size", [9, 16])
 @pytest.mark.parametrize("window", [(2, None), (2, 1), (3, 2), (3, 1)])
 @pytest.mark.parametrize("dtype", [mt.float32, mt.float64], ids=str)
-def test_every_window_passes_its_gradient_on_once(dtype: mt.dtype, window: tuple[int, int | None], size: int) -> None:
+def test_every_window_passes_its_gradient_on_once(dtype: mt.DType, window: tuple[int, int | None], size: int) -> None:
     """Also of what is computed again in the backward pass, fused with something else there."""
     x, a, b = (mt.randn(*shape, dtype=dtype) for shape in ((2, 4, size, size), (4, 1, 1), (4, 1, 1)))
 

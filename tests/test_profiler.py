@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ INDICES = mt.arange(16) % 5
 TABLE = mt.randn(64, 10)
 
 # name: function, arguments, and of its kernels: bytes read, bytes written, flops, transcendentals
-BY_HAND = {
+BY_HAND: dict[str, tuple[Any, ...]] = {
     "add": (lambda x, y: x + y, (X, Y), (8 * N, 4 * N, N, 0)),
     "two operations": (lambda x: x * 2 + 1, (X,), (4 * N, 4 * N, 2 * N, 0)),
     "exp": (lambda x: x.exp(), (X,), (4 * N, 4 * N, 0, N)),
@@ -199,7 +200,8 @@ def test_live_bytes_of_compiled_code_are_results_and_the_arena():
     with mt.profile() as p:
         y = f(X)
         del y
-    arena = f.traced(X).program.execute.arena_bytes
+    compiled: Any = f.traced(X).program.compiled
+    arena = compiled.arena_bytes
     assert p.live[-1][1] == 0 and 4 * 64 * 64 + arena <= p.peak_bytes <= 4 * 64 * 64 + arena + 64
 
 
@@ -283,6 +285,7 @@ def test_comparing_sets_rows_and_sums_side_by_side():
 
 def problems(event):
     """What is wrong with an event, by the Trace Event Format's description of its phase."""
+    fields: dict[str, Any]
     fields = {"name": str, "cat": str, "ph": str, "ts": (int, float), "pid": int, "tid": int, "args": dict}
     wrong = [name for name, kind in fields.items() if not isinstance(event.get(name), kind)]
     match event.get("ph"):
@@ -316,7 +319,8 @@ def test_the_chrome_trace_follows_the_format(tmp_path):
     counters = [event["args"]["bytes"] for event in events if event["ph"] == "C"]
     assert max(counters) == p.peak_bytes
     ordered = sorted(complete, key=lambda event: (event["ts"], -event["dur"]))
-    open_until = []  # complete events of one thread are nested: none ends inside another that began before it
+    # Complete events of one thread are nested: none ends inside another that began before it.
+    open_until: list[float] = []
     for event in ordered:
         while open_until and open_until[-1] <= event["ts"]:
             open_until.pop()

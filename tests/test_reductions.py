@@ -1,6 +1,8 @@
 """Reductions: against NumPy over all choices of dims, eager against recorded, gradients against differences."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,7 +63,7 @@ def test_gradients_are_differences(name):
         assert gradcheck(lambda x, dim=dim, keepdim=keepdim: REDUCTIONS[name][0](x, dim, keepdim), x)
 
 
-ALONG = {
+ALONG: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
     "prod": (mt.prod, np.prod),
     "argmax": (mt.argmax, np.argmax),
     "argmin": (mt.argmin, np.argmin),

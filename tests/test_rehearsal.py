@@ -13,7 +13,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.errors import MismatchError
-from minitorch.interpreters import Staging, binding
+from minitorch.interpreters import Handle, Staging, binding
 from minitorch.modes.tracing import recording
 
 Call = Callable[[], Any]
@@ -63,11 +63,12 @@ class World:
 
     def clipped(self, x: mt.Tensor) -> mt.Tensor:
         """The gradients that a call comes with are written in place, and then others, or none."""
-        norm = mt.nn.utils.clip_grad_norm_([self.weight], 0.3)
-        self.weight.grad = None
-        (self.weight * x[:3, :2]).sum().backward()
+        weight: Any = self.weight
+        norm = mt.nn.utils.clip_grad_norm_([weight], 0.3)
+        weight.grad = None
+        (weight * x[:3, :2]).sum().backward()
         with mt.no_grad():
-            self.weight.grad.mul_(norm)
+            weight.grad.mul_(norm)
         return norm
 
     def onward(self, recorded: mt.Tensor) -> None:
@@ -262,7 +263,7 @@ def a_copy_for_a_view(monkeypatch: pytest.MonkeyPatch) -> Call:
 def _ignored_writes(dtype: mt.DType, monkeypatch: pytest.MonkeyPatch) -> None:
     assign = recording.CallStaging.assign
 
-    def forgetful(self: recording.CallStaging, tensor: mt.Tensor, value: mt.Tensor) -> mt.Tensor | None:
+    def forgetful(self: recording.CallStaging, tensor: mt.Tensor, value: mt.Tensor) -> Handle | None:
         return None if tensor.dtype is dtype else assign(self, tensor, value)
 
     monkeypatch.setattr(recording.CallStaging, "assign", forgetful)

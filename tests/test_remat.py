@@ -1,7 +1,9 @@
 """Rematerialisation: which values are stored, that a deep model moves as much for every layer, and equal results."""
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from benchmarks.cases import HEADS, transformer_block
-from benchmarks.libraries import Minitorch
+from benchmarks.cases import transformer_block
+from benchmarks.libraries import HEADS, Minitorch
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.fusion import cost_model, remat
 from minitorch.compiler.kernels.schedule import AGAIN
@@ -53,7 +55,7 @@ def matrix():
 
 
 # The parameters of a layer, what it does, and what the first one is given.
-MODELS = {
+MODELS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]] = {
     "plain": (lambda: [weight()], lambda x, w: x + F.relu(x @ w), matrix),
     "activation first": (lambda: [weight()], lambda x, w: x + F.relu(x) @ w, matrix),
     "norm first": (

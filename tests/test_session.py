@@ -77,7 +77,7 @@ def test_a_placeholder_that_was_written_in_place_is_still_fed():
         before = x + 0
         x.mul_(2)
         x[0].add_(1)
-    session, array = mt.Session(g), np.float32([3, 4])
+    session, array = mt.Session(g), np.array([3, 4], np.float32)
     for key in (x, "x"):
         found = session.run([before, x], {key: array})
         assert [value.tolist() for value in found] == [[3, 4], [7, 8]]

@@ -8,6 +8,7 @@ import sys
 import tomllib
 from importlib import metadata, util
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -73,7 +74,7 @@ def test_every_package_is_pinned_once_and_exactly():
 
 def test_the_lock_is_closed():
     """What a pinned package needs on this machine is pinned as well, so that pip has nothing to choose."""
-    here = default_environment()
+    here: dict[str, Any] = {**default_environment()}
     installed = [name for name, pin in PINS.items() if pin.marker is None or pin.marker.evaluate(here)]
     unpinned = {
         f"{name} needs {need.name}"

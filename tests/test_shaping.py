@@ -1,6 +1,8 @@
 """Reshaping, parts and rearranging: as NumPy, eagerly and recorded; views share memory."""
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ M = np.arange(12).reshape(3, 4)
 V = np.arange(5)
 
 # What minitorch does, what NumPy does, on which array.
-ROWS = {
+ROWS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Any]] = {
     "reshape": (lambda x: x.reshape(4, -1), lambda x: x.reshape(4, -1), X),
     "reshape to a tuple": (lambda x: mt.reshape(x, (6, 4)), lambda x: x.reshape(6, 4), X),
     "reshape to nothing": (lambda x: x[:1, :1, :1].reshape(()), lambda x: x[0, 0, 0], X),
@@ -231,13 +233,12 @@ def test_expand_repeats_and_never_reshapes():
 def test_parts_of_a_number():
     """As in PyTorch: it has no dimension to take parts of, and one window."""
     one = mt.tensor(1.0)
-    for refuse in (
+    refusals: list[Callable[[], object]] = [
         one.unbind,
         *(lambda name=name: getattr(one, name)(2) for name in ("chunk", "split", "tensor_split")),
-    ):
-        with pytest.raises(IndexError, match="a 0-dimensional tensor has no dimension"):
-            refuse()
-    for refuse in (lambda: one.narrow(0, 0, 1), lambda: one.select(0, 0), lambda: one.roll(1, 0)):
+        *(lambda: one.narrow(0, 0, 1), lambda: one.select(0, 0), lambda: one.roll(1, 0)),
+    ]
+    for refuse in refusals:
         with pytest.raises(IndexError, match="a 0-dimensional tensor has no dimension"):
             refuse()
     assert one.movedim(0, 0).shape == () and one.unfold(0, 1, 1).shape == (1,) and one.unfold(0, 0, 1).shape == (0,)

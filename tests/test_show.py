@@ -427,7 +427,7 @@ def test_a_long_tape_is_no_trouble() -> None:
     assert sum(mark.count for mark in y.show().drawing.marks if mark.kind == "pointwise") == 5000
 
 
-def test_a_module_is_drawn_by_its_parts(model: nn.Module) -> None:
+def test_a_module_is_drawn_by_its_parts(model: nn.Sequential) -> None:
     picture = model.show(mt.ones(4, 6))
     assert [cluster.title for cluster in picture.drawing.clusters] == ["0 · Linear", "1 · ReLU", "2 · Linear"]
     twice = nn.Sequential(model[0], nn.Linear(5, 6), model[0])

@@ -1,5 +1,8 @@
 """Gradients at singular points are PyTorch's, recorded: no constant row, zero or tie poisons a training step."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,7 @@ from tests.records import read
 from tests.singular import ROWS, gradients
 
 RECORDED = read("gradients")
-MODES = {
+MODES: dict[str, Callable[..., Any]] = {
     "eager": lambda step: step,
     "interpret": lambda step: mt.jit(step, backend="interpret"),
     "llvm": mt.jit,

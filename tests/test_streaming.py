@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def as_it_is() -> None:
     """The rule for this machine."""
 
 
-def streamed_stores(function: mt.jit, *arguments: mt.Tensor) -> list[bool]:
+def streamed_stores(function: Any, *arguments: mt.Tensor) -> list[bool]:
     """Of each kernel, whether it has stores past the caches."""
     return ["!nontemporal" in kernel.llvm for kernel in function.ledger(*arguments).kernels]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from benchmarks.cases import HEADS, rnn_loss
+from benchmarks.cases import rnn_loss
 from benchmarks.cases import transformer_block as block_of
-from benchmarks.libraries import Minitorch
+from benchmarks.libraries import HEADS, Minitorch
 from minitorch.compiler.runtime import steps
 
 F = mt.nn.functional

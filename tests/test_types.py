@@ -50,7 +50,7 @@ def test_types_of_results_are_pytorchs(name):
 
 
 def test_no_exception_is_listed_in_vain():
-    found = {True: set(), False: set()}
+    found: dict[bool, set[str]] = {True: set(), False: set()}
     for name, case in NUMBERED.items():
         if case.name in WIDER | OTHERWISE:
             for first, rest, theirs in rows_of(RECORDED[name]):

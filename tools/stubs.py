@@ -78,21 +78,24 @@ class Stub:
             return f"[{', '.join(map(self.annotation, annotation))}]"
         origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
         if origin in (types.UnionType, typing.Union):
-            return " | ".join([*self.aliases(arguments := [*arguments]), *map(self.annotation, arguments)])
+            names, rest = self.aliases(arguments)
+            return " | ".join([*names, *map(self.annotation, rest)])
         if origin is not None:
             return f"{self.named(origin)}[{', '.join(map(self.annotation, arguments))}]"
         if isinstance(annotation, type):
             return self.named(annotation)
         raise TypeError(f"no way to write the annotation {annotation!r}; teach tools/stubs.py")
 
-    def aliases(self, alternatives: list[Any]) -> Iterator[str]:
-        """The names for parts of a union that have one; takes these parts away."""
+    def aliases(self, alternatives: tuple[Any, ...]) -> tuple[list[str], list[Any]]:
+        """The names for parts of a union that have one, and the other parts."""
+        names, rest = [], [*alternatives]
         for name in ("Operand", "Number"):
             parts = typing.get_args(getattr(operands, name))
-            if set(parts) <= set(alternatives):
+            if set(parts) <= set(rest):
                 self.imports.add(f"from {relative(operands.__name__)} import {name}")
-                yield name
-                alternatives[:] = [each for each in alternatives if each not in parts]
+                names.append(name)
+                rest = [each for each in rest if each not in parts]
+        return names, rest
 
     def function(self, name: str, function: Callable[..., Any], in_class: bool = False) -> Iterator[str]:
         """A function or method: its signature, and the first line of its docstring."""
@@ -118,8 +121,7 @@ class Stub:
             if each.kind is each.KEYWORD_ONLY and before not in (each.KEYWORD_ONLY, each.VAR_POSITIONAL):
                 yield "*"
             before = each.kind
-            stars = {each.VAR_POSITIONAL: "*", each.VAR_KEYWORD: "**"}.get(each.kind, "")
-            text = stars + each.name
+            text = "*" * (each.kind is each.VAR_POSITIONAL) + "**" * (each.kind is each.VAR_KEYWORD) + each.name
             if each.annotation is not each.empty:
                 text += f": {self.annotation(each.annotation)}"
             if each.default is not each.empty:
@@ -212,9 +214,9 @@ def methods() -> str:
         )
         body += [f"    {line}" for line in lines]
     outside = Stub(stub.module, ())
-    lines = ["class TensorMethods:", *stub.body(TensorMethods.__doc__), *body, *outside.function("install", install)]
+    body += outside.function("install", install)
     stub.imports |= outside.imports
-    return stub.text(lines)
+    return stub.text(["class TensorMethods:", *stub.body(TensorMethods.__doc__), *body])
 
 
 def package() -> str:

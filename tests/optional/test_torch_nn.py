@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -126,9 +128,9 @@ def test_batch_norm():
         x, weight, bias = numbers(*shape), numbers(3, seed=1), numbers(3, seed=2)
         mean, var = numbers(3, seed=3), np.abs(numbers(3, seed=4))
         for training in (True, False):
-            kept = [mt.tensor(mean), mt.tensor(var)], [torch.tensor(mean), torch.tensor(var)]
+            kept: Any = [mt.tensor(mean), mt.tensor(var)], [torch.tensor(mean), torch.tensor(var)]
             check(
-                lambda x, w, b, kept=kept, t=training: F.batch_norm(x, *kept[0], w, b, t, 0.3),
+                lambda x, w, b, kept=kept, t=training: F.batch_norm(x, kept[0][0], kept[0][1], w, b, t, 0.3),
                 lambda x, w, b, kept=kept, t=training: TF.batch_norm(x, *kept[1], w, b, t, 0.3),
                 *(x, weight, bias),
             )
@@ -443,14 +445,15 @@ def test_initial_values_have_pytorchs_range():
         for a, b in zip(mine.parameters(), yours.parameters(), strict=True):
             assert a.std().item() == pytest.approx(b.std().item(), rel=0.15)
             assert a.abs().max().item() == pytest.approx(b.abs().max().item(), rel=0.5)
-    for name, args in [
+    inits: list[tuple[str, dict[str, Any]]] = [
         ("xavier_uniform_", {"gain": 2.0}),
         ("xavier_normal_", {}),
         ("kaiming_uniform_", {"nonlinearity": "relu"}),
         ("kaiming_normal_", {"mode": "fan_out", "a": 0.3}),
         ("normal_", {"mean": 1.0, "std": 2.0}),
         ("uniform_", {"a": 1.0, "b": 3.0}),
-    ]:
+    ]
+    for name, args in inits:
         a = getattr(nn.init, name)(mt.empty(80, 50), **args)
         b = getattr(torch.nn.init, name)(torch.empty(80, 50), **args)
         assert a.std().item() == pytest.approx(b.std().item(), rel=0.1)
@@ -529,7 +532,7 @@ SCHEDULERS = [
 
 @pytest.mark.parametrize("name, options", SCHEDULERS, ids=lambda value: str(value)[:20])
 def test_schedulers(name, options):
-    rates = []
+    rates: list[Any] = []
     for lib, optimisers in ((mt, optim), (torch, torch.optim)):
         optimizer = optimisers.SGD([lib.zeros(1, requires_grad=True)], lr=0.5)
         scheduler = getattr(optimisers.lr_scheduler, name)(optimizer, **options)

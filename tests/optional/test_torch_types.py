@@ -8,6 +8,7 @@ import sys
 import types
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ def cases_of(torch):
     functional = torch.nn.functional
     lines = Path(cases.__file__).read_text().splitlines()
     text = "\n".join("" if line in ("import minitorch as mt", IMPORT) else line for line in lines)
-    made = types.ModuleType("cases_of_torch")
+    made: Any = types.ModuleType("cases_of_torch")
     made.mt = Library(torch, pad=functional.pad, checkpoint=lambda function, *x: function(*x))
     made.F = Library(functional, log_sigmoid=functional.logsigmoid)
     sys.modules[made.__name__] = made  # dataclasses look for it

@@ -1,6 +1,8 @@
 """Solutions of exercise 07, operator fusion."""
 
 import math
+from collections.abc import Callable
+from typing import Any
 
 from minitorch.classroom.checks.fusion.rules import REDUCTIONS, loop_shape, operations
 from tests.zoo import right, wrong
@@ -40,8 +42,8 @@ def loads_at_every_use(graph, kernel):
 
 @wrong("fusion.kernel_bytes", says="a value that nobody outside reads is never written")
 def writes_everything(graph, kernel):
-    read = {operand for node in kernel for operand in node.inputs if operand not in kernel}
-    read = [operand for operand in read if operand.primitive.name != "constant"]
+    outside = {operand for node in kernel for operand in node.inputs if operand not in kernel}
+    read = [operand for operand in outside if operand.primitive.name != "constant"]
     return sum(node.spec.nbytes for node in read) + sum(node.spec.nbytes for node in kernel)
 
 
@@ -74,7 +76,8 @@ def loads_constants(graph, kernel):
 
 @right("fusion.partition")
 def goes_by_levels(graph):
-    level, kernels = {}, {}
+    level: dict[Any, int] = {}
+    kernels: dict[Any, list[Any]] = {}
     for node in operations(graph):
         at = 0
         for operand in node.inputs:
@@ -99,7 +102,7 @@ def puts_all_into_one(graph):
 
 @wrong("fusion.partition", says="two kernels wait for each other")
 def groups_by_shape(graph):
-    groups = {}
+    groups: dict[Any, list[Any]] = {}
     for node in operations(graph):
         follows = any(operand.primitive in REDUCTIONS for operand in node.inputs)
         groups.setdefault((loop_shape(node), follows), []).append(node)
@@ -108,7 +111,7 @@ def groups_by_shape(graph):
 
 @wrong("fusion.partition", says="which is done only when all elements are")
 def fuses_runs_of_one_shape(graph):
-    kernels = []
+    kernels: list[list[Any]] = []
     for node in operations(graph):
         if kernels and loop_shape(kernels[-1][0]) == loop_shape(node):
             kernels[-1].append(node)
@@ -119,7 +122,7 @@ def fuses_runs_of_one_shape(graph):
 
 @wrong("fusion.partition", says="share a kernel, and run over")
 def takes_the_result_for_the_loop(graph):
-    kernels = []
+    kernels: list[list[Any]] = []
     for node in operations(graph):
         if kernels and kernels[-1][-1].shape == node.shape:
             kernels[-1].append(node)
@@ -130,7 +133,7 @@ def takes_the_result_for_the_loop(graph):
 
 @wrong("fusion.partition", says="kernels (")
 def joins_the_last_only(graph):
-    kernels = []
+    kernels: list[list[Any]] = []
     for node in operations(graph):
         ended = kernels and any(each.primitive in REDUCTIONS and each in kernels[-1] for each in node.inputs)
         if kernels and not ended and loop_shape(kernels[-1][0]) == loop_shape(node):
@@ -150,7 +153,7 @@ def forgets_the_outputs(graph):
 
 @right("fusion.generate")
 def writes_with_a_table_of_functions(graph):
-    write = {
+    write: dict[str, Callable[..., str]] = {
         "add": lambda a, b: f"{a} + {b}",
         "sub": lambda a, b: f"{a} - {b}",
         "mul": lambda a, b: f"{a} * {b}",

@@ -1,5 +1,7 @@
 """Solutions of exercise 03, the computation graph."""
 
+from typing import Any
+
 from minitorch.ir import INPUT
 from tests.zoo import right, wrong
 
@@ -17,7 +19,7 @@ def counts_what_is_missing(outputs):
             if operand not in found:
                 found.add(operand)
                 pending.append(operand)
-    users = {node: [] for node in needed}
+    users: dict[Any, list[Any]] = {node: [] for node in needed}
     missing = {node: len(set(node.inputs)) for node in needed}
     for node in needed:
         for operand in set(node.inputs):

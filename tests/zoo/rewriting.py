@@ -1,5 +1,7 @@
 """Solutions of exercise 06, rewriting graphs."""
 
+from typing import Any
+
 import numpy as np
 
 from minitorch.graph import Graph, literal
@@ -164,7 +166,8 @@ def leaves_the_outputs_of_old(graph):
 
 @right("rewriting.merge")
 def numbers_the_values(graph):
-    number, first, now = {}, {}, {}
+    number: dict[Any, Any] = {}
+    first, now = {}, {}
     for node in graph.inputs:
         number[node], now[node] = len(number), node
     for node in graph.nodes:
