@@ -236,6 +236,20 @@ def test_it_is_stored_as_it_was_put_together_not_as_it_is_seen():
     assert max(kernel.bytes_written for kernel in mt.jit(model).ledger(a, b).kernels) < b.nbytes // 10
 
 
+def test_a_value_that_only_dead_code_reads_is_not_stored():
+    """Without passes, dead code is still there when the compiler asks which values are worth storing."""
+
+    def model(a, b):
+        total = a + b
+        total.exp()  # never used
+        total.sin()
+        return a.sqrt()
+
+    a, b = mt.ones(40, 700), mt.ones(40, 700)
+    (kernel,) = mt.jit(model, passes=()).ledger(a, b).kernels
+    assert kernel.bytes_read == kernel.bytes_written == a.nbytes
+
+
 def test_weights_are_of_primitives_that_there_are():
     """A misspelt name would be the weight of nothing."""
     assert cost_model.WEIGHTS.keys() <= PRIMITIVES.keys()
