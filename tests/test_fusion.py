@@ -121,6 +121,19 @@ def test_the_ledger_names_a_reason_for_every_edge_that_is_not_fused() -> None:
     assert "kernels" in str(found)
 
 
+def test_kernels_come_in_the_same_order_every_time() -> None:
+    """Also of kernels that do not need each other, wherever their nodes lie in memory."""
+
+    def sums(x: mt.Tensor, y: mt.Tensor) -> tuple[mt.Tensor, ...]:
+        rows, columns, product = (x + y).sum(0), (x + y).sum(1), (x * y).sum()
+        total = rows.sin().sum() + columns.sin().sum() + product.sin()
+        return mt.autograd.grad(total, (x, y))
+
+    x, y = mt.rand(256, 256).requires_grad_(), mt.rand(256, 256).requires_grad_()
+    alive = [scheduled(sums, x, y) for _ in range(24)]
+    assert len({tuple((kernel.bytes_read, kernel.bytes_written) for kernel in each.kernels) for each in alive}) == 1
+
+
 def test_an_expensive_value_that_is_repeated_is_stored() -> None:
     found = scheduled(lambda x: x.exp().unsqueeze(1) * mt.rand(400, COLUMNS), mt.rand(400, COLUMNS))
     assert any("repeatedly" in edge.reason for edge in found.edges if not edge.fused)

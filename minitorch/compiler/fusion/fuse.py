@@ -365,12 +365,13 @@ def _kind_of_sums(group: Group) -> object:
 def _ordered(roots: dict[Node, str], home: dict[Node, Group | Node]) -> list[Group | Node]:
     """Kernels in an order in which each comes after what it reads."""
     order: list[Group | Node] = []
+    place = {root: number for number, root in enumerate(roots)}
     state: dict[int, int] = {}  # 1 while waiting for what it reads, 2 when done
     for root in roots:
         pending = [home[root]]
         while pending:
             at = pending[-1]
-            below = at.reads if isinstance(at, Group) else _call_reads(at, home)
+            below = sorted(at.reads, key=place.__getitem__) if isinstance(at, Group) else _call_reads(at, home)
             missing = [home[read] for read in below if state.get(id(home[read]), 0) == 0]
             if state.get(id(at)) is None and missing:
                 state[id(at)] = 1
