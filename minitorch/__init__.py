@@ -7,8 +7,10 @@ types are PyTorch's wherever PyTorch has the thing. ``docs/architecture.md`` is 
 from __future__ import annotations
 
 import math
+from importlib import import_module
+from typing import Any
 
-from . import autograd, backends, data, debug, dtypes, errors, functional, inspect, nn, optim, passes, primitives
+from . import autograd, backends, debug, dtypes, errors, functional, inspect, nn, optim, passes, primitives
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
 from .autograd.transforms import grad
 from .backends import get_num_threads, set_num_threads
@@ -30,7 +32,6 @@ from .functional import FUNCTIONS
 from .interpreters import is_grad_enabled
 from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
 from .nn.functional import log_softmax, relu, softmax
-from .profiler import machine, profile
 from .tensor import Tensor
 
 __version__ = "0.1.0"
@@ -42,6 +43,22 @@ short, int, long = int16, int32, int64
 inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 
 globals().update(FUNCTIONS)
+
+# Names that a program may do without, with the module that each is loaded from when it is first used.
+_LATER = {"data": "data", "machine": "profiler", "profile": "profiler"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_LATER[name]}")
+    found = globals()[name] = module if name == _LATER[name] else getattr(module, name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "DType", "Graph", "Jitted", "Operation", "Session", "Tensor", "autograd", "backends", "bfloat16", "bool", "data",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import by_hand, cases, compare, report, targets, traffic, worker
+from benchmarks import by_hand, cases, compare, first, report, targets, traffic, worker
 from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
@@ -289,3 +289,26 @@ def test_what_is_slower_or_has_other_kernels_is_named():
 def test_what_is_no_checkout_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="neither a folder with a checkout nor a commit"):
         compare.place("no such commit", tmp_path / "before")
+
+
+@pytest.mark.parametrize("name", [*first.START, "RNN 32×64"])
+def test_programs_of_first_calls_compute_the_same_in_every_library(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("MINITORCH_CACHE_DIR", str(tmp_path))
+    pytest.importorskip("jax")
+    results = []
+    for library in (first.Minitorch(), first.Jax()):
+        function, shapes = {**first.START, **first.UNROLLED}[name](library)
+        value = library.compile(function)(*[library.array(shape) / 8 for shape in shapes])
+        results.append(np.asarray(value[0] if isinstance(value, tuple) else value))
+    ours, theirs = results
+    np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_a_first_call_that_takes_more_than_its_share_is_named(capsys):
+    def rows(start):
+        return [{"start": start, "start wall": 1.0, "first": start, "wall": 1.0}]
+
+    found = {name: {"minitorch": rows(0.6), "jax": rows(1.0)} for name in ("softmax", "GRU 32×64")}
+    assert not first.report(found)
+    missed = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines() if "MISSED" in line]
+    assert missed == ["softmax"]  # at most half for a whole process, at most as long for an unrolled loop

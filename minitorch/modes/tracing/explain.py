@@ -13,11 +13,11 @@ from ...ir import Shape, Spec
 from ...passes import Stage
 from ...tensor import Tensor
 from ...tree import LEAF, Structure
-from .breakeven import BreakEven, measure_on_zeros
 from .recording import Program
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
+    from .breakeven import BreakEven
 
 MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
 WIDTH = 100  # letters in a line; a notebook page breaks longer ones within words
@@ -101,6 +101,8 @@ class SignatureReport:
     @cached_property
     def break_even(self) -> BreakEven | None:
         """After how many calls compiling has paid; measured when it is first asked for, by running it on zeros."""
+        from .breakeven import measure_on_zeros
+
         if self.program is None:
             return None
         return measure_on_zeros(self.program, self.trace_time + self.compile_time, self.around)

@@ -23,7 +23,6 @@ from ...interpreters import Captured, Handle, Staging, current_recorder, is_grad
 from ...ir import Node, Primitive, Spec
 from ...passes import LOWERING, Pass, Run, run_pipeline
 from ...tensor import Tensor, note_write
-from ..checking.shadow import Shadowed
 
 if TYPE_CHECKING:
     from ...compiler.kernels.schedule import Schedule
@@ -68,6 +67,8 @@ class Program:
             self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated)
         self.execute: backends.Executable = self.compiled
         if check:
+            from ..checking.shadow import Shadowed
+
             self.execute = Shadowed(self, None if check is True else check)
         self.compile_time = time.perf_counter() - start
 

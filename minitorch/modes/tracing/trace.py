@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from operator import is_
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...autograd.tape import LeafHooks, hooks_of
 from ...backends import Executable
@@ -27,7 +27,6 @@ from ...passes import Pass
 from ...tensor import Tensor, forget_writes
 from ...tree import LEAF, Structure, flatten, unflatten
 from ..checking.rehearsal import Argument, Output, Rehearsal, changes
-from ..checking.shadow import Report, Shadowed
 from ..guards import surroundings
 from ..guards.donation import give_away
 from ..guards.leaks import warn_of_leaks
@@ -38,6 +37,9 @@ from .differentiable import Backward, Differentiable, record_backward
 from .effects import Effects, Where
 from .explain import SignatureReport
 from .recording import CallStaging, Program, are_apart, grad_of
+
+if TYPE_CHECKING:
+    from ..checking.shadow import Report
 
 Kind = tuple[Shape, Any, Shape | None]
 """Shape, type and visible strides."""
@@ -173,6 +175,8 @@ class Traced:
 
     def checked(self) -> list[Report]:
         """What the last call, and the last way back through one, found in shadow mode."""
+        from ..checking.shadow import Shadowed
+
         programs = [self.program, *([self._differentiable.program] if self._differentiable else ())]
         executed = [program.execute for program in programs if isinstance(program.execute, Shadowed)]
         return [each.report for each in executed if each.report is not None]

@@ -15,13 +15,9 @@ from ...interpreters import is_grad_enabled
 from ...ir import Source, Spec
 from ...tensor import Tensor
 from ...tree import unflatten
-from ..checking.shadow import Report
 from ..guards.naming import Names
 from ..guards.signature import Call, plain
-from ..looking_in.ablation import Ablation, ablate
 from ..looking_in.stages import Stages
-from ..looking_in.stepping import Stepper, Values, kernels_of, values
-from ..tracing.breakeven import BreakEven, measure, shortest
 from ..tracing.explain import Explanation, SignatureReport
 from ..tracing.recording import Program
 from ..tracing.trace import Traced, names_of, trace
@@ -31,6 +27,10 @@ if TYPE_CHECKING:
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.schedule import Schedule
     from ...inspect.picture import Picture
+    from ..checking.shadow import Report
+    from ..looking_in.ablation import Ablation
+    from ..looking_in.stepping import Values
+    from ..tracing.breakeven import BreakEven
 
 
 class Looking(Calling[P, R]):
@@ -77,9 +77,11 @@ class Looking(Calling[P, R]):
             >>> [value.node.primitive.name for value in found.rows]
             ['sub', 'exp', 'reduce_sum', 'expand', 'div']
         """
+        from ..looking_in import stepping
+
         traced, tensors, names = self._looked_at(args, kwargs)
         arrays = [tensor._value for tensor in traced.inputs(tensors)]
-        return values(traced.program.graph, arrays, names, self._kernels(traced))
+        return stepping.values(traced.program.graph, arrays, names, self._kernels(traced))
 
     def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
         """Call the function line by line, and stop in Python's debugger.
@@ -102,6 +104,8 @@ class Looking(Calling[P, R]):
             Traceback (most recent call last):
             ValueError: nothing is computed at train.py:12, but at ...
         """
+        from ..looking_in.stepping import Stepper
+
         traced, tensors, names = self._looked_at(args, kwargs)
         return traced(tensors, Stepper(traced.program.graph, names, self._kernels(traced), break_at))
 
@@ -114,6 +118,8 @@ class Looking(Calling[P, R]):
 
     def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
         """The kernels that each line has become a part of, on backends that have kernels."""
+        from ..looking_in.stepping import kernels_of
+
         schedule = getattr(traced.program.compiled, "schedule", None)
         return {} if schedule is None else kernels_of(schedule)
 
@@ -172,12 +178,16 @@ class Looking(Calling[P, R]):
             >>> found.eager > 0 and found.spent > 0
             True
         """
+        from ..tracing.breakeven import measure
+
         report = self.traced(*args, **kwargs).report
         program, arrays = self.program(*args, **kwargs)
         return measure(program, report.trace_time + report.compile_time, arrays, self._around(args, kwargs))
 
     def _around(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
         """Seconds that a call with these arguments takes around its compiled graph, as far as that has no effects."""
+        from ..tracing.breakeven import shortest
+
         traced, tensors = self._find(args, kwargs)
         idle = traced and traced.idle(tensors)
         return shortest(lambda: self._find(args, kwargs)) + (shortest(idle) if idle else 0.0)
@@ -209,6 +219,8 @@ class Looking(Calling[P, R]):
             >>> rows["nothing"].kernels, rows["fusion: shared rows"].kernels, rows["all fusion"].kernels
             (1, 4, 5)
         """
+        from ..looking_in.ablation import ablate
+
         leaves, structure, tensors, key = self._signature(args, kwargs)
         traced = self._known(key, tensors)
         if traced is None:
