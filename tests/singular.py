@@ -100,27 +100,14 @@ for _base in (0.0, 1.0, 2.0, -1.0, 0, -0.0):
     row(f"{_base!r} ** x", lambda L, F, x, n=_base: n**x, [0.0, 1, -1, 0.5])
 row("logit, eps", lambda L, F, x: L.logit(x, 1e-3), [0.0, 1, 0.5, 1e-3, 0.999])
 row("where over sqrt", lambda L, F, x: L.where(x > 0, L.sqrt(L.where(x > 0, x, 1)), x), [0.0, 1, -1])
-for _name in [
-    "relu",
-    "relu6",
-    "hardtanh",
-    "hardsigmoid",
-    "hardswish",
-    "leaky_relu",
-    "elu",
-    "selu",
-    "gelu",
-    "silu",
-    "mish",
-    "softplus",
-    "logsigmoid",
-    "softsign",
-]:
+ACTIVATIONS = ["relu", "relu6", "hardtanh", "hardsigmoid", "hardswish", "leaky_relu", "elu", "selu"]
+ACTIVATIONS += ["gelu", "silu", "mish", "softplus", "logsigmoid", "softsign"]
+for _name in ACTIVATIONS:
     row(_name, lambda L, F, x, n=_name: getattr(F, n)(x), [0.0, -0.0, 1, -1, 3, -3, 6, 1000, -1000])
-for _name in ("relu", "relu6", "hardtanh", "leaky_relu", "elu", "selu", "softplus", "logsigmoid"):
+for _name in ACTIVATIONS:
     row(f"{_name} of infinities", lambda L, F, x, n=_name: getattr(F, n)(x), [INF, -INF])
-for _name in ("relu", "relu6", "hardtanh", "hardsigmoid", "gelu", "silu", "softplus"):
-    # Of 32: PyTorch's scalar and vector loops differ for hardtanh.
+for _name in ACTIVATIONS:
+    # Of 32: PyTorch's scalar and vector loops differ for some of them.
     row(f"{_name} of NaN", lambda L, F, x, n=_name: getattr(F, n)(x), [math.nan] * 32)
 row("gelu, tanh", lambda L, F, x: F.gelu(x, approximate="tanh"), [0.0, 1000, -1000])
 row("softplus, threshold", lambda L, F, x: F.softplus(x, 2, 1), [0.5, 0.4, 0.6])

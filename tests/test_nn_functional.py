@@ -53,6 +53,31 @@ def test_far_out_neither_value_nor_gradient_is_nan(name, dtype):
     assert y.dtype is dtype and not y.isnan().any() and x.grad.isfinite().all()
 
 
+# At minus infinity and infinity, in PyTorch; its gelu(inf) is NaN in vectors and infinity in single numbers.
+INF, NAN = math.inf, math.nan
+LIMITS = {
+    **dict.fromkeys(("relu", "softplus"), (0.0, INF)),
+    **dict.fromkeys(("hardswish", "gelu", "silu", "mish"), (NAN, INF)),
+    **dict.fromkeys(("hardsigmoid", "sigmoid"), (0.0, 1.0)),
+    **dict.fromkeys(("hardtanh", "tanh"), (-1.0, 1.0)),
+    "relu6": (0.0, 6.0),
+    "leaky_relu": (-INF, INF),
+    "elu": (-1.0, INF),
+    "selu": (-1.7580993408473768, INF),
+    "logsigmoid": (-INF, 0.0),
+    "softsign": (NAN, NAN),
+}
+
+
+@pytest.mark.parametrize("mode", [lambda function: function, mt.jit], ids=["eager", "compiled"])
+@pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float32, mt.float64], ids=str)
+@pytest.mark.parametrize("name", LIMITS)
+def test_activations_of_infinities_and_nan_are_pytorchs(name, dtype, mode):
+    x = mt.tensor([-INF, INF, NAN] * 11, dtype=dtype)
+    found = mode(getattr(F, name))(x).double().tolist()
+    np.testing.assert_allclose(found, [*LIMITS[name], NAN] * 11, rtol=float(mt.finfo(dtype).eps))
+
+
 def test_relu_has_gradient_zero_at_zero_and_lets_nan_pass():
     x = mt.tensor([-1.0, 0.0, 2.0, math.nan], requires_grad=True)
     y = F.relu(x)
