@@ -13,22 +13,9 @@ NUMBERED = dict(numbered(CASES))
 # Functions that take types here which PyTorch refuses on a CPU; see "Where it differs" in the README.
 WIDER = {
     *("ceil", "fix", "floor", "round", "trunc", "median", "argmax", "argmin", "topk", "trace"),  # of bools
-    *(
-        "matmul",
-        "mm",
-        "bmm",
-        "mv",
-        "dot",
-        "vdot",
-        "inner",
-        "addmm",
-        "addmv",
-        "baddbmm",
-        "addbmm",
-        "tensordot",
-        "einsum",
-    ),
-    *("F.linear", "F.conv1d", "F.conv2d", "F.conv3d", "F.max_pool1d", "F.max_pool2d", "F.relu", "einsum"),
+    *("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "tensordot", "einsum"),
+    *("addmm", "addmv", "baddbmm", "addbmm"),
+    *("F.linear", "F.conv1d", "F.conv2d", "F.conv3d", "F.max_pool1d", "F.max_pool2d", "F.relu"),
     *("searchsorted", "bucketize", "randint_like"),
     *("hypot", "logaddexp", "lerp", "F.gelu", "F.hardsigmoid", "F.hardswish", "F.silu", "F.smooth_l1_loss", "F.kl_div"),
     *("F.binary_cross_entropy", "F.binary_cross_entropy_with_logits", "F.one_hot"),  # of integers

@@ -169,7 +169,7 @@ def _apart(shape: Shape) -> Shape:
 
 
 def _with_strides(shape: Shape, strides: Shape) -> np.ndarray[Any, Any]:
-    return np.lib.stride_tricks.as_strided(_ONE_BYTE, shape, strides, writeable=False)
+    return np.lib.stride_tricks.as_strided(_ONE_BYTE, shape, strides)
 
 
-_ONE_BYTE = np.zeros(1, np.int8)
+_ONE_BYTE = np.frombuffer(b"0", np.int8)  # read-only, and so is every view of it
