@@ -551,7 +551,7 @@ def objects():
 def blocks() -> int:
     """How many blocks of memory Python's objects take; without those that only its cache of attributes holds.
 
-    That cache keeps names by their address: of those that C code makes anew at each call, as many as happen to lie apart.
+    That cache keeps names by their address: of those that C code makes anew at each call, all that happen to lie apart.
     """
     gc.collect()  # which also empties Python's lists of free objects
     getattr(sys, "_clear_internal_caches" if sys.version_info >= (3, 13) else "_clear_type_cache")()

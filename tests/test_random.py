@@ -7,7 +7,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.functional.gaussian import from_uniform
-from minitorch.functional.random import gaussian, uniform
+from minitorch.functional.generator import gaussian, uniform
 from tests.helpers import replay
 from tests.units import errors
 

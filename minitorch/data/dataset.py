@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..functional.data import as_tensor
-from ..functional.random import Generator, randperm
+from ..functional.generator import Generator
+from ..functional.random import randperm
 from ..tensor import Tensor
 
 

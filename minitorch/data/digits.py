@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..functional.data import from_numpy
-from ..functional.random import Generator, randperm
+from ..functional.generator import Generator
+from ..functional.random import randperm
 from ..tensor import Tensor
 
 Part = tuple[Tensor, Tensor]

@@ -9,7 +9,8 @@ import numpy as np
 
 from ..functional.arranging import stack
 from ..functional.data import as_tensor, tensor
-from ..functional.random import Generator, randperm
+from ..functional.generator import Generator
+from ..functional.random import randperm
 from ..tensor import Tensor
 from .dataset import Dataset, Subset
 

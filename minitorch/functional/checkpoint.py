@@ -11,7 +11,7 @@ from ..autograd.recompute import Recomputation, recorded_since
 from ..interpreters import current_staging, is_grad_enabled, noting
 from ..tensor import TapeEntry, Tensor, next_serial
 from ..tree import flatten, unflatten
-from .random import default_generator
+from .generator import default_generator
 
 __all__ = ["checkpoint"]
 

@@ -11,8 +11,8 @@ import math
 from ..errors import ShapeError
 from ..functional import random
 from ..functional.creation import full
+from ..functional.generator import Generator
 from ..functional.inplace import assign
-from ..functional.random import Generator
 from ..tensor import Tensor
 from .parameter import concretely
 

@@ -16,7 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...errors import compose
-from ...functional.random import default_generator
+from ...functional.generator import default_generator
 from ...ir import warn_user
 from ...nn import Module
 from ...optim import Optimizer

@@ -1,0 +1,185 @@
+"""`Generator`: a counter-based stream of random numbers, and the draws that all random tensors are made of.
+
+The state of a generator is a tensor of two numbers, the seed and the number of the next draw. A draw is the primitive
+`random_bits`, a function of that state, followed by an in-place addition of 1 to the number of the draw. So a traced
+function takes the state in and gives the new one back, like any other tensor that it changes, and draws the
+same numbers as eager code.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from typing import Any
+
+from .. import dtypes
+from .. import primitives as P
+from ..dtypes import DType
+from ..interpreters import concrete
+from ..ir import Shape
+from ..tensor import Tensor
+from .data import tensor
+from .devices import on_cpu
+from .gaussian import from_uniform
+from .inplace import assign
+from .operands import like, real, wrapped
+
+
+class Generator:
+    """A stream of random numbers.
+
+    Args:
+        seed: where it starts; a random one by default.
+        device: the CPU, if it is given at all.
+
+    Raises:
+        DeviceError: for any other device (``MT203``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> generator = mt.Generator().manual_seed(1)
+        >>> a = mt.rand(2, generator=generator)
+        >>> b = mt.rand(2, generator=generator.manual_seed(1))
+        >>> mt.equal(a, b)
+        True
+    """
+
+    def __init__(self, seed: int | None = None, *, device: Any = None) -> None:
+        on_cpu(device)
+        self._state = tensor([0, 0])
+        self._draws = 0
+        self._lock = threading.Lock()
+        self.manual_seed(secrets.randbits(63) if seed is None else seed)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed, of which the lower 64 bits count; returns the generator itself.
+
+        Raises:
+            TypeError: if the seed is not a number.
+        """
+        real("manual_seed: the seed", seed)
+        return self.set_state(tensor([wrapped(int(seed), dtypes.int64), 0]))
+
+    def seed(self) -> int:
+        """Start again from a seed that nobody knows, and return it."""
+        seed = secrets.randbits(63)
+        self.manual_seed(seed)
+        return seed
+
+    def initial_seed(self) -> int:
+        """The seed that the generator was started from."""
+        return int(concrete(self._state, "initial_seed()")[0]) % 2**64
+
+    def get_state(self) -> Tensor:
+        """A copy of the state, an int64 tensor: the seed, and how many draws were made."""
+        return P.cast(self._state, dtype=dtypes.int64)
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from a state that `get_state` gave."""
+        with self._lock:
+            assign(self._state, new_state, "set_state")
+        return self
+
+    def draws(self) -> int:
+        """A number that grows with every draw, in any mode."""
+        return self._draws
+
+    def bits(self, shape: Shape) -> Tensor:
+        """32 random bits per element, as uint32: one draw."""
+        with self._lock:
+            self._draws += 1
+            bits = P.random_bits(self._state, shape=shape)
+            zero_one = P.iota(size=2, dtype=dtypes.int64)
+            assign(self._state, P.add(self._state, zero_one), "a draw")
+        return bits
+
+
+default_generator = Generator()
+
+
+def manual_seed(seed: int) -> Generator:
+    """Start the default generator again from a seed; from there on, every mode draws the same numbers.
+
+    They are the same to the bit, but for normal numbers of float64, which differ in the last digits.
+
+    Example:
+        >>> import minitorch as mt
+        >>> _ = mt.manual_seed(0)
+        >>> x = mt.randn(3)
+        >>> _ = mt.manual_seed(0)
+        >>> mt.equal(x, mt.randn(3))
+        True
+    """
+    return default_generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Start the default generator again from a seed that nobody knows, and return it.
+
+    Example:
+        >>> import minitorch as mt
+        >>> number = mt.seed()
+        >>> number == mt.initial_seed()
+        True
+    """
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator was started from.
+
+    Example:
+        >>> import minitorch as mt
+        >>> _ = mt.manual_seed(3)
+        >>> mt.initial_seed()
+        3
+    """
+    return default_generator.initial_seed()
+
+
+# Draws ---------------------------------------------------------------------------------------------------------
+
+# The bits of precision of each type: a uniform number is a multiple of 2**-bits, so that none is rounded up to 1.
+_PRECISION: dict[DType, int] = {dtypes.bfloat16: 8, dtypes.float16: 11, dtypes.float32: 24}
+
+
+def unpacked(x: Tensor) -> list[Tensor]:
+    """The slices of a tensor along its first dimension."""
+    steps, rest = (1,) * x.ndim, x.shape[1:]
+    starts = [(place,) + (0,) * len(rest) for place in range(x.shape[0])]
+    parts = [P.slice_(x, start=start, stop=(start[0] + 1, *rest), step=steps) for start in starts]
+    return [P.reshape(part, shape=rest) for part in parts]
+
+
+def uniform(shape: Shape, dtype: DType, generator: Generator | None = None) -> Tensor:
+    """Uniform numbers in [0, 1), exact multiples of a power of two: what `rand` and dropout are made of."""
+    generator = generator or default_generator
+    if dtype in _PRECISION:
+        bits, kept = generator.bits(shape), _PRECISION[dtype]
+        whole = P.cast(P.shift_right(bits, like(32 - kept, bits)), dtype=dtype)
+        return P.mul(whole, like(2.0**-kept, whole))
+    high, low = unpacked(generator.bits((2, *shape)))  # 27 and 26 bits
+    high = P.cast(P.shift_right(high, like(5, high)), dtype=dtype)
+    low = P.cast(P.shift_right(low, like(6, low)), dtype=dtype)
+    return P.mul(P.add(P.mul(high, like(2.0**26, high)), low), like(2.0**-53, high))
+
+
+def gaussian(shape: Shape, dtype: DType, generator: Generator | None = None) -> Tensor:
+    """Normal numbers, see `minitorch.functional.gaussian`."""
+    wide = dtype if dtype is dtypes.float64 else dtypes.float32
+    u, turn = unpacked(uniform((2, *shape), wide, generator))
+    return from_uniform(u, turn, dtype)
+
+
+def integers(count: int, shape: Shape, generator: Generator) -> Tensor:
+    """Random int64 numbers in [0, count)."""
+    high, low = [P.cast(word, dtype=dtypes.int64) for word in unpacked(generator.bits((2, *shape)))]
+    if count > 2**31:
+        return P.remainder(joined(high, low), like(count, high))
+    by, half = like(count, high), like(32, high)
+    return P.shift_right(P.add(P.mul(high, by), P.shift_right(P.mul(low, by), half)), half)
+
+
+def joined(high: Tensor, low: Tensor) -> Tensor:
+    """63 random bits of two words."""
+    return P.bitwise_xor(P.shift_left(high, like(31, high)), low)
