@@ -29,7 +29,8 @@ from ...interpreters import Recorder, observing
 from ...ir import INPUT, Node
 from .difference import ulps
 from .isolation import ChildDiedError, isolated
-from .rounding import evaluated, judge
+from .rounding import judge
+from .sampling import evaluated
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel

@@ -14,60 +14,22 @@ decisions too: noise makes NaN or infinity of a number there.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...graph import topological_order
-from ...interpreters import run_silently, settled
 from ...ir import Node
 from .difference import ulps
-from .noise import NOISY, ROUNDED, SUMMATIONS, TIMES_NOISE, further, move, noisy
+from .noise import TIMES_NOISE
+from .sampling import Decision, Sampler
 
 Array = np.ndarray[Any, Any]
-Values = dict[Node, Array]
 
 # Samples at most, and of those that turn decisions; most differences are accounted for by the first. Raising them makes
 # false alarms rarer: noise moves one element in one direction in every fourth, if its last place is all that it has.
 SAMPLES, TURNED_SAMPLES = 24, 48
-
-# Jumps among floats; all that makes something else of floats is a decision too.
-JUMPS = frozenset({"floor", "trunc", "floor_divide", "remainder"})
-
-# With poles, branch cuts or domains; they jump there, and nowhere else.
-EDGES = frozenset({"div", "sqrt", "log", "log1p", "pow", "atan2", "exp", "expm1"})
-
-# Which of two zeros is the larger is left open; NumPy's answer depends on the processor.
-MAXIMA = frozenset({"maximum", "reduce_max"})
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A decision that rounding can turn, and that accounts for a difference.
-
-    Attributes:
-        node: what decides, or has a pole or the edge of its domain there.
-        count: in how many elements.
-        ulp: of a comparison, how far apart the values are there, at most; None of others.
-    """
-
-    node: Node
-    count: int
-    ulp: int | None
-
-    def __str__(self) -> str:
-        node, apart = self.node, "within rounding" if self.ulp is None else f"within {self.ulp} ulp"
-        if node.primitive.name in EDGES:
-            apart = "within rounding of a pole or the edge of the domain"
-        if node.primitive.name in MAXIMA:
-            apart = "zeros of either sign"
-        return (
-            f"{node.primitive.name}: {node.spec}, recorded at {node.source}, fell out differently: "
-            f"in {self.count} of {node.spec.size} elements the values are {apart}"
-        )
 
 
 @dataclass(frozen=True)
@@ -81,213 +43,6 @@ class Judgement:
 
     beyond: tuple[int, ...] = ()
     decisions: tuple[Decision, ...] = ()
-
-
-# Values, node by node ------------------------------------------------------------------------------------------------
-
-
-def evaluated(nodes: Sequence[Node], known: Mapping[Node, Array]) -> Values:
-    """The values of some nodes in program order, from those that are known."""
-    values = dict(known)
-    for node in nodes:
-        if node not in values:
-            values[node] = _evaluate(node, [values[operand] for operand in node.inputs])
-    return values
-
-
-def _evaluate(node: Node, operands: Sequence[Array]) -> Array:
-    return settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
-
-
-def is_decision(node: Node) -> bool:
-    """Whether a small difference of an operand may become a large one of the value, or none."""
-    from_floats = any(operand.dtype.is_floating_point for operand in node.inputs)
-    return from_floats and (not node.dtype.is_floating_point or node.primitive.name in JUMPS)
-
-
-class _Sampler:
-    """Runs a graph with noise.
-
-    Attributes:
-        right: the values without noise.
-        turned: by decision, the elements in which noise can turn it.
-    """
-
-    def __init__(self, nodes: Sequence[Node], known: Mapping[Node, Array]) -> None:
-        self.nodes, self.known = nodes, known
-        self.right = evaluated(nodes, known)
-        self.turned: dict[Node, Array] = {}
-        self._class = _numbered(nodes, known)
-        self._weights = _weights(nodes)
-
-    def sample(self, number: int, wanted: Sequence[Node], decides: bool) -> Values:
-        """What some nodes are made of, with the noise of a sample.
-
-        Args:
-            decides: whether decisions that noise can turn are turned.
-        """
-        values: Values = dict(self.known)
-        needed = set(topological_order(wanted, self.known))
-        for node in self.nodes:
-            if node not in needed or node in values:
-                continue
-            operands = [values[operand] for operand in node.inputs]
-            moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
-            if node.primitive.name in NOISY and node.dtype.is_floating_point:
-                summation = SUMMATIONS[number % len(SUMMATIONS)]
-                value = noisy(node, operands, self._random(number, node), summation)
-            elif not moved:
-                value = self.right[node]
-            elif is_decision(node):
-                value = self._between_jumps(node, operands)
-            else:
-                if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # what is rounded, as far as it may go
-                    operands = [further(self.right[node.inputs[0]], operands[0], 1)]
-                value = _evaluate(node, operands)
-                if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
-                    value = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
-            if moved and (is_decision(node) or node.primitive.name in EDGES):
-                value = self._decided(node, operands, value, (1, -1, math.nan)[number // 2 % 3] if decides else 0)
-            if node.primitive.name in MAXIMA and node.dtype.is_floating_point:
-                value = self._of_two_zeros(node, value, (1, -1)[number % 2] if decides else 0)
-            values[node] = value
-            if node in self._weights:
-                values[node] = move(values[node], self._random(number, node))
-        return values
-
-    def _random(self, number: int, node: Node) -> np.random.Generator:
-        """A value that is computed in two places is one value, and has one noise."""
-        return np.random.default_rng((number, self._class[node]))
-
-    def _moved(self, node: Node, values: Values) -> Any:
-        """In which elements noise has moved an operand: there the last place of the result is another one as well."""
-        moved: Any = False
-        for operand in node.inputs:
-            moved = moved | (values[operand] != self.right[operand])
-        return moved
-
-    def _between_jumps(self, node: Node, operands: Sequence[Array]) -> Array:
-        """What a decision comes to with noise that does not turn it: of a remainder that of the same quotient."""
-        right = self.right[node]
-        if node.primitive.name != "remainder":
-            return right
-        before = _outcome(node, [self.right[operand] for operand in node.inputs])
-        return np.where(_outcome(node, operands) == before, _evaluate(node, operands), right)
-
-    def _decided(self, node: Node, operands: Sequence[Array], value: Array, towards: float) -> Array:
-        """What a decision comes to: where noise can turn it as without noise, or turned; elsewhere a given value.
-
-        Args:
-            towards: to which of the two sides; 0 for none; NaN for either, and for anything at an edge.
-        """
-        own = [self.right[operand] for operand in node.inputs]
-        before, turned = _outcome(node, own), self.turned.get(node, np.zeros(node.shape, bool))
-        there = self.right[node]
-        for sign in (1, -1):
-            moved = [further(a, b, sign) for a, b in zip(own, operands, strict=True)]
-            by_this = ulps(before, _outcome(node, moved)) != 0
-            if node.primitive.name in EDGES:  # not where NaN comes from another edge
-                for a, b in zip(own, moved, strict=True):
-                    by_this &= ~np.isnan(b) | np.isnan(a)
-            turned = turned | by_this
-            if towards == sign or math.isnan(towards):
-                there = np.where(by_this, _evaluate(node, moved), there)
-        if not turned.any():
-            return value
-        self.turned[node] = turned
-        if math.isnan(towards) and node.primitive.name in EDGES:
-            there = np.full_like(there, math.nan)
-        return np.where(turned, there, value)
-
-    def _of_two_zeros(self, node: Node, value: Array, sign: int) -> Array:
-        """A maximum, which may be either of two zeros.
-
-        Args:
-            sign: of the zero that it is; 0 for the one that it is without noise.
-        """
-        own = [self.right[operand] for operand in node.inputs]
-        if node.primitive.name == "maximum":
-            both = np.signbit(own[0]) != np.signbit(own[1])
-        else:
-            zeros, dims = own[0] == 0, node.params["dims"]
-            both = (zeros & np.signbit(own[0])).any(dims) & (zeros & ~np.signbit(own[0])).any(dims)
-        both = both & (self.right[node] == 0)
-        if not both.any():
-            return value
-        self.turned[node] = both
-        return np.where(both, np.copysign(value, value.dtype.type(sign)), value) if sign else value
-
-    def decisions(self, outputs: Sequence[Node]) -> Iterator[Decision]:
-        """The decisions that noise can turn, of those that some outputs depend on."""
-        for node in topological_order(outputs, self.known):
-            if node in self.turned:
-                turned, ulp = self.turned[node], None
-                if node.primitive.name in ("less", "less_equal", "equal"):
-                    a, b = (np.broadcast_to(self.right[operand], turned.shape)[turned] for operand in node.inputs)
-                    ulp = int(ulps(a, b).max())
-                yield Decision(node, int(turned.sum()), ulp)
-
-
-def _weights(nodes: Sequence[Node]) -> set[Node]:
-    """The weights of attention in 16-bit floats: a sweep keeps them in float32, and divides by their sum afterwards.
-
-    They are what a contraction is computed from, element by element, if there is an exp among it.
-    """
-    found: set[Node] = set()
-    for node in nodes:
-        if node.primitive.name in ("dot", "contract") and node.dtype.itemsize == 2:
-            for operand in node.inputs:
-                way, pending = {operand}, [operand]
-                while pending:
-                    each = pending.pop()
-                    if each.primitive.kind in (*_BY_ELEMENT, "movement"):
-                        new = [other for other in each.inputs if other not in way]
-                        way.update(new)
-                        pending += new
-                if any(each.primitive.name == "exp" for each in way):
-                    found |= {each for each in way if each.primitive.kind in _BY_ELEMENT and each.dtype.itemsize == 2}
-    return found
-
-
-_BY_ELEMENT = ("unary", "binary", "ternary")
-
-
-def _numbered(nodes: Sequence[Node], known: Mapping[Node, Array]) -> dict[Node, int]:
-    """Value numbering: a number for each node, the same for those that compute the same from the same."""
-    numbers: dict[Hashable, int] = {}
-    found: dict[Node, int] = {}
-    for node in (*known, *nodes):
-        if node in found:
-            continue
-        if node.primitive.name == "barrier" and node not in known:
-            found[node] = found[node.inputs[0]]
-            continue
-        key: Hashable = node
-        if node not in known:
-            params = tuple((name, repr(value)) for name, value in sorted(node.params.items()))
-            key = (node.primitive.name, params, node.spec, tuple(found[operand] for operand in node.inputs))
-        found[node] = numbers.setdefault(key, len(numbers))
-    return found
-
-
-def _outcome(node: Node, operands: Sequence[Array]) -> Array:
-    """What a decision comes to: of a remainder the quotient, at an edge the side."""
-    name = node.primitive.name
-    if name == "remainder":
-        return np.asarray(run_silently(np.floor_divide, *operands))
-    found = _evaluate(node, operands)
-    if name not in EDGES:
-        return found
-    with np.errstate(all="ignore"):
-        side = np.where(np.isnan(found), 3, np.where(np.isinf(found), 2, 0))
-        if name == "div":  # from infinity to minus infinity
-            side = side + 8 * np.sign(operands[1])
-        if name == "atan2":  # from pi to -pi
-            side = side + 8 * np.sign(operands[0]) * (operands[1] < 0)
-    return np.asarray(np.nan_to_num(side), np.int64)
-
-
-# Results -------------------------------------------------------------------------------------------------------------
 
 
 class Excess:
@@ -325,7 +80,7 @@ def judge(
     Args:
         nodes: what leads from the known values to those that are wanted, in program order.
     """
-    sampler = _Sampler(nodes, known)
+    sampler = Sampler(nodes, known)
     excess = {place: Excess(sampler.right[node], found[place]) for place, node in enumerate(wanted)}
 
     def remaining(decides: bool) -> list[int]:

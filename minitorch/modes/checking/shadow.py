@@ -27,7 +27,8 @@ from ...ir import Node, Spec
 from .bisect import Culprit, bisect
 from .difference import Difference, are_equal, difference
 from .isolation import ChildDiedError, isolated
-from .rounding import Decision, Judgement, judge
+from .rounding import Judgement, judge
+from .sampling import Decision
 
 if TYPE_CHECKING:
     from ..tracing.recording import Program
