@@ -144,6 +144,11 @@ def wrong_coefficient(patch: Patch) -> None:
     patch.setitem(exponential._EXPONENTIAL, 32, (first * (1 + 1e-3), *others))
 
 
+def slightly_wrong(right: Any, builder: Any, dtype: Any, x: Any) -> Any:
+    """84 units in the last place of float32."""
+    return builder.fmul(right(builder, dtype, x), splat(x.type, 1 + 1e-5))
+
+
 def missing_unit(patch: Patch) -> None:
     units = vars(Kernel)["units"].fget
     patch.setattr(Kernel, "units", property(lambda self: max(1, units(self) - 1)))
@@ -293,6 +298,12 @@ PLANTS = {
     "terms that are not added": Plant(one_term_only, lambda x, y: x @ y.T + 1, floats(33, 40), primitives=("dot",)),
     "wrong constant in exp": Plant(
         wrong_coefficient, lambda x, y: (x.exp() + y).sum(0), floats(5, 9), primitives=("exp",)
+    ),
+    "slightly wrong exp in a long sum": Plant(
+        primitive("exp", slightly_wrong), lambda x, y: x.exp().sum(), floats(64, 128), primitives=("exp",)
+    ),
+    "slightly wrong exp in a mean": Plant(
+        primitive("exp", slightly_wrong), lambda x, y: x.exp().mean(), floats(1000, 300), primitives=("exp",)
     ),
     "wrong constant in a mean of softmax": Plant(
         wrong_coefficient, lambda x, y: (x.softmax(1) * y).mean(), floats(9, 9)

@@ -333,9 +333,11 @@ def test_noise_moves_by_at_most_one_place() -> None:
     assert move(np.arange(3), np.random.default_rng(0)).tolist() == [0, 1, 2]
     excess = Excess(np.array([1e-3, 1.0], np.float32), np.array([1.1e-3, 1.0], np.float32))
     assert excess
-    excess.add(np.array([1e-3, 7.0], np.float32))
+    excess.add(np.array([1e-3, 7.0], np.float32), 16)
     assert excess
-    excess.add(np.array([1.05e-3, 1.0], np.float32))
+    excess.add(np.array([1.05e-3, 1.0], np.float32), 1)
+    assert excess
+    excess.add(np.array([1.05e-3, 1.0], np.float32), 16)
     assert not excess and not Excess(np.array([0.0, np.nan], np.float32), np.array([-0.0, np.nan], np.float32))
 
 

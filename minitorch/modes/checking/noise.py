@@ -6,7 +6,7 @@ Sums have no order there, and functions other approximations. Nothing else diffe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,13 @@ from ...ir import Node
 
 Array = np.ndarray[Any, Any]
 
-TIMES_NOISE = 16  # results may differ by so many times the noise; what is raised, hides smaller mistakes
+# Results may differ by so many times what noise of a last place makes, or another order of adding up. Noise is drawn,
+# and the next may be larger; an order is one that kernels could have. Raising them hides smaller mistakes.
+TIMES_NOISE, TIMES_ORDER = 16, 8
+
+# Terms that one accumulator takes up at most: longer sums that have a kernel to themselves are cut (`LONGEST` in
+# `compiler/`), and so many lanes and vectors share the others. Of several sums side by side, each may be in one lane.
+LONGEST, LANES = 1 << 12, 16
 
 # Where compiled code may differ from eager mode in the last place: sums have no order, functions are approximated.
 SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "contract", "cumprod", "cumsum", "scatter_add"})
@@ -28,11 +34,11 @@ NOISY = SUMS | FUNCTIONS
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 
 
-def further(right: Array, moved: Array, sign: int) -> Array:
-    """A value that noise has moved, moved as far as results may be, or to the other side."""
+def further(right: Array, moved: Array, times: int) -> Array:
+    """A value that noise has moved, moved so many times as far; 16-bit floats are moved as far as may be already."""
     if moved is right or right.dtype.kind in "biu":
         return right
-    times = sign * (1 if right.dtype.itemsize == 2 else TIMES_NOISE)
+    times = (times > 0) - (times < 0) if right.dtype.itemsize == 2 else times
     with np.errstate(all="ignore"):
         distance = moved.astype(np.float64) - right.astype(np.float64)
         found = (right.astype(np.float64) + times * distance).astype(right.dtype)
@@ -54,8 +60,12 @@ def move(array: Array, random: np.random.Generator, by: int = 1) -> Array:
     return np.where(np.isfinite(moved) & (array != 0), moved, array)
 
 
-def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, summation: Summation) -> Array:
+def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, in_runs: bool) -> Array:
     """The value of a node, with noise on what is added up, and on the result.
+
+    A sum is taken in double precision, where nothing is lost by adding up, or in runs of a random length, as kernels
+    do. Noise on the terms alone does not show how much that makes: where terms are alike, all additions of a run round
+    to the same side.
 
     16-bit floats are computed in float32 and rounded once: the noise is that of float32, as far as results may go.
     """
@@ -68,11 +78,14 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, su
     if node.primitive.name in SUMS:
         operands = [move(operand, random, by) for operand in operands]
     if node.primitive.name == "reduce_sum" and operands[0].size:
-        value = run_silently(summation, operands[0], node.params["dims"])
+        terms = operands[0].size // max(1, node.spec.size)
+        longest = terms if node.spec.size > 1 else max(LONGEST, terms // LANES)
+        run = int(random.integers(longest // 4 + 1, longest, endpoint=True)) if in_runs else 0
+        value = run_silently(_sum, operands[0], node.params["dims"], run)
     else:
         value = np.asarray(run_silently(lambda: node.primitive.evaluate(*operands, **params)))
     if node.primitive.kind == "contraction":
-        value = np.where(_terms_overflow(node, operands), math.nan if summation is _sum_widely else 0, value)
+        value = np.where(_terms_overflow(node, operands), 0 if in_runs else math.nan, value)
     with np.errstate(all="ignore"):
         value, sign = value.astype(dtype), np.where(random.random(value.shape) < 0.5, -1, 1).astype(dtype)
         value = np.where(np.isnan(value), np.copysign(value, sign), value)  # the sign of NaN means nothing
@@ -96,19 +109,11 @@ def _terms_overflow(node: Node, operands: Sequence[Array]) -> Array:
     return np.asarray(total > float(np.finfo(carried).max) * scale * scale)
 
 
-def _sum_widely(array: Array, axis: tuple[int, ...]) -> Array:
-    """A sum in double precision: what is lost by adding up is gone."""
-    return np.asarray(np.add.reduce(array, axis=axis, dtype=np.float64))
-
-
-def _sum_in_a_row(array: Array, axis: tuple[int, ...]) -> Array:
-    """A sum one by one: where terms are alike, all of the additions may round to the same side."""
+def _sum(array: Array, axis: tuple[int, ...], run: int) -> Array:
+    """A sum in double precision; or of runs of so many terms, each added up one by one."""
+    if not run:
+        return np.asarray(np.add.reduce(array, axis=axis, dtype=np.float64))
     dtype = np.result_type(array.dtype, np.float32)  # as everywhere, the sums of 16-bit floats are in float32
     terms = np.moveaxis(array, axis, range(len(axis))).reshape(-1, *np.delete(array.shape, axis)).astype(dtype)
-    return np.asarray(np.add.accumulate(terms, axis=0)[-1])
-
-
-Summation = Callable[[Array, tuple[int, ...]], Array]
-
-# Eager mode has one order of adding up, kernels have others. Noise on the terms does not show how much that makes.
-SUMMATIONS: tuple[Summation, ...] = (_sum_widely, _sum_in_a_row)
+    sums = [np.add.accumulate(terms[start : start + run], axis=0)[-1] for start in range(0, len(terms), run)]
+    return np.asarray(np.add.reduce(sums, axis=0))

@@ -22,8 +22,7 @@ import numpy as np
 
 from ...ir import Node
 from .difference import ulps
-from .noise import TIMES_NOISE
-from .sampling import Decision, Sampler
+from .sampling import Decision, Sampler, times
 
 Array = np.ndarray[Any, Any]
 
@@ -52,16 +51,16 @@ class Excess:
         self._wrong = ulps(expected, found) > 0
         self._expected = expected[self._wrong].astype(np.float64)
         self._apart = _apart(self._expected, found[self._wrong].astype(np.float64))
-        self._spread = np.zeros_like(self._apart)
+        self._allowed = np.zeros_like(self._apart)
 
     def __bool__(self) -> bool:
         """Whether there are any that the samples so far do not account for."""
-        return bool((self._apart > TIMES_NOISE * self._spread).any())
+        return bool((self._apart > self._allowed).any())
 
-    def add(self, sample: Array) -> None:
-        """Take a sample of the same result into account."""
+    def add(self, sample: Array, times: int) -> None:
+        """Take a sample of the same result into account, from which results may be so many times as far."""
         moved = sample[self._wrong].astype(np.float64)
-        self._spread = np.maximum(self._spread, _apart(self._expected, moved))
+        self._allowed = np.maximum(self._allowed, times * _apart(self._expected, moved))
 
 
 def _apart(a: Array, b: Array) -> Array:
@@ -90,7 +89,7 @@ def judge(
                 break
             sample = sampler.sample(number, [wanted[place] for place in places], decides)
             for place in places:
-                excess[place].add(sample[wanted[place]])
+                excess[place].add(sample[wanted[place]], times(number))
             places = [place for place in places if excess[place]]
         return places
 

@@ -17,7 +17,7 @@ from ...graph import topological_order
 from ...interpreters import run_silently, settled
 from ...ir import Node
 from .difference import ulps
-from .noise import NOISY, ROUNDED, SUMMATIONS, further, move, noisy
+from .noise import NOISY, ROUNDED, TIMES_NOISE, TIMES_ORDER, further, move, noisy
 
 Array = np.ndarray[Any, Any]
 Values = dict[Node, Array]
@@ -77,6 +77,11 @@ def is_decision(node: Node) -> bool:
     return from_floats and (not node.dtype.is_floating_point or node.primitive.name in JUMPS)
 
 
+def times(number: int) -> int:
+    """By how many times what a sample makes results may differ: in every other, sums are taken in another order."""
+    return TIMES_ORDER if number % 2 else TIMES_NOISE
+
+
 class Sampler:
     """Runs a graph with noise.
 
@@ -106,20 +111,20 @@ class Sampler:
             operands = [values[operand] for operand in node.inputs]
             moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
             if node.primitive.name in NOISY and node.dtype.is_floating_point:
-                summation = SUMMATIONS[number % len(SUMMATIONS)]
-                value = noisy(node, operands, self._random(number, node), summation)
+                value = noisy(node, operands, self._random(number, node), in_runs=bool(number % 2))
             elif not moved:
                 value = self.right[node]
             elif is_decision(node):
                 value = self._between_jumps(node, operands)
             else:
                 if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # what is rounded, as far as it may go
-                    operands = [further(self.right[node.inputs[0]], operands[0], 1)]
+                    operands = [further(self.right[node.inputs[0]], operands[0], times(number))]
                 value = _evaluate(node, operands)
                 if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
                     value = np.where(self._moved(node, values), move(value, self._random(number, node)), value)
             if moved and (is_decision(node) or node.primitive.name in EDGES):
-                value = self._decided(node, operands, value, (1, -1, math.nan)[number // 2 % 3] if decides else 0)
+                towards = (1, -1, math.nan)[number // 2 % 3] if decides else 0
+                value = self._decided(node, operands, value, towards, times(number))
             if node.primitive.name in MAXIMA and node.dtype.is_floating_point:
                 value = self._of_two_zeros(node, value, (1, -1)[number % 2] if decides else 0)
             values[node] = value
@@ -146,17 +151,18 @@ class Sampler:
         before = _outcome(node, [self.right[operand] for operand in node.inputs])
         return np.where(_outcome(node, operands) == before, _evaluate(node, operands), right)
 
-    def _decided(self, node: Node, operands: Sequence[Array], value: Array, towards: float) -> Array:
+    def _decided(self, node: Node, operands: Sequence[Array], value: Array, towards: float, times: int) -> Array:
         """What a decision comes to: where noise can turn it as without noise, or turned; elsewhere a given value.
 
         Args:
             towards: to which of the two sides; 0 for none; NaN for either, and for anything at an edge.
+            times: how far results may be, as a multiple of this noise.
         """
         own = [self.right[operand] for operand in node.inputs]
         before, turned = _outcome(node, own), self.turned.get(node, np.zeros(node.shape, bool))
         there = self.right[node]
         for sign in (1, -1):
-            moved = [further(a, b, sign) for a, b in zip(own, operands, strict=True)]
+            moved = [further(a, b, sign * times) for a, b in zip(own, operands, strict=True)]
             by_this = ulps(before, _outcome(node, moved)) != 0
             if node.primitive.name in EDGES:  # not where NaN comes from another edge
                 for a, b in zip(own, moved, strict=True):
