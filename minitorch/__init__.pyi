@@ -133,6 +133,10 @@ from .functional.gathering import scatter as scatter
 from .functional.gathering import scatter_add as scatter_add
 from .functional.gathering import take as take
 from .functional.gathering import take_along_dim as take_along_dim
+from .functional.generator import Generator as Generator
+from .functional.generator import initial_seed as initial_seed
+from .functional.generator import manual_seed as manual_seed
+from .functional.generator import seed as seed
 from .functional.linalg import addbmm as addbmm
 from .functional.linalg import addmm as addmm
 from .functional.linalg import addmv as addmv
@@ -168,10 +172,7 @@ from .functional.parts import select as select
 from .functional.parts import split as split
 from .functional.parts import tensor_split as tensor_split
 from .functional.parts import unbind as unbind
-from .functional.random import Generator as Generator
 from .functional.random import bernoulli as bernoulli
-from .functional.random import initial_seed as initial_seed
-from .functional.random import manual_seed as manual_seed
 from .functional.random import normal as normal
 from .functional.random import rand as rand
 from .functional.random import rand_like as rand_like
@@ -180,7 +181,6 @@ from .functional.random import randint_like as randint_like
 from .functional.random import randn as randn
 from .functional.random import randn_like as randn_like
 from .functional.random import randperm as randperm
-from .functional.random import seed as seed
 from .functional.reductions import all as all
 from .functional.reductions import any as any
 from .functional.reductions import count_nonzero as count_nonzero

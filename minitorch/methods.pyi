@@ -10,9 +10,9 @@ import numpy as np
 from .autograd.gradients import HookHandle
 from .dtypes import DType
 from .functional.extremes import MinMax
+from .functional.generator import Generator
 from .functional.operands import Number, Operand
 from .functional.ordering import Ordered
-from .functional.random import Generator
 from .inspect.picture import Picture
 from .tensor import Tensor
 

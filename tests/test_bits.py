@@ -145,6 +145,56 @@ def test_numbers_beyond_the_range_of_a_type_become_the_same_ones_everywhere(sour
         assert_same(x.to(target), expected, "eager")
 
 
+# Where 16 bits overflow -----------------------------------------------------------------------------------------------
+
+BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "add and mul": lambda x, y: (x + y) * y - x,
+}
+SUMS: dict[str, Callable[[Tensor], Tensor]] = {
+    "rows": lambda x: x.sum(1),
+    "columns": lambda x: x.T.contiguous().sum(0),
+    "product": lambda x: x @ mt.ones(x.shape[1], 3, dtype=x.dtype),
+}
+
+
+def edges(dtype: mt.DType) -> Tensor:
+    """Numbers of which two make the largest number, the first that is infinity, or a half of the gap between them."""
+    largest = float(mt.finfo(dtype).max)
+    gap = 2 * (largest - float(np.nextafter(dtype.numpy.type(largest), dtype.numpy.type(0))))
+    sizes = [largest, largest - gap / 2, largest / 2, largest / 3, largest**0.5, largest**0.5 * 1.01, 255.875, 256.0]
+    sizes += [gap * part for part in (1.0, 0.75, 0.5, 0.4999, 0.25, 0.125)] + [1.0, 0.999, 1.001, 2.0, 0.5, 0.0, np.inf]
+    return mt.tensor([sign * size for size in sizes for sign in (1, -1)] + [np.nan], dtype=mt.float64).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", (mt.float16, mt.bfloat16), ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("name", BINARY)
+def test_compiled_arithmetic_overflows_where_eager_mode_does(name: str, dtype: mt.DType) -> None:
+    x = edges(dtype)[:, None].expand(-1, len(edges(dtype))).contiguous()
+    y = x.T.contiguous()
+    expected = BINARY[name](x, y)
+    assert_same(mt.jit(BINARY[name])(x, y), expected, name)
+    assert expected.isinf().sum() > x.isinf().sum()  # some of them do
+
+
+@pytest.mark.parametrize("length", (2, 7, 64, 1000))
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_float16_overflow_where_the_exact_sum_does(name: str, length: int) -> None:
+    """That is from 65520 on. Sums on the way, in float32, may be larger than any float16."""
+    largest, rest = 65504.0, length - 1
+    firsts = ((largest, 24.0 / rest), (largest, 8.0 / rest), (-largest, -24.0 / rest), (largest, -largest / rest))
+    rows = [[first] + [each] * rest for first, each in firsts]
+    rows += [[largest / length] * length, [largest, largest] + [-largest] * (rest - 1), [largest] * length]
+    x = mt.tensor(rows, dtype=mt.float64).half()
+    expected = x.double().sum(1).half().isfinite().tolist()
+    for mode in (SUMS[name], mt.jit(SUMS[name])):
+        found = mode(x).reshape(len(rows), -1)[:, 0]
+        assert found.isfinite().tolist() == expected
+
+
 # Values beside what was stored of them -----------------------------------------------------------------------------
 
 POINTWISE: tuple[Callable[[Tensor, Tensor], Tensor], ...] = (
