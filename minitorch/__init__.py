@@ -45,7 +45,7 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 globals().update(FUNCTIONS)
 
 # Names that a program may do without, with the module that each is loaded from when it is first used.
-_LATER = {"data": "data", "machine": "profiler", "profile": "profiler"}
+_LATER = {"data": "data", "machine": "profiler", "profile": "profiler", "profiler": "profiler"}
 
 
 def __getattr__(name: str) -> Any:
