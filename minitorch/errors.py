@@ -46,6 +46,7 @@ CODES: dict[str, str] = {
     "MT504": "a function that does something else when it is run than when it was traced",
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",
+    "MT603": "a schedule that breaks a law",
 }
 
 
@@ -230,6 +231,10 @@ class ParseError(GraphError):
     def __init__(self, what: str, line: int, *, fix: str | None = None) -> None:
         self.line = line
         super().__init__("MT602", f"line {line}: {what}", fix=fix)
+
+
+class ScheduleError(MinitorchError, ValueError):
+    """A step of a schedule would change what a kernel computes, or cannot be carried out."""
 
 
 class CommandError(Exception):

@@ -37,6 +37,7 @@ BUILTINS = {
     "ObserverError": RuntimeError,
     "GraphError": ValueError,
     "ParseError": ValueError,
+    "ScheduleError": ValueError,
 }
 
 

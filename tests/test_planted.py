@@ -13,26 +13,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite import ir
 
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import llvm
 from minitorch.compiler.codegen import (
-    emit_columns,
     emit_gemm,
-    emit_indices,
     emit_products,
-    emit_values,
+    emitter,
     instructions,
 )
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.mathematics import exponential
 from minitorch.compiler.codegen.mathematics.values import splat
-from minitorch.compiler.codegen.vector_memory import store
 from minitorch.compiler.kernels import placement
 from minitorch.compiler.kernels.arena import plan
 from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.loop_ir.expressions import ALWAYS, Choose, Load, Number
+from minitorch.compiler.loop_ir.tree import Local, Store
 from minitorch.compiler.runtime import steps
 from minitorch.errors import MismatchError
 from minitorch.modes.checking import shadow
@@ -87,7 +85,7 @@ def by_reciprocal(right: Any, builder: Any, dtype: Any, a: Any, b: Any) -> Any:
 
 
 def no_rounding(patch: Patch) -> None:
-    for module in (emit_values, emit_columns, instructions):
+    for module in (emitter, instructions):
         patch.setattr(module, "rounded", lambda builder, x, dtype: x)
 
 
@@ -105,35 +103,43 @@ def contraction(patch: Patch) -> None:
 
 
 def next_element(patch: Patch) -> None:
-    read = emit_values.Values._read
-    patch.setattr(
-        emit_values.Values, "_read", lambda self, pointer, index, *rest: read(self, pointer, index + 1, *rest)
-    )
+    read = emitter.Emitter._reading
+    patch.setattr(emitter.Emitter, "_reading", lambda self, array, index, *rest: read(self, array, index + 1, *rest))
 
 
 def without_conditions(patch: Patch) -> None:
     """What lies outside of what is padded is read as if it were there."""
-    patch.setattr(emit_indices.Indices, "_holds", lambda self, inside: ir.Constant(ir.IntType(1), 1))
+    prepared = emitter.Emitter._prepared
+
+    def always(self: Any, expression: Any) -> Any:
+        while isinstance(expression, Choose):
+            expression = expression.here
+        if isinstance(expression, Load):
+            expression = dataclasses.replace(expression, inside=ALWAYS)
+        return prepared(self, expression)
+
+    patch.setattr(emitter.Emitter, "_prepared", always)
 
 
 def without_masks(patch: Patch) -> None:
     """The rest of a row is written as a whole vector."""
-    patch.setattr(emit_values, "store", lambda builder, place, value, mask=None: store(builder, place, value))
+    store = vars(emitter)["store"]
+    patch.setattr(emitter, "store", lambda builder, place, value, mask=None: store(builder, place, value))
 
 
 def stale_accumulators(patch: Patch) -> None:
-    start = emit_columns.Columns._start
+    store = emitter.Emitter.store
 
-    def stale(self: Any, statement: Any) -> Any:
-        found = start(self, statement)
-        return splat(found.type, 1.0)
+    def stale(self: Any, each: Store) -> None:
+        is_start = isinstance(each.value, Number) and isinstance(each.array, Local)
+        store(self, dataclasses.replace(each, value=Number(each.value.dtype, 1, "stale")) if is_start else each)
 
-    patch.setattr(emit_columns.Columns, "_start", stale)
+    patch.setattr(emitter.Emitter, "store", stale)
 
 
 def one_term_only(patch: Patch) -> None:
     """Products replace the sum instead of being added to it."""
-    for module in (emit_columns, emit_products, emit_gemm):
+    for module in (emitter, emit_products, emit_gemm):
         patch.setattr(
             module, "multiply_add", lambda builder, dtype, a, b, c: instructions.PRIMITIVES["mul"](builder, dtype, a, b)
         )

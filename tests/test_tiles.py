@@ -17,8 +17,8 @@ from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.tiles import transpose_function
 from minitorch.compiler.kernels.schedule import schedule
-from minitorch.compiler.loop_ir import evaluate
 from minitorch.compiler.loop_ir.loops import LoopKernel
+from minitorch.compiler.loop_ir.source import run
 from minitorch.compiler.scheduling.layout import units
 from minitorch.compiler.target import Target
 from minitorch.nn import functional as F
@@ -58,7 +58,7 @@ def check(function: Callable[..., Any], *tensors: mt.Tensor, scattered: bool = F
         if node not in kernel.writes:
             expected[place] = known[node].reshape(-1)
     inputs = [array.copy() for array in expected]
-    evaluate.run(kernel.loops, expected)
+    run(kernel.loops, expected)
     for target in of_all_widths():
         text = emit(kernel.loops, target)
         assert scattered or not re.search(r"masked\.(gather|scatter)", text)

@@ -26,6 +26,7 @@ from ..compiler.runtime.alone import by_machine, run_watched
 from ..compiler.runtime.driver import driver, handles
 from ..compiler.runtime.memory import pool
 from ..compiler.runtime.steps import Call, Kernels, Layout, Memory, Program, Value
+from ..compiler.scheduling.schedules import Own
 from ..compiler.target import Target
 from ..graph import Graph
 from ..interpreters import Observer, Recorder, current_observer
@@ -45,6 +46,7 @@ class Compiled:
         donated: positions of inputs whose memory any output may take.
         without: the classes of fusion that are switched off.
         target: what kernels are made for, if not for all that this machine can do; it must be able to run their code.
+        own: the user's own schedules.
 
     Attributes:
         schedule: the kernels and the ledger.
@@ -58,9 +60,10 @@ class Compiled:
         donated: Collection[int] = (),
         without: Set[str] = ALL_ON,
         target: Target | None = None,
+        own: Own | None = None,
     ) -> None:
-        self._without = without
-        self.schedule = schedule(graph, target or host(), without)
+        self._without, self._own = without, own
+        self.schedule = schedule(graph, target or host(), without, own)
         self.graph = graph = self.schedule.graph
         self.placement = place(self.schedule, updates, donated)
         self._interpreted: Interpreted | None = None
@@ -150,7 +153,8 @@ class Compiled:
     def _careful(self, arrays: Sequence[Array]) -> list[Array]:
         """Run without writing into inputs."""
         if self._cautious is None:
-            self._cautious = Compiled(self.graph, without=self._without, target=self.schedule.target)
+            target = self.schedule.target
+            self._cautious = Compiled(self.graph, without=self._without, target=target, own=self._own)
             if self._layout.new != pool.array:
                 self._cautious.allocate(self._layout.new)
         return self._cautious(arrays)
@@ -218,6 +222,7 @@ def compile(
     donated: Collection[int] = (),
     without: Set[str] = ALL_ON,
     target: Target | None = None,
+    own: Own | None = None,
 ) -> Compiled:
     """Make a graph run as fused machine code."""
-    return Compiled(graph, updates, donated, without, target)
+    return Compiled(graph, updates, donated, without, target, own)

@@ -17,6 +17,7 @@ from ..compiler.fusion.fusions import ALL_ON
 from ..compiler.kernels.kernel import Kernel
 from ..compiler.kernels.schedule import Schedule, schedule
 from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched
+from ..compiler.scheduling.schedules import Own
 from ..graph import Graph
 from ..interpreters import Recorder, current_observer
 from .interpret import Interpreted
@@ -27,8 +28,8 @@ Array = np.ndarray[Any, Any]
 class Evaluated:
     """A graph as loops in Python; call it with one array per input."""
 
-    def __init__(self, graph: Graph, without: Set[str] = ALL_ON) -> None:
-        self.schedule: Schedule = schedule(graph, host(), without)
+    def __init__(self, graph: Graph, without: Set[str] = ALL_ON, own: Own | None = None) -> None:
+        self.schedule: Schedule = schedule(graph, host(), without, own)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
         """Run the kernels; node by node, if somebody wants to see every value. What comes back is always new."""
@@ -61,6 +62,7 @@ def compile(
     updates: Mapping[int, int] | None = None,
     donated: Collection[int] = (),
     without: Set[str] = ALL_ON,
+    own: Own | None = None,
 ) -> Evaluated:
     """Make a graph run as loops in Python."""
-    return Evaluated(graph, without)
+    return Evaluated(graph, without, own)

@@ -10,7 +10,7 @@ The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -19,7 +19,8 @@ from ..loop_ir.index import Variable
 from ..loop_ir.loops import Accumulate, LoopKernel, Nest, neutral
 from ..loop_ir.origins import at_origin
 from ..scheduling.gemm import recognise
-from ..scheduling.layout import nest_units
+from ..scheduling.layout import Layout
+from ..scheduling.schedules import Schedule, parallel_units, schedule_of, scheduled
 from ..scheduling.streaming import streamed
 from ..scheduling.sweeps import recognise as sweeps_of
 from ..scheduling.unroll import together
@@ -28,24 +29,35 @@ from .builder import Builder
 from .emit_gemm import Product
 from .emit_online import Online, online_pairs
 from .emit_sweeps import Sweeper
+from .emitter import Emitter as Procedures
 from .instructions import I64, combine, constant
 from .vector_memory import POINTER, integer, wait_for_stores
 
 
-def emit(kernel: LoopKernel, target: Target) -> str:
-    """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them."""
+def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> str:
+    """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them.
+
+    Args:
+        kernel: its nests and buffers.
+        target: the machine that it is made for.
+        own: the user's own schedule of each nest, or None.
+    """
     module = ir.Module(name=kernel.name)
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     functions: dict[Any, Any] = {}
     moved = [at_origin(nest) for nest in kernel.nests]
     keys = []
-    for (nest, _), (_, buffers, _), past_caches in zip(moved, kernel.parts, streamed(kernel, target), strict=True):
-        keys.append((nest, buffers, past_caches))
-        if keys[-1] in functions or not nest_units(nest, target):
+    units = parallel_units(kernel, target, own)
+    parts = zip(moved, kernel.parts, streamed(kernel, target), chosen(kernel, target, own), units, strict=True)
+    for (nest, _), (_, buffers, _), past_caches, steps, count in parts:
+        keys.append((nest, buffers, past_caches, steps))
+        if keys[-1] in functions or not count:
             continue
         function = functions[keys[-1]] = ir.Function(module, kind, f"nest{len(functions)}")
         function.linkage = "internal"
-        if sweeps_of(nest):
+        if steps is not None:
+            Procedures(scheduled(nest, buffers, steps), function, target).emit()
+        elif sweeps_of(nest):
             Sweeper(buffers, nest, function, target).emit()
         elif recognise(nest):
             Product(buffers, nest, function, target).emit()
@@ -53,8 +65,24 @@ def emit(kernel: LoopKernel, target: Target) -> str:
             emitter = _Emitter(buffers, nest, function, target)
             emitter.stream(past_caches)
             emitter.emit()
-    _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], target)
+    _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)
     return str(module)
+
+
+def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Schedule | None, ...]:
+    """The schedule of each nest of a kernel: the user's own where there is one, else the engine's, if it has one."""
+    found = []
+    given = own or (None,) * len(kernel.nests)
+    for nest, past_caches, schedule in zip(kernel.nests, streamed(kernel, target), given, strict=True):
+        if schedule is None and (recognise(nest) or not _is_special(nest, past_caches, target)):
+            schedule = schedule_of(nest, target)
+        found.append(schedule)
+    return tuple(found)
+
+
+def _is_special(nest: Nest, past_caches: Collection[int], target: Target) -> bool:
+    """Whether a nest stores past the caches or goes through long rows online, which schedules of rows do not."""
+    return bool(past_caches) or any(after for _, after in online_pairs(nest, Layout(nest, target)))
 
 
 def _emit_entry(
@@ -62,6 +90,7 @@ def _emit_entry(
     kernel: LoopKernel,
     moved: Sequence[tuple[Nest, Mapping[int, int]]],
     functions: Sequence[Any],
+    units: Sequence[int],
     target: Target,
 ) -> None:
     """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
@@ -80,9 +109,8 @@ def _emit_entry(
     in_tail = False
     longest = max(len(buffers) for _, buffers, _ in kernel.parts)
     memory = builder.alloca(POINTER, integer(longest), name="moved")
-    parts = zip(moved, kernel.parts, kernel.phases, functions, strict=True)
-    for (nest, begins), (_, buffers, start), phase, function in parts:
-        count = nest_units(nest, target)
+    parts = zip(moved, kernel.parts, kernel.phases, functions, units, strict=True)
+    for (_, begins), (_, buffers, start), phase, function, count in parts:
         if phase and not in_tail:
             in_tail = True
             _only_the_last(builder, counter, builder.sub(end, begin), first)

@@ -9,14 +9,15 @@ from ...graph import cost
 from ...graph.cost import in_units
 from ...ir import Node
 from ..codegen import machine
-from ..codegen.emit import emit
+from ..codegen.emit import chosen, emit
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
 from ..scheduling import count
-from ..scheduling.layout import units
+from ..scheduling.schedules import Schedule, parallel_units
 from ..scheduling.split import PARTIAL
 from ..target import Target
+from .steps import Listing, Steps
 
 
 @dataclass
@@ -32,6 +33,7 @@ class Kernel:
         target: the machine that it is made for.
         loops: its loops; None for a call.
         buffers: the node behind each buffer of the loops.
+        own: the user's own schedule of each nest, or None; empty if there is none for any.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Kernel:
     target: Target
     loops: LoopKernel | None = None
     buffers: tuple[Node, ...] = ()
+    own: tuple[Schedule | None, ...] = ()
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -89,7 +92,10 @@ class Kernel:
 
     @cached_property
     def source(self) -> str:
-        """The kernel as Python that runs; of a call, the name of what is called."""
+        """The definition of the kernel as Python that runs; of a call, the name of what is called.
+
+        The same in the order in which it is run is the source of the last of the `steps`.
+        """
         return source(self.loops) if self.loops else f"# {self.nodes[0].primitive.name}, run by NumPy\n"
 
     @cached_property
@@ -106,7 +112,7 @@ class Kernel:
     @cached_property
     def llvm(self) -> str:
         """The kernel as LLVM IR, which counts buffers from their first element in use; empty for a call."""
-        return emit(self.compiled[0], self.target) if self.loops else ""
+        return emit(self.compiled[0], self.target, self.own) if self.loops else ""
 
     @cached_property
     def assembly(self) -> str:
@@ -115,8 +121,30 @@ class Kernel:
 
     @property
     def units(self) -> int:
-        """The length of its parallel range."""
-        return units(self.loops, self.target) if self.loops else 0
+        """How many parts of it can be run at the same time."""
+        if self.loops is None:
+            return 0
+        found = parallel_units(self.loops, self.target, self.own)
+        return sum(count for count, phase in zip(found, self.loops.phases, strict=True) if not phase)
+
+    @property
+    def schedule(self) -> Listing:
+        """The rewrites that turn the definition into the loops that are run, nest by nest."""
+        return Listing(chosen(self.loops, self.target, self.own) if self.loops else ())
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The kernel after each rewrite of its schedule; the first step is the definition.
+
+        Example:
+            >>> import minitorch as mt
+            >>> a, b = mt.ones(8, 8), mt.ones(8, 8)
+            >>> (kernel,) = mt.jit(lambda a, b: a @ b).ledger(a, b).kernels
+            >>> definition, *rest = kernel.steps
+            >>> definition.rewrite is None, definition(a, b)[0, 0].item(), rest[-1](a, b)[0, 0].item()
+            (True, 8.0, 8.0)
+        """
+        return Steps(self)
 
     def __str__(self) -> str:
         where = ", ".join(dict.fromkeys(str(node.source) for node in self.nodes if node.source))

@@ -144,7 +144,7 @@ def takes_over(kernel: Kernel) -> Iterator[tuple[Node, Node]]:
 
     Only one of several that are written may take a certain place.
     """
-    if kernel.loops is None:
+    if kernel.loops is None or kernel.own:  # a schedule of the user's may read an element after it was written
         return
     known: dict[Nest, list[tuple[int, int]]] = {}
     uses = Counter(kernel.buffers)

@@ -29,6 +29,7 @@ from ..fusion.roots import (
 from ..fusion.transient import AGAIN as TILE_BY_TILE
 from ..fusion.transient import find_transient
 from ..scheduling.nests import build_kernel
+from ..scheduling.schedules import Own
 from ..scheduling.split import PARTIAL
 from ..scheduling.sweeps import recognise
 from ..target import Target, target_named
@@ -129,13 +130,14 @@ class Schedule:
         return "\n".join(lines)
 
 
-def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON) -> Schedule:
+def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own | None = None) -> Schedule:
     """Partition a graph into kernels for a target.
 
     Args:
         graph: as it is; `minitorch.passes.LOWERING` brings one into the form that fuses best.
         target: the machine that they are made for.
         without: the classes of fusion that are switched off, of `FUSIONS`.
+        own: the user's own schedules.
     """
     transient, refused = _transient(graph, without), set[Node]()
     while True:
@@ -152,6 +154,10 @@ def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON) -> Schedu
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
+    for kernel in kernels if own else ():
+        assert own is not None
+        found = [own.get((nest, buffers)) for nest, buffers, _ in kernel.loops.parts] if kernel.loops else []
+        kernel.own = tuple(found) if any(each is not None for each in found) else ()
     return Schedule(
         graph, target, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, decided.again), without
     )

@@ -7,7 +7,7 @@ and where they go, is `minitorch.compiler.loop_ir.loops`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...dtypes import DType, bfloat16, float16, float32
@@ -202,6 +202,11 @@ class Choose(Expression):
         return self.inside.depends_on(variable) or any(part.depends_on(variable) for part in self.parts())
 
 
+def converted(value: Expression, dtype: DType) -> Expression:
+    """A value as another type."""
+    return value if value.dtype is dtype else Apply(dtype, "cast", (value,))
+
+
 def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expression:
     """A choice, or what is always chosen."""
     if inside == ALWAYS or inside.never_holds:
@@ -285,8 +290,20 @@ def rewritten(
             found = Choose(expression.dtype, expression.inside, *parts)
         elif isinstance(expression, Sum):
             found = Sum(expression.dtype, expression.variable, *parts)
+        if index_values(expression):
+            found = _at_values(found, lambda value: rewritten(value, change, known))
         found = known[expression] = change(found)
     return found
+
+
+def _at_values(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The expression with a change made to the values that it reads memory at."""
+    fields: dict[str, Any] = {}
+    if (index := getattr(expression, "index", None)) is not None:
+        fields["index"] = index.with_values(change)
+    if (inside := getattr(expression, "inside", ALWAYS)) != ALWAYS:
+        fields["inside"] = Inside(tuple((low, at.with_values(change), high) for low, at, high in inside.bounds))
+    return replace(expression, **fields)
 
 
 def moved(places: Places) -> Callable[[Expression], Expression]:
@@ -303,8 +320,8 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
 def atoms(expression: Expression) -> Iterator[Atom]:
     """The atoms of all indices of an expression, those inside others too."""
     indices: list[Index] = []
-    if isinstance(expression, (Load, Scratch, Position)):
-        indices.append(expression.index)
+    if (index := getattr(expression, "index", None)) is not None:
+        indices.append(index)
     inside = getattr(expression, "inside", ALWAYS)
     indices += [index for _, index, _ in inside.bounds]
     while indices:

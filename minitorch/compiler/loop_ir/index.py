@@ -8,7 +8,7 @@ the known ranges of the variables, so the index arithmetic of most reshapes disa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import gcd, prod
@@ -23,6 +23,9 @@ class Variable:
 
     name: str
     extent: int
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -201,6 +204,30 @@ class Index:
         result = Index((), self.constant)
         for atom, factor in self.terms:
             result = result + _substituted(atom, places) * factor
+        return result
+
+    @cached_property
+    def is_data(self) -> bool:
+        """Whether it contains an index that is read from memory."""
+        return any(
+            isinstance(atom, Looked) or (not isinstance(atom, Variable) and atom.index.is_data)
+            for atom, _ in self.terms
+        )
+
+    def with_values(self, change: Callable[[Any], Any]) -> Index:
+        """The expression with a change made to every value that is an index in it."""
+        if not self.is_data:
+            return self
+        result = Index((), self.constant)
+        for atom, factor in self.terms:
+            if isinstance(atom, Looked):
+                place = looked(change(atom.value), atom.extent)
+            elif isinstance(atom, Variable):
+                place = _atom(atom)
+            else:
+                place = atom.index.with_values(change)
+                place = place // atom.divisor if isinstance(atom, Quotient) else place % atom.divisor
+            result = result + place * factor
         return result
 
     def __str__(self) -> str:

@@ -1,8 +1,8 @@
 """Loop IR: what a kernel does, as data. Statements, loops, nests, kernels.
 
-How one element is computed is an expression (`minitorch.compiler.loop_ir.expressions`). The same data is *evaluated*
-(`evaluate`, a slow reference), *printed* as Python that runs (`source`), and *emitted* as LLVM IR (`emit`). Nothing
-here knows about graphs or about machines.
+How one element is computed is an expression (`minitorch.compiler.loop_ir.expressions`). The same data is *printed*
+as Python that runs (`source`, a slow reference) and *emitted* as LLVM IR (`emit`). Nothing here knows about graphs or
+about machines.
 
 A kernel runs over *rows*, in any order and in parallel. For each row it runs its loops one after another; a loop runs
 over the row's *columns* and updates accumulators, stores to memory, or to a scratch row that later loops read. A row

@@ -28,6 +28,7 @@ from .expressions import (
     Sum,
     chosen,
     computed_in,
+    converted,
     looked_up,
     walk,
 )
@@ -42,11 +43,6 @@ Reader = Callable[[At, Inside], Expression]
 def number(value: Any, node: Node) -> Number:
     """A constant of a node's type."""
     return Number(node.dtype, value, f"{node.dtype.short} {value!r}")
-
-
-def converted(value: Expression, dtype: DType) -> Expression:
-    """A value as another type."""
-    return value if value.dtype is dtype else Apply(dtype, "cast", (value,))
 
 
 class Lowering:

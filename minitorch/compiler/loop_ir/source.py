@@ -1,33 +1,28 @@
-"""Loop IR as Python: the text of a function that runs, slowly, and computes what the kernel computes.
+"""Code generation for people: a procedure of the tiled loop IR as Python that runs, in the order of the machine code.
 
-It is what a student reads: the loops as loops, every load and store with its index, and one line per value that is used
-more than once. The arrays are flat, as memory is.
+Every loop, guard, load and store of the procedure is a line, and so is a value that is used more than once. The text
+of a kernel's definition is this text, and so is the one after each rewrite of its schedule: it computes the numbers of
+the machine code, slowly. Arrays are flat, as memory is. A comment says how a loop is run (in parallel, as lanes of a
+vector, unrolled), and where a local array lies (on the stack, in registers).
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any
 
+import numpy as np
+
 from ...dtypes import DType
-from .expressions import (
-    ALWAYS,
-    Apply,
-    Choose,
-    Expression,
-    Inside,
-    Load,
-    Number,
-    Position,
-    Scratch,
-    Sum,
-    Total,
-    computed_in,
-    index_values,
-)
-from .index import Index, Looked, Quotient, Remainder
-from .loops import Accumulate, Keep, Loop, LoopKernel, Nest, Statement, Store
+from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position, index_values, walk
+from .index import Index, Looked, Quotient, Remainder, Variable
+from .loops import Buffer, LoopKernel
+from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Procedure, Read, Store, procedure
+
+Array = np.ndarray[Any, Any]
 
 # How a primitive is written. Arguments are NumPy scalars, so arithmetic has the element type's rounding and overflow.
 OPERATORS = {
@@ -51,7 +46,17 @@ OPERATORS = {
 }
 FUNCTIONS = {"abs": "np.abs", "atan2": "np.arctan2", "pow": "np.power", "erf": "erf"}  # the others have NumPy's name
 REDUCTIONS = {"reduce_sum": "{} + {}", "reduce_prod": "{} * {}", "reduce_max": "np.maximum({}, {})"}
-START = {"reduce_sum": "0", "reduce_prod": "1"}
+LOOPS = {Kind.SERIAL: "", Kind.PARALLEL: "  # in parallel", Kind.VECTOR: "  # vector", Kind.UNROLLED: "  # unrolled"}
+PLACES = {Place.STACK: "on the stack", Place.REGISTERS: "in registers"}
+
+# Brackets inside each other in one line; a value that would need more gets a line. Python's parser takes up to 200.
+DEEPEST = 40
+
+AT = """\
+def at(place, length):
+    if not -length <= place < length:
+        raise IndexError(f"index {place} is out of bounds for {length} elements")
+    return place + length if place < 0 else place""".splitlines()
 
 
 def scalar_type(dtype: DType) -> str:
@@ -60,73 +65,137 @@ def scalar_type(dtype: DType) -> str:
 
 
 class _Printer:
-    """Prints one nest."""
+    """Prints procedures.
 
-    def __init__(self, nest: Nest, names: Sequence[str]) -> None:
-        self.nest = nest
+    Args:
+        names: of the buffers.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self.lines: list[str] = []
-        self.known: dict[Expression, str] = {}
+        self.known: dict[Expression, str] = {}  # values that have a line, by the name that it gave them
+        self.given = 0  # names of values
         self.inside: set[tuple[int, Index, int]] = set()  # conditions that hold where text is being written
+        self.read: dict[Expression, frozenset[int | Local]] = {}  # the arrays that a value depends on
+        self.depths: dict[Expression, int] = {}
 
-    def print(self) -> list[str]:
-        """The lines of the nest."""
-        depth = 1
-        for slot, (length, dtype) in enumerate(self.nest.scratch):
-            self._line(depth, f"row{slot} = np.empty({length}, {scalar_type(dtype)})  # a row that stays in the cache")
-        for row in self.nest.rows:
-            self._line(depth, f"for {row} in range({row.extent}):")
-            depth += 1
-        for loop in self.nest.loops:
-            self._loop(loop, depth)
-        return self.lines
+    def block(self, block: Block, depth: int) -> None:
+        """Statements, one after another."""
+        rest = list(block)
+        while rest:
+            run = list(takewhile(lambda each: isinstance(each, (Store, Accumulate)), rest))
+            if run:
+                self._run(run, depth)  # type: ignore[arg-type]
+                del rest[: len(run)]
+                continue
+            match rest.pop(0):
+                case Allocate(local) if local.size != 1:
+                    array = f"np.empty({local.size}, {scalar_type(local.dtype)})"
+                    self._line(depth, f"{local.name} = {array}  # {PLACES[local.place]}")
+                case For(variable, body, kind):
+                    self._line(depth, f"for {variable} in range({variable.extent}):{LOOPS[kind]}")
+                    self.block(body or (), depth + 1)
+                    if not body:
+                        self._line(depth + 1, "pass")
+                case If(inside, body):
+                    self._line(depth, f"if {self._inside(self._unknown(inside))}:")
+                    before = self.inside
+                    self.inside = before | set(inside.bounds)
+                    self.block(body, depth + 1)
+                    self.inside = before
 
     def _line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
-    def _loop(self, loop: Loop, depth: int) -> None:
-        for statement in loop.statements:
+    def _run(self, run: Sequence[Store | Accumulate], depth: int) -> None:
+        """Statements with nothing between them: a value has the same name until an array that it reads is written."""
+        self.known, self.depths, self.given = {}, {}, 0
+        written: list[int | Local] = []
+        uses: Counter[tuple[Expression, int]] = Counter()
+        for statement in run:
+            uses.update((part, self._epoch(part, written)) for part in _parts(statement.value))
+            written.append(statement.array)
+        for number, statement in enumerate(run):
+            self._name_shared(statement.value, uses, written[:number], depth)
+            target, value = self._element(statement.array, statement.index), self.text(statement.value)
             if isinstance(statement, Accumulate):
-                dtype = computed_in(statement.value.dtype)
-                start = START.get(statement.reduction, _lowest(dtype))
-                self._line(depth, f"total{statement.slot} = {scalar_type(dtype)}({start})")
-        for column in loop.columns:
-            self._line(depth, f"for {column} in range({column.extent}):")
-            depth += 1
-        self.known = {}
-        uses = Counter(part for statement in loop.statements for part in _parts(statement.value))
-        for statement in loop.statements:
-            self._name_shared(statement.value, uses, depth)
-            self._statement(statement, depth)
-        for statement in loop.statements:
-            if isinstance(statement, Accumulate) and _is_narrow(statement):
-                total = f"total{statement.slot}"
-                self._line(depth - len(loop.columns), f"{total} = {scalar_type(statement.value.dtype)}({total})")
+                form = REDUCTIONS[statement.reduction]
+                value = form.format(target, bare(value) if form.endswith(")") else value)
+            self._line(depth, f"{target} = {bare(value)}")
+            self.known = {part: name for part, name in self.known.items() if statement.array not in self._reads(part)}
+            self.depths = {}
 
-    def _name_shared(self, expression: Expression, uses: Counter[Expression], depth: int) -> None:
-        """Give a line to what is used more than once, innermost first."""
+    def _name_shared(
+        self,
+        expression: Expression,
+        uses: Counter[tuple[Expression, int]],
+        written: Sequence[int | Local],
+        depth: int,
+    ) -> None:
+        """Give a line to what is used more than once or nested too deeply, innermost first."""
         if expression in self.known:
             return
-        # What is not chosen must not be computed, and what is summed is another number at every step.
-        if not isinstance(expression, (Choose, Sum)):
+        if not isinstance(expression, Choose):  # a part that is not chosen must not be computed
             for part in (*expression.parts(), *index_values(expression)):
-                self._name_shared(part, uses, depth)
-        if uses[expression] > 1 and isinstance(expression, (Apply, Load, Sum)) and expression not in self.known:
-            name = f"t{len(self.known)}"
-            self._line(depth, f"{name} = {self.text(expression)}")
-            self.known[expression] = name
+                self._name_shared(part, uses, written, depth)
+        if isinstance(expression, Choose) and self._depth(expression) > DEEPEST:
+            self._branches(expression, uses, written, depth)
+        if not isinstance(expression, (Apply, Load, Read)) or expression in self.known:
+            return
+        if isinstance(expression, Read) and expression.local.size == 1:
+            return  # it is a name
+        if uses[expression, self._epoch(expression, written)] > 1 or self._depth(expression) > DEEPEST:
+            text = bare(self.text(expression))
+            self._line(depth, f"{self._named(expression)} = {text}")
 
-    def _statement(self, statement: Statement, depth: int) -> None:
-        value = self.text(statement.value)
-        match statement:
-            case Accumulate():
-                total = f"total{statement.slot}"
-                value = f"np.float32({value})" if _is_narrow(statement) else value
-                self._line(depth, f"{total} = {REDUCTIONS[statement.reduction].format(total, value)}")
-            case Store():
-                self._line(depth, f"{self.names[statement.buffer]}[{self.index(statement.index)}] = {value}")
-            case Keep():
-                self._line(depth, f"row{statement.slot}[{self.index(statement.index)}] = {value}")
+    def _named(self, expression: Expression) -> str:
+        name = self.known[expression] = f"t{self.given}"
+        self.given += 1
+        self.depths[expression] = 0
+        return name
+
+    def _branches(
+        self, choice: Choose, uses: Counter[tuple[Expression, int]], written: Sequence[int | Local], depth: int
+    ) -> None:
+        """Write a choice as an ``if`` statement: its parts get lines that are run where they are chosen."""
+        name, inside = self._named(choice), set(choice.inside.bounds)
+        for head, part, holds in (
+            (f"if {self._inside(choice.inside)}:", choice.here, inside),
+            ("else:", choice.elsewhere, set()),
+        ):
+            known, before, depths = self.known, self.inside, self.depths
+            self.known, self.inside, self.depths = dict(known), before | holds, {}
+            self._line(depth, head)
+            self._name_shared(part, uses, written, depth + 1)
+            self._line(depth + 1, f"{name} = {bare(self.text(part))}")
+            self.known, self.inside, self.depths = known, before, depths
+
+    def _reads(self, expression: Expression) -> frozenset[int | Local]:
+        found = self.read.get(expression)
+        if found is None:
+            parts = (part for part in walk(expression) if isinstance(part, (Load, Read)))
+            arrays = (part.local if isinstance(part, Read) else part.buffer for part in parts)
+            found = self.read[expression] = frozenset(arrays)
+        return found
+
+    def _epoch(self, expression: Expression, written: Sequence[int | Local]) -> int:
+        """The number of the last statement that wrote to what a value reads."""
+        arrays = self._reads(expression)
+        return max((number for number, array in enumerate(written) if array in arrays), default=-1)
+
+    def _depth(self, expression: Expression) -> int:
+        """How many values of one line are nested in each other, this one outermost."""
+        found = self.depths.get(expression)
+        if found is None:
+            parts = (self._depth(part) for part in expression.parts() if part not in self.known)
+            found = self.depths[expression] = 1 + max(parts, default=0)
+        return found
+
+    def _element(self, array: int | Local, index: Index) -> str:
+        if isinstance(array, Local) and array.size == 1:
+            return array.name
+        return f"{array.name if isinstance(array, Local) else self.names[array]}[{self.index(index)}]"
 
     def index(self, index: Index) -> str:
         """An index as Python."""
@@ -140,7 +209,7 @@ class _Printer:
                 text = f"at({self.text(atom.value)}, {atom.extent})"
             else:
                 text = str(atom)
-            text = text if text.isidentifier() else f"({text})"
+            text = text if isinstance(atom, (Variable, Looked)) else f"({text})"
             parts.append(text if factor == 1 else f"{factor} * {text}")
         if index.constant or not parts:
             parts.append(str(index.constant))
@@ -150,8 +219,18 @@ class _Printer:
         alone = not index.constant and len(index.terms) == 1 and index.terms[0][1] == 1
         return self.index(index) if alone else f"({self.index(index)})"
 
+    def _unknown(self, inside: Inside) -> Inside:
+        """The conditions that are not known to hold here."""
+        return Inside(tuple(bound for bound in inside.bounds if bound not in self.inside))
+
     def _inside(self, inside: Inside) -> str:
-        return " and ".join(f"{low} <= {self.index(index)} < {high}" for low, index, high in inside.bounds)
+        found = []
+        for low, index, high in inside.bounds:
+            lowest, highest = index.bounds
+            left = f"{low} <= " if lowest < low else ""
+            right = f" < {high}" if highest >= high else ""
+            found.append(f"{left}{self.index(index)}{right}")
+        return " and ".join(found) or "True"
 
     def text(self, expression: Expression) -> str:
         """An expression as Python."""
@@ -160,33 +239,27 @@ class _Printer:
         match expression:
             case Number():
                 value = repr(expression.value)
-                return f"{scalar_type(expression.dtype)}({f'float({value!r})' if value in _NOT_LITERAL else value})"
+                value = {"inf": "np.inf", "-inf": "-np.inf", "nan": "np.nan"}.get(value, value)
+                return f"{scalar_type(expression.dtype)}({value})"
             case Load():
-                text = f"{self.names[expression.buffer]}[{self.index(expression.index)}]"
-                unknown = Inside(tuple(bound for bound in expression.inside.bounds if bound not in self.inside))
+                text, unknown = self._element(expression.buffer, expression.index), self._unknown(expression.inside)
                 if unknown != ALWAYS:
-                    zero = f"{scalar_type(expression.dtype)}(0)"
-                    return f"({text} if {self._inside(unknown)} else {zero})"
+                    return f"({text} if {self._inside(unknown)} else {scalar_type(expression.dtype)}(0))"
                 return text
+            case Read():
+                return self._element(expression.local, expression.index)
             case Position():
                 return f"{scalar_type(expression.dtype)}({self.index(expression.index)})"
-            case Total():
-                return f"total{expression.slot}"
-            case Scratch():
-                return f"row{expression.slot}[{self.index(expression.index)}]"
             case Choose():
                 elsewhere, before = self.text(expression.elsewhere), self.inside
-                unknown = Inside(tuple(bound for bound in expression.inside.bounds if bound not in before))
+                unknown = self._unknown(expression.inside)
                 self.inside = before | set(expression.inside.bounds)
                 here = self.text(expression.here)
                 self.inside = before
                 return f"({here} if {self._inside(unknown)} else {elsewhere})" if unknown != ALWAYS else here
-            case Sum():
-                of, start = expression.variable, f"{scalar_type(expression.dtype)}(0)"
-                return f"sum(({self.text(expression.value)} for {of} in range({of.extent})), {start})"
             case Apply():
                 return self._apply(expression)
-        raise TypeError(f"{type(expression).__name__} is not an expression")
+        raise TypeError(f"{type(expression).__name__} is not an expression of a procedure")
 
     def _apply(self, expression: Apply) -> str:
         name, arguments = expression.primitive, [self.text(part) for part in expression.arguments]
@@ -194,33 +267,31 @@ class _Printer:
             condition, a, b = arguments
             return f"({a} if {condition} else {b})"
         if name == "cast":
-            return f"{scalar_type(expression.dtype)}({arguments[0]})"
+            return f"{scalar_type(expression.dtype)}({bare(arguments[0])})"
         if name == "bitcast":
             return f"{arguments[0]}.view({scalar_type(expression.dtype)})"
         if expression.arguments[0].dtype.name == "bool" and name in ("add", "mul"):
             name = {"add": "bitwise_or", "mul": "bitwise_and"}[name]
         if name in OPERATORS:
             return f"({OPERATORS[name].format(*arguments)})"
-        return f"{FUNCTIONS.get(name, f'np.{name}')}({', '.join(arguments)})"
+        return f"{FUNCTIONS.get(name, f'np.{name}')}({', '.join(map(bare, arguments))})"
 
 
-def _is_narrow(statement: Accumulate) -> bool:
-    """Whether a total is kept in a wider type than that of what is added."""
-    return computed_in(statement.value.dtype) is not statement.value.dtype
+def bare(text: str) -> str:
+    """A text without the brackets around all of it.
 
-
-AT = """\
-def at(place, length):
-    if not -length <= place < length:
-        raise IndexError(f"index {place} is out of bounds for {length} elements")
-    return place + length if place < 0 else place""".splitlines()
-_NOT_LITERAL = ("inf", "-inf", "nan")
-
-
-def _lowest(dtype: DType) -> str:
-    if dtype.is_floating_point:
-        return "-np.inf"
-    return "0" if dtype.name == "bool" or not dtype.is_signed else f"np.iinfo({scalar_type(dtype)}).min"
+    Example:
+        >>> bare("(a + (b * c))"), bare("(a + b) * (c + d)")
+        ('a + (b * c)', '(a + b) * (c + d)')
+    """
+    if not text.startswith("("):
+        return text
+    depth = 0
+    for place, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if not depth:
+            return text[1:-1] if place == len(text) - 1 else text
+    return text
 
 
 def _parts(expression: Expression) -> list[Expression]:
@@ -237,20 +308,32 @@ def _parts(expression: Expression) -> list[Expression]:
 
 
 def source(kernel: LoopKernel, name: str = "kernel") -> str:
-    """A module with one function, ``name(buffers...)``, whose arguments are flat arrays in the order of the buffers."""
-    names = [f"{'out' if buffer.written else 'x'}{number}" for number, buffer in enumerate(kernel.buffers)]
-    lines = ["import numpy as np"]
-    printed, before = [], 0
-    for (nest, _, start), phase in zip(kernel.parts, kernel.phases, strict=True):
-        printed += ["    # when all of that is done:"] if phase > before else []
-        printed += _Printer(nest, names[start:]).print()
+    """The definition of a kernel: every loop as it is written, and none of its schedule's rewrites."""
+    return printed(kernel, (procedure(nest, buffers) for nest, buffers, _ in kernel.parts), name)
+
+
+def printed(kernel: LoopKernel, procedures: Iterable[Procedure], name: str = "kernel") -> str:
+    """A module with one function, ``name(buffers...)``, whose arguments are flat arrays in the order of the buffers.
+
+    Args:
+        kernel: its buffers, and which nests wait for which.
+        procedures: one for each of its nests.
+    """
+    names = names_of(kernel.buffers)
+    body, before = [], 0
+    for (_, _, start), phase, one in zip(kernel.parts, kernel.phases, procedures, strict=True):
+        body += ["    # when all of that is done:"] if phase > before else []
+        printer = _Printer(names[start:])
+        printer.block(one.body, 1)
+        body += printer.lines
         before = phase
-    text = "\n".join(printed)
+    text = "\n".join(body)
+    lines = ["import numpy as np"]
     if "bfloat16" in text:
         lines.append("from ml_dtypes import bfloat16")
     if "erf(" in text:
         lines.append("from minitorch.primitives.erf import erf")
-    if "at(" in text.replace("float(", ""):
+    if re.search(r"\bat\(", text):
         lines += ["", "", *AT]
     lines += ["", "", f"def {name}({', '.join(names)}):"]
     for buffer_name, buffer in zip(names, kernel.buffers, strict=True):
@@ -258,8 +341,23 @@ def source(kernel: LoopKernel, name: str = "kernel") -> str:
     return "\n".join([*lines, text, ""])
 
 
-def compiled(kernel: LoopKernel) -> Any:
-    """The function of `source`, to be called."""
-    space: dict[str, Any] = {}
-    exec(compile(source(kernel), "<kernel>", "exec"), space)
-    return space["kernel"]
+def names_of(buffers: Iterable[Buffer]) -> list[str]:
+    """What the arguments of a kernel are called."""
+    return [f"{'out' if buffer.written else 'x'}{number}" for number, buffer in enumerate(buffers)]
+
+
+def compiled(text: str, name: str = "kernel", **known: Any) -> Any:
+    """The function of a text that `printed` wrote. It is quiet where arithmetic overflows, as machine code is.
+
+    Args:
+        text: the module.
+        name: of the function.
+        known: names that the text may use, beside those that it imports.
+    """
+    exec(compile(text, f"<{name}>", "exec"), known)
+    return np.errstate(all="ignore")(known[name])
+
+
+def run(kernel: LoopKernel, buffers: Sequence[Array]) -> None:
+    """Run the definition of a kernel on flat arrays, one per buffer."""
+    compiled(source(kernel))(*buffers)

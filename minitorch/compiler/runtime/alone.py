@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from ...graph import Graph, topological_order
-from ...interpreters import run_silently, settled
+from ...interpreters import Recorder, current_observer, run_silently, settled
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..kernels.kernel import Kernel
 from ..kernels.schedule import Schedule
-from ..loop_ir import evaluate
-from . import cache
+from ..kernels.steps import LOADERS, Call
+from ..loop_ir.source import compiled
+from . import cache, threads
 from .driver import driver
-from .memory import Guards, address
-from .steps import out_of_range
+from .memory import Guards, address, pool
+from .steps import GRAIN, out_of_range
 
 Array = np.ndarray[Any, Any]
 Known = dict[Node, Array]  # the values of nodes
@@ -57,11 +59,54 @@ def by_machine(kernel: Kernel, known: Known) -> None:
         raise OutOfBoundsError(f"{kernel.name} writes outside of its arrays")
 
 
+def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
+    """A call of a kernel, on the threads that kernels run on.
+
+    Args:
+        kernel: made of loops.
+        inputs: what it reads, in order, but for constants.
+
+    Returns:
+        What runs the kernel and returns the arrays that it writes, the same ones every time.
+    """
+    (library,) = cache.libraries([kernel.llvm], "kernel")
+    function, extent = library.function("kernel"), kernel.units
+    given = iter(inputs)
+    known: dict[Any, Array] = {
+        node: np.ascontiguousarray(node.params["value"].array) if node.primitive.name == "constant" else next(given)
+        for node in kernel.reads
+    }
+    known |= {node: pool.array(node.shape, node.dtype.numpy) for node in kernel.made}
+    notes = (ctypes.c_int64 * 2)()  # whether an index was out of range, and how many units are done
+    moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
+    where = [address(known[node]) + offset for node, offset in moved]
+    table = (ctypes.c_int64 * (len(where) + 2))(*where, ctypes.addressof(notes), ctypes.addressof(notes) + 8)
+    cost = float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
+
+    def call() -> list[Array]:
+        notes[0] = notes[1] = 0
+        observer = current_observer()
+        begin = perf_counter_ns()
+        if extent:
+            threads.run(function, ctypes.addressof(table), extent, cost=cost, grain=GRAIN)
+        if isinstance(observer, Recorder):
+            observer.add(begin, "kernel", kernel)
+        if notes[0]:
+            raise out_of_range(kernel)
+        return [known[node] for node in kernel.writes]
+
+    return call
+
+
+LOADERS.append(prepared)
+
+
 def by_python(kernel: Kernel, known: Known) -> None:
-    """Run a kernel's loops in Python, element by element."""
+    """Run the text of a kernel in Python, element by element."""
     if _prepare(kernel, known, Guards()):
-        assert kernel.loops is not None
-        evaluate.run(kernel.loops, [known[node].reshape(-1) for node in kernel.buffers])
+        compiled(kernel.steps[-1].source if kernel.own else kernel.source)(
+            *(known[node].reshape(-1) for node in kernel.buffers)
+        )
 
 
 def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:

@@ -200,8 +200,10 @@ class Program:
     def __init__(self, schedule: Schedule, layout: Layout, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
-        alike: dict[LoopKernel, Kernel] = {}  # of kernels with equal loops, the first is written out
-        alike_to = [alike.setdefault(kernel.compiled[0], kernel) for kernel in loops]
+        alike: dict[
+            tuple[LoopKernel, Any], Kernel
+        ] = {}  # of those with equal loops and schedules, the first is written out
+        alike_to = [alike.setdefault((kernel.compiled[0], kernel.own), kernel) for kernel in loops]
         texts = (kernel.llvm for kernel in alike_to)
         self._libraries = cache.libraries(texts, "kernel")  # alive as long as the program
         entries = {

@@ -16,10 +16,10 @@ from ...ir import Node
 from ..fusion.cost_model import is_expensive
 from ..fusion.fuse import Group, Member, reads_of
 from ..fusion.roots import inlined, is_stored_already
-from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, walk
+from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted, walk
 from ..loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from ..loop_ir.loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
-from ..loop_ir.lower import At, Lowering, Reader, converted
+from ..loop_ir.lower import At, Lowering, Reader
 from ..target import Target
 from .gemm import recognise
 from .layout import Layout

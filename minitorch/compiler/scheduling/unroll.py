@@ -10,10 +10,20 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 
-from ..loop_ir.expressions import Apply, Expression, Load, Number, Total, index_values, moved, rewritten, walk
+from ..loop_ir.expressions import (
+    Apply,
+    Expression,
+    Load,
+    Number,
+    Total,
+    converted,
+    index_values,
+    moved,
+    rewritten,
+    walk,
+)
 from ..loop_ir.index import NOWHERE, Index, Variable
 from ..loop_ir.loops import COMBINE, Accumulate, Loop, Nest, Statement, Store, neutral
-from ..loop_ir.lower import converted
 from ..target import MOST_STEP
 from .split import wide
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from ...tensor import Tensor
 from .callbacks import Callbacks
 from .effects import Effects
 from .recording import CallStaging, Program, replay
+
+if TYPE_CHECKING:
+    from ...compiler.scheduling.schedules import Own
 
 Array = np.ndarray[Any, Any]
 
@@ -136,12 +139,13 @@ class Differentiable:
         backend: str,
         passes: Sequence[Pass] | None,
         check: bool | str | Path = False,
+        own: Own | None = None,
     ) -> None:
         self.recorded = recorded
         self.forward = forward
         self.untaped = untaped
         graph, callbacks = _detached(recorded, forward.name)
-        self.program = Program(graph, backend, passes, check=check)
+        self.program = Program(graph, backend, passes, check=check, own=own)
         self.callbacks: Callbacks | None = None
         if callbacks:
             self.callbacks = Callbacks(graph.inputs, callbacks, graph.name, lambda each: Program(each, backend, passes))

@@ -26,6 +26,7 @@ from ...tensor import Tensor, note_write
 
 if TYPE_CHECKING:
     from ...compiler.kernels.schedule import Schedule
+    from ...compiler.scheduling.schedules import Own
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +38,7 @@ class Program:
         updates: outputs that replace an input, by position, each with the position of the input.
         donated: positions of inputs that are needed no more after a call.
         check: run it in shadow mode (see `minitorch.modes.checking.shadow`); the folder for a reproducer can be given.
+        own: the user's own schedules, for backends that have schedules.
 
     Attributes:
         graph: as recorded.
@@ -55,6 +57,7 @@ class Program:
         updates: Mapping[int, int] | None = None,
         donated: Collection[int] = (),
         check: bool | str | Path = False,
+        own: Own | None = None,
     ) -> None:
         start = time.perf_counter()
         self.graph = graph
@@ -64,7 +67,8 @@ class Program:
         with recorder.span("passes", graph.name) if recorder else nullcontext():
             self.pipeline: Run = run_pipeline(graph, backends.passes_for(backend) if passes is None else passes)
         with recorder.span("compile", graph.name) if recorder else nullcontext():
-            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated)
+            options = {"own": own} if own else {}
+            self.compiled = backends.get(backend)(self.pipeline.graph, self.updates, donated, **options)
         self.execute: backends.Executable = self.compiled
         if check:
             from ..checking.shadow import Shadowed

@@ -39,6 +39,7 @@ from .explain import SignatureReport
 from .recording import CallStaging, Program, are_apart, grad_of
 
 if TYPE_CHECKING:
+    from ...compiler.scheduling.schedules import Own
     from ..checking.shadow import Report
 
 Kind = tuple[Shape, Any, Shape | None]
@@ -305,6 +306,7 @@ def trace(
     donated: Mapping[int, str],
     report: SignatureReport,
     check: bool | str | Path = False,
+    own: Own | None = None,
 ) -> Traced:
     """Run a function once with stand-ins for its tensors, and compile what it did.
 
@@ -314,6 +316,7 @@ def trace(
         donated: the places of the tensors whose memory may be used for the results, with the names of the arguments.
         report: filled in.
         check: whether to run in shadow mode.
+        own: the user's own schedules.
     """
     start = time.perf_counter()
     name = surroundings.name(function)
@@ -330,7 +333,7 @@ def trace(
     updates = recorded.effects.updates if recorded.backward is None else {}
     returned = {leaf.position for leaf in recorded.leaves if isinstance(leaf, Argument)}
     spare = [] if recorded.backward else [place for place in donated if place not in returned]
-    program = Program(recorded.graph, backend, passes, updates, spare, check)
+    program = Program(recorded.graph, backend, passes, updates, spare, check, own)
     callbacks = None
     if recorded.callbacks:
         callbacks = Callbacks(
@@ -339,7 +342,9 @@ def trace(
     backward = None
     if recorded.backward is not None:
         untaped = frozenset(staging.untaped)
-        backward = Differentiable(recorded.backward, program.graph, untaped, recorded.effects, backend, passes, check)
+        backward = Differentiable(
+            recorded.backward, program.graph, untaped, recorded.effects, backend, passes, check, own
+        )
     captured = staging.captured.values()
     report.compile_time = program.compile_time + (backward.program.compile_time if backward else 0.0)
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()

@@ -10,7 +10,7 @@ import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from ... import backends
 from ...errors import ArgumentError, compose
@@ -35,6 +35,9 @@ from ..guards.signature import Signatures, key_of_tensors, plain
 from ..tracing.explain import SignatureReport, difference
 from ..tracing.trace import Traced, trace
 
+if TYPE_CHECKING:
+    from ...compiler.scheduling.schedules import Own
+
 # The parameters and the result of the function.
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -46,6 +49,7 @@ class Calling(Generic[P, R]):
     Attributes:
         function: the function itself.
         backend: what runs its graphs.
+        schedules: the user's own, by nest.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Calling(Generic[P, R]):
         max_signatures: int,
         donate: Donations = (),
         check: bool | str | Path = False,
+        schedules: Own | None = None,
     ) -> None:
         backends.check(backend)
         if not callable(function):
@@ -68,6 +73,7 @@ class Calling(Generic[P, R]):
         self.passes = passes
         self.max_signatures = max_signatures
         self.check = check
+        self.schedules = schedules or {}
         self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
         self._signatures = Signatures(function, self.static_argnames, self.donate)
@@ -139,7 +145,8 @@ class Calling(Generic[P, R]):
         report = SignatureReport.of_call(names, values, structure, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
         donated = self._signatures.given_away(leaves, structure)
-        traced = trace(self.function, values, structure, names, self.backend, self.passes, donated, report, self.check)
+        options = self.backend, self.passes, donated, report, self.check, self.schedules
+        traced = trace(self.function, values, structure, names, *options)
         variants = self._traced.setdefault(key, [])
         variants.append(traced)
         self._reports.append(report)

@@ -13,15 +13,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from ... import backends
+from ...errors import ArgumentError
 from ...nn import Module
 from ...passes import Pass
 from ..guards.donation import Names as Donations
 from ..tracing.explain import counted
 from .calling import P, R
 from .looking import Looking
+
+if TYPE_CHECKING:
+    from ...compiler.kernels.kernel import Kernel
+    from ...compiler.scheduling.rewrites import Rewrite
 
 MAX_SIGNATURES = 32
 
@@ -58,7 +63,49 @@ class Jitted(Looking[P, R]):
     def _of(self, function: Callable[..., Any]) -> Jitted[..., Any]:
         """Another function, jitted in the same way."""
         names, most = self.static_argnames, self.max_signatures
-        return _kind_of(function)(function, self.backend, self.passes, names, most, self.donate, self.check)
+        kind = _kind_of(function)
+        return kind(function, self.backend, self.passes, names, most, self.donate, self.check, self.schedules)
+
+    def with_schedule(self, kernel: Kernel, rewrites: Iterable[Rewrite], nest: int = 0) -> Jitted[..., Any]:
+        """The same function, with a schedule of yours for a kernel.
+
+        It is used for all kernels that have the same loops over arrays of the same shapes and types.
+
+        Args:
+            kernel: one of those in ``ledger(...)``.
+            rewrites: the steps from the definition of the kernel to the loops that are run, such as
+                ``minitorch.compiler.scheduling.rewrites.split("i0", 8, "it", "r")``.
+            nest: the number of the nest, of a kernel that has several.
+
+        Returns:
+            A function to call, and to look into, like this one; its `ledger` has the kernel with the schedule.
+
+        Raises:
+            ScheduleError: if a step would change what is computed, or cannot be carried out (``MT603``): the message
+                says which step, and which law it breaks.
+
+        Example:
+            >>> import minitorch as mt
+            >>> from minitorch.compiler.scheduling.rewrites import parallelise, split, vectorise
+            >>> f, x = mt.jit(lambda x: x * 2), mt.ones(64)
+            >>> (kernel,) = f.ledger(x).kernels
+            >>> g = f.with_schedule(kernel, [split("i0", 8, "i", "lane"), vectorise("lane"), parallelise("i")])
+            >>> g(x).sum().item()
+            128.0
+            >>> g.ledger(x).kernels[0].schedule
+            split('i0', 8, 'i', 'lane')
+            vectorise('lane')
+            parallelise('i')
+        """
+        from ...compiler.kernels.own import own_schedule
+
+        made = self._of(self.function)
+        made.schedules = {**self.schedules, **own_schedule(kernel, tuple(rewrites), nest)}
+        if self.backend == "interpret":
+            raise ArgumentError(
+                "MT108", "the interpret backend has no kernels, so it takes no schedule", fix="backend='llvm'"
+            )
+        return made
 
 
 class JittedModule(Jitted[..., Any]):

@@ -1,0 +1,50 @@
+"""A schedule of the user's own for a kernel: checked, and compiled once to see that it can be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...errors import ScheduleError
+from ..loop_ir.tree import Allocate, loops, procedure, statements
+from ..scheduling.rewrites import refused
+from ..scheduling.schedules import Own, Schedule
+from .kernel import Kernel
+
+
+def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
+    """The schedule of one nest of a kernel, for `minitorch.compiler.kernels.schedule.schedule`.
+
+    Raises:
+        ScheduleError: if a step would change what is computed, or cannot be carried out.
+    """
+    if kernel.loops is None:
+        raise refused(f"{kernel.name} is run by NumPy", "a schedule is one of loops")
+    if not 0 <= nest < len(kernel.loops.nests):
+        raise refused(
+            f"{kernel.name} has no nest {nest}", f"its nests have the numbers 0 to {len(kernel.loops.nests) - 1}"
+        )
+    definition, buffers, _ = list(kernel.loops.parts)[nest]
+    made = procedure(definition, buffers)
+    lines = ", ".join(dict.fromkeys(str(node.source) for node in kernel.nodes if node.source))
+    names = {each.variable.name for each in loops(made.body)}
+    names |= {each.local.name for each in statements(made.body) if isinstance(each, Allocate)}
+    for number, rewrite in enumerate(rewrites, 1):
+        try:
+            before, made = made, rewrite(made)
+            mentioned = set(re.findall(r"'(\w+)'", rewrite.text))
+            if made == before and not mentioned <= names:  # a loop of one iteration is left out, but may be named
+                raise refused(f"there is no {_list(mentioned - names)}", f"a step names what there is: {_list(names)}")
+            names |= mentioned
+        except ScheduleError as error:
+            error.locate(f"step {number} of {len(rewrites)}, {rewrite}, for {kernel.name}: {lines}")
+            raise
+    own: list[Schedule | None] = [None] * len(kernel.loops.nests)
+    own[nest] = rewrites
+    assert replace(kernel, own=tuple(own)).llvm
+    return {(definition, buffers): rewrites}
+
+
+def _list(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))

@@ -1,0 +1,291 @@
+"""A kernel's schedule, and the kernel after each of its rewrites: a program that can be read, run, counted and timed.
+
+Halide (Ragan-Kelley et al., 2013) separates an algorithm from its schedule; Exo (Ikarashi et al., 2022) shows the
+program after every rewrite. Here both are looked at on the kernels that the engine itself runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from ...graph.cost import in_units
+from ...ir import Node
+from ...tensor import Tensor
+from ..codegen.emit import chosen
+from ..loop_ir.source import printed
+from ..loop_ir.tree import Procedure, procedure
+from ..scheduling.rewrites import Rewrite
+from ..scheduling.schedules import Schedule
+
+if TYPE_CHECKING:
+    from .kernel import Kernel
+
+Array = np.ndarray[Any, Any]
+Call = Callable[[], list[Array]]  # runs a kernel on arrays that it was given, and returns those that it writes
+
+# How kernels are run is the business of the rooms below: `minitorch.compiler.runtime.alone` puts its function here.
+LOADERS: list[Callable[[Kernel, Sequence[Array]], Call]] = []
+
+SLOW = 1.0  # seconds; a step that takes longer is run once when steps are measured
+INTENSITY = 4  # FLOPs for each byte from which on a kernel is measured by its arithmetic, below by its bytes
+
+
+class Listing(tuple[Rewrite, ...]):
+    """The rewrites of a kernel, printed one in a line.
+
+    Attributes:
+        nests: the schedule of each nest; None of one that is not run by a list of rewrites.
+    """
+
+    nests: tuple[Schedule | None, ...]
+
+    def __new__(cls, nests: Sequence[Schedule | None]) -> Listing:
+        """The rewrites of all nests, one after another."""
+        made = super().__new__(cls, (rewrite for nest in nests for rewrite in nest or ()))
+        made.nests = tuple(nests)
+        return made
+
+    def __repr__(self) -> str:
+        lines = []
+        for number, nest in enumerate(self.nests):
+            lines += [f"nest {number}:"] if len(self.nests) > 1 else []
+            lines += list(map(repr, nest)) if nest else ["(the loops as they are defined)" if nest == () else NO_LIST]
+        return "\n".join(lines)
+
+
+NO_LIST = "(in an order of the engine's that is not a list of rewrites)"
+
+
+@dataclass(frozen=True)
+class Step:
+    """A kernel after some of the rewrites of its schedule; call it like the kernel.
+
+    Attributes:
+        number: how many rewrites were made.
+        rewrite: the last of them; None for the definition.
+        nest: the number of the nest that it was made in.
+        kernel: the kernel with these rewrites as its schedule.
+    """
+
+    number: int
+    rewrite: Rewrite | None
+    nest: int
+    kernel: Kernel
+
+    @property
+    def procedures(self) -> tuple[Procedure, ...]:
+        """The loops of each nest."""
+        assert self.kernel.loops is not None
+        found = []
+        for (nest, buffers, _), schedule in zip(self.kernel.loops.parts, self.kernel.own, strict=True):
+            one = procedure(nest, buffers)
+            for rewrite in schedule or ():
+                one = rewrite(one)
+            found.append(one)
+        return tuple(found)
+
+    @cached_property
+    def source(self) -> str:
+        """Python that runs, with the loops in the order in which the machine code runs them."""
+        assert self.kernel.loops is not None
+        return printed(self.kernel.loops, self.procedures)
+
+    @property
+    def llvm(self) -> str:
+        """LLVM IR."""
+        return self.kernel.llvm
+
+    @property
+    def assembly(self) -> str:
+        """The host's assembly language."""
+        return self.kernel.assembly
+
+    @property
+    def flops(self) -> int:
+        """Arithmetic operations, which no rewrite changes."""
+        return self.kernel.flops
+
+    @property
+    def bytes(self) -> int:
+        """Read from memory and written to it, every element once."""
+        return self.kernel.bytes_read + self.kernel.bytes_written
+
+    def __call__(self, *inputs: Tensor | Array) -> Any:
+        """Run the machine code.
+
+        Args:
+            inputs: the arrays that the kernel reads, in the order of the arguments of its `source`.
+
+        Returns:
+            The tensor that it writes, or a tuple of them.
+
+        Raises:
+            TypeError, ValueError: for another number of inputs, or other shapes and types.
+        """
+        found = tuple(map(Tensor, self.prepared(*inputs)()))
+        return found[0] if len(found) == 1 else found
+
+    def prepared(self, *inputs: Tensor | Array) -> Call:
+        """The call by itself, to be timed: it writes to the same memory every time."""
+        wanted = [node for node in self.kernel.reads if node.primitive.name != "constant"]
+        if len(inputs) != len(wanted):
+            names = ", ".join(str(node.spec) for node in wanted)
+            raise TypeError(f"{self.kernel.name} reads {len(wanted)} arrays ({names}), not {len(inputs)}")
+        return LOADERS[0](self.kernel, [_array(given, node) for given, node in zip(inputs, wanted, strict=True)])
+
+    def __repr__(self) -> str:
+        return f"<step {self.number} of {self.kernel.name}: {self.rewrite or 'the definition'}>"
+
+
+def _array(given: Tensor | Array, node: Node) -> Array:
+    array = np.ascontiguousarray(given.numpy() if isinstance(given, Tensor) else given)
+    if array.shape != node.shape or array.dtype != node.dtype.numpy:
+        raise ValueError(f"the kernel reads {node.spec} here, not {array.dtype}{list(array.shape)}")
+    return array
+
+
+class Steps(Sequence[Step]):
+    """The steps of a kernel, from its definition to the loops that are run.
+
+    Example:
+        >>> import minitorch as mt
+        >>> a, b = mt.ones(8, 8), mt.ones(8, 8)
+        >>> (kernel,) = mt.jit(lambda a, b: a @ b).ledger(a, b).kernels
+        >>> print(kernel.steps[0].source.split("def ")[1])
+        kernel(x0, x1, out2):
+            # x0: f32[8,8]
+            # x1: f32[8,8]
+            # out2: f32[8,8]
+            for i0 in range(8):
+                for i1 in range(8):
+                    total0 = np.float32(0)
+                    for j0 in range(8):
+                        total0 = total0 + (x0[8 * i0 + j0] * x1[8 * j0 + i1])
+                    out2[8 * i0 + i1] = total0
+        <BLANKLINE>
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self._steps: list[Step] = []
+        if kernel.loops is None:
+            return
+        schedules = chosen(kernel.loops, kernel.target, kernel.own)
+        done: list[Schedule | None] = [()] * len(schedules)
+        self._add(None, 0, done)
+        for nest, schedule in enumerate(schedules):
+            for count, rewrite in enumerate(schedule or (), 1):
+                done[nest] = (schedule or ())[:count]
+                self._add(rewrite, nest, done)
+
+    def _add(self, rewrite: Rewrite | None, nest: int, done: Sequence[Schedule | None]) -> None:
+        self._steps.append(Step(len(self._steps), rewrite, nest, replace(self.kernel, own=tuple(done))))
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    @overload
+    def __getitem__(self, number: int) -> Step: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Step]: ...
+    def __getitem__(self, number: int | slice) -> Step | Sequence[Step]:
+        return self._steps[number]
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{step.number:>3}  {step.rewrite or 'the definition'}" for step in self)
+
+    def measure(self, *inputs: Tensor | Array, seconds: float = 0.05) -> Measured:
+        """Time every step, on the threads that kernels run on.
+
+        Args:
+            inputs: the arrays to run on; without, random numbers.
+            seconds: how long each step is run; the shortest time counts.
+        """
+        rows = []
+        for step in self:
+            call = step.prepared(*(inputs or _examples(step.kernel)))
+            rows.append((step, _shortest(call, seconds)))
+        return Measured(tuple(rows))
+
+
+def _examples(kernel: Kernel) -> list[Array]:
+    """Numbers between 0 and 1 for what a kernel reads; integers, which may be indices, are zeros."""
+    random = np.random.default_rng(0)
+    wanted = [node for node in kernel.reads if node.primitive.name != "constant"]
+    floats = [node.dtype.is_floating_point for node in wanted]
+    return [
+        random.random(node.shape).astype(node.dtype.numpy) if is_float else np.zeros(node.shape, node.dtype.numpy)
+        for node, is_float in zip(wanted, floats, strict=True)
+    ]
+
+
+def _shortest(call: Call, seconds: float) -> float:
+    times: list[float] = []
+    while not times or (sum(times) < seconds and times[0] < SLOW):
+        begin = perf_counter()
+        call()
+        times.append(perf_counter() - begin)
+    return min(times)
+
+
+def _time(seconds: float) -> str:
+    scale, unit = (1, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "us")
+    return f"{seconds * scale:.3g} {unit}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What each rewrite of a schedule bought: a table, which notebooks show as such.
+
+    Attributes:
+        rows: each step, and its seconds.
+    """
+
+    rows: tuple[tuple[Step, float], ...]
+
+    @property
+    def unit(self) -> str:
+        """``"FLOP/s"``, or ``"B/s"`` for a kernel that does little arithmetic on what it moves."""
+        step, _ = self.rows[0]
+        return "FLOP/s" if step.flops > INTENSITY * step.bytes else "B/s"
+
+    def rates(self) -> list[float]:
+        """How much each step does in a second, in the table's unit."""
+        return [(step.flops if self.unit == "FLOP/s" else step.bytes) / seconds for step, seconds in self.rows]
+
+    def _cells(self) -> list[tuple[str, ...]]:
+        found: list[tuple[str, ...]] = []
+        before = self.rows[0][1]
+        for (step, seconds), rate in zip(self.rows, self.rates(), strict=True):
+            bought = f"{before / seconds:.2f} x" if step.rewrite else ""
+            rewrite = str(step.rewrite or "the definition")
+            found.append((str(step.number), rewrite, _time(seconds), in_units(rate, self.unit), bought))
+            before = seconds
+        return found
+
+    def __str__(self) -> str:
+        cells = [("", "rewrite", "time", "rate", "bought"), *self._cells()]
+        first = max(len(row[1]) for row in cells)
+        return "\n".join(
+            f"{number:>3}  {rewrite:<{first}}{time:>10}{rate:>15}{bought:>10}".rstrip()
+            for number, rewrite, time, rate, bought in cells
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        rows = [("", "rewrite", "time", "rate", "bought"), *self._cells()]
+        kinds = ["th", *["td"] * (len(rows) - 1)]
+        body = "".join(
+            "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in row) + "</tr>"
+            for kind, row in zip(kinds, rows, strict=True)
+        )
+        return f"<table>{body}</table>"

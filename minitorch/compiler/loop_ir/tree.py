@@ -1,0 +1,284 @@
+"""The tiled loop IR: a kernel as a tree of loops in the order in which it runs.
+
+A `Nest` (see `loops`) says what is computed for every row. A `Procedure` also says how: which loop is outside of which,
+which one runs on vectors, is unrolled or shared among threads, and which arrays the kernel has for itself. The first
+procedure of a nest is its definition, loop by loop; rewrites (`minitorch.compiler.scheduling.rewrites`) turn it into
+the one that is run. The structure is that of Halide's and TVM's statements and of Exo's procedures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import count
+
+from ...dtypes import DType
+from .expressions import (
+    ALWAYS,
+    Choose,
+    Expression,
+    Inside,
+    Number,
+    Places,
+    Scratch,
+    Sum,
+    Total,
+    computed_in,
+    converted,
+    index_values,
+    moved,
+    rewritten,
+)
+from .index import NOWHERE, Index, Variable
+from .loops import Accumulate as AccumulateSlot
+from .loops import Buffer, Keep, Nest, neutral
+from .loops import Store as StoreElement
+
+
+class Kind(Enum):
+    """How the iterations of a loop are run."""
+
+    SERIAL = "serial"
+    PARALLEL = "parallel"  # shared among threads
+    VECTOR = "vector"  # one lane each
+    UNROLLED = "unrolled"  # written out
+
+
+class Place(Enum):
+    """Where an array of a kernel lies."""
+
+    STACK = "stack"
+    REGISTERS = "registers"
+
+
+@dataclass(frozen=True)
+class Local:
+    """An array that one call of a kernel has for itself.
+
+    Attributes:
+        name: as it is printed.
+        size: elements.
+        dtype: of an element; in registers the one that is computed with.
+        place: memory on the stack, or vector registers, whose elements are known by constant indices alone.
+    """
+
+    name: str
+    size: int
+    dtype: DType
+    place: Place = Place.STACK
+
+
+@dataclass(frozen=True)
+class Read(Expression):
+    """An element of a local array."""
+
+    local: Local
+    index: Index = NOWHERE
+
+    __hash__, __eq__ = Expression.__hash__, Expression.__eq__
+
+    def substitute(self, places: Places) -> Expression:
+        """The element at another place."""
+        return Read(self.dtype, self.local, self.index.substitute(places))
+
+    def depends_on(self, variable: Variable) -> bool:
+        """Whether another element is read."""
+        return self.index.depends_on(variable)
+
+
+@dataclass(frozen=True)
+class Store:
+    """``array[index] = value``; `array` is the number of an argument, or local."""
+
+    array: int | Local
+    index: Index
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Accumulate:
+    """``array[index] = array[index] op value``, where the reduction says which operation."""
+
+    array: int | Local
+    index: Index
+    reduction: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class For:
+    """A loop from 0 up to the variable's extent."""
+
+    variable: Variable
+    body: tuple[Statement, ...]
+    kind: Kind = Kind.SERIAL
+
+
+@dataclass(frozen=True)
+class If:
+    """Statements that run where some conditions on loop variables hold: a guard."""
+
+    inside: Inside
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Allocate:
+    """A local array, from here to the end of the block."""
+
+    local: Local
+
+
+Statement = Store | Accumulate | For | If | Allocate
+Block = tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """A kernel in the order in which it runs: its arguments, and what is done with them."""
+
+    buffers: tuple[Buffer, ...]
+    body: Block
+
+
+def statements(block: Block) -> Iterator[Statement]:
+    """All statements of a block, those inside of others too, in order."""
+    pending = list(reversed(block))
+    while pending:
+        each = pending.pop()
+        yield each
+        if isinstance(each, (For, If)):
+            pending += reversed(each.body)
+
+
+def with_body(each: For | If, body: Block) -> For | If:
+    """A loop or a guard around other statements."""
+    return For(each.variable, body, each.kind) if isinstance(each, For) else If(each.inside, body)
+
+
+def loops(block: Block) -> Iterator[For]:
+    """All loops of a block, the outer ones first."""
+    return (each for each in statements(block) if isinstance(each, For))
+
+
+def parallel(procedure: Procedure) -> list[Variable]:
+    """The outermost loops, which threads share."""
+    found, body = [], procedure.body
+    while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
+        found.append(body[0].variable)
+        body = body[0].body
+    return found
+
+
+def substituted(block: Block, places: Places) -> Block:
+    """A block with other expressions in place of loop variables."""
+    return mapped(block, moved(places), lambda index: index.substitute(places), lambda at: at.substitute(places))
+
+
+def mapped(
+    block: Block,
+    change: Callable[[Expression], Expression],
+    index: Callable[[Index], Index] = lambda index: index,
+    inside: Callable[[Inside], Inside] = lambda inside: inside,
+) -> Block:
+    """A block with all expressions, indices and conditions changed."""
+    known: dict[Expression, Expression] = {}
+    found: list[Statement] = []
+    for each in block:
+        match each:
+            case For():
+                found.append(with_body(each, mapped(each.body, change, index, inside)))
+            case If():
+                conditions = inside(each.inside)
+                body = mapped(each.body, change, index, inside)
+                if not conditions.never_holds:
+                    found += body if conditions == ALWAYS else [If(conditions, body)]
+            case Store() | Accumulate():
+                found.append(replace(each, index=index(each.index), value=rewritten(each.value, change, known)))
+            case Allocate():
+                found.append(each)
+    return tuple(found)
+
+
+def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
+    """The definition of a nest: every loop as it is written, every accumulator and scratch row an array of its own."""
+    rows = {slot: Local(f"row{slot}", length, dtype) for slot, (length, dtype) in enumerate(nest.scratch)}
+    totals: dict[int, Local] = {}
+    names = count()
+
+    def change(part: Expression) -> Expression:
+        if isinstance(part, Total):  # 16-bit floats are summed in float32, and rounded when the sum is complete
+            return converted(Read(totals[part.slot].dtype, totals[part.slot]), part.dtype)
+        return Read(part.dtype, rows[part.slot], part.index) if isinstance(part, Scratch) else part
+
+    def reduced(total: Local, reduction: str, loops: tuple[Variable, ...], body: Block) -> Block:
+        start = neutral(reduction, total.dtype)
+        zero = Number(total.dtype, start, f"{total.dtype.short} {start!r}")
+        return (Allocate(total), Store(total, NOWHERE, zero), *around(loops, body))
+
+    def summed(value: Expression, shared: dict[Expression, Expression]) -> tuple[Block, Expression]:
+        """Statements that compute the sums in a value, each where it is chosen, and the value computed from them."""
+        before: list[Statement] = []
+        chosen: dict[Sum, Inside] = {}
+        for part, inside in _sums(value):
+            common = tuple(bound for bound in chosen.get(part, inside).bounds if bound in inside.bounds)
+            chosen[part] = Inside(common)
+        known = dict(shared)
+        for part, inside in chosen.items():
+            if part not in known:
+                inner, term = summed(part.value, dict(known))
+                total = Local(f"sum{next(names)}", 1, computed_in(part.dtype))
+                add = Accumulate(total, NOWHERE, "reduce_sum", converted(term, total.dtype))
+                first, *rest = reduced(total, "reduce_sum", (part.variable,), (*inner, add))
+                before += [first, *rest] if inside == ALWAYS else [first, If(inside, tuple(rest))]
+                known[part] = converted(Read(total.dtype, total), part.dtype)
+                if inside == ALWAYS:
+                    shared[part] = known[part]
+        return tuple(before), rewritten(value, lambda part: known.get(part, part), {}) if known else value
+
+    body: list[Statement] = [Allocate(row) for row in rows.values()]
+    for loop in nest.loops:
+        inner: list[Statement] = []
+        known: dict[Expression, Expression] = {}
+        for each in loop.statements:
+            before, value = summed(rewritten(each.value, change, {}), known)
+            inner += before
+            match each:
+                case AccumulateSlot():
+                    total = Local(f"total{each.slot}", 1, computed_in(each.value.dtype))
+                    totals[each.slot] = total
+                    body += reduced(total, each.reduction, (), ())
+                    inner.append(Accumulate(total, NOWHERE, each.reduction, converted(value, total.dtype)))
+                case StoreElement():
+                    inner.append(Store(each.buffer, each.index, value))
+                case Keep():
+                    inner.append(Store(rows[each.slot], each.index, value))
+        body += around(loop.columns, tuple(inner))
+    return Procedure(buffers, around(nest.rows, tuple(body)))
+
+
+def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
+    """The sums that a value contains, but for those in others, each with the conditions under which it is chosen."""
+    pending, seen = [(value, ALWAYS)], set()
+    while pending:
+        at, inside = pending.pop()
+        if (at, inside) in seen:
+            continue
+        seen.add((at, inside))
+        if isinstance(at, Sum):
+            yield at, inside
+        elif isinstance(at, Choose):
+            within = inside
+            for bound in at.inside.bounds:
+                within = within.and_(*bound)
+            pending += [(at.here, within), (at.elsewhere, inside)]
+        else:
+            pending += [(part, inside) for part in (*at.parts(), *index_values(at))]
+
+
+def around(variables: tuple[Variable, ...], body: Block) -> Block:
+    """Loops over some variables around a block, the outermost first."""
+    for variable in reversed(variables):
+        body = (For(variable, body),)
+    return body

@@ -1,0 +1,122 @@
+"""The rules that every procedure of the tiled loop IR keeps, whichever rewrites have made it.
+
+They are what the printed Python and the emitted code rely on: names mean one thing, arrays are there when they are
+used, and loops are run in ways that exist. Whether a rewrite computes the same numbers is not looked at here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from .expressions import Choose, Expression, Load, Position, walk
+from .index import Index, Looked, Variable
+from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Procedure, Read, Store
+
+# Bytes of all local arrays. Threads have stacks of 8 MB on Linux, and of 512 KB to 16 MB elsewhere; the blocks that
+# matrix products pack take up to 1.3 MB. Raising it lets schedules stage more, and overflows small stacks.
+STACK = 4 << 20
+LANES = 64  # of a vector: the bytes of the widest registers, so elements of one byte fill one
+COPIES = 4096  # of a statement that is in unrolled loops; more would take seconds to compile
+
+
+@dataclass
+class _Scope:
+    """What is known at a place in the tree."""
+
+    loops: dict[Variable, Kind] = field(default_factory=dict)
+    locals: frozenset[Local] = frozenset()
+    copies: int = 1
+    is_outermost: bool = True
+    is_vector: bool = False
+
+
+def broken(procedure: Procedure) -> str | None:
+    """The first rule that a procedure breaks, with the names concerned; None if it keeps all of them."""
+    return next(_faults(procedure), None)
+
+
+def _faults(procedure: Procedure) -> Iterator[str]:
+    seen: dict[str, Local] = {}
+    yield from _of_block(procedure.body, _Scope(), seen)
+    size = sum(local.size * local.dtype.itemsize for local in seen.values() if local.place is Place.STACK)
+    if size > STACK:
+        yield f"the arrays of a kernel take at most {STACK} bytes of the stack, not {size}"
+
+
+def _of_block(block: Block, scope: _Scope, seen: dict[str, Local]) -> Iterator[str]:
+    own = scope.locals
+    for each in block:
+        within = _Scope(scope.loops, own, scope.copies, False, scope.is_vector)
+        match each:
+            case Allocate(local):
+                if seen.setdefault(local.name, local) != local:
+                    yield f"each array has a name of its own, but there are two of the name {local.name!r}"
+                if scope.is_vector:
+                    yield f"the lanes of a vector share their arrays, but {local.name!r} is allocated for each"
+                own |= {local}
+            case For(variable, body, kind):
+                is_alone = scope.is_outermost and len(block) == 1
+                yield from _of_loop(variable, kind, scope, is_alone)
+                within.loops = {**scope.loops, variable: kind}
+                within.copies *= variable.extent if kind is Kind.UNROLLED else 1
+                within.is_outermost = is_alone and kind is Kind.PARALLEL
+                within.is_vector = kind is Kind.VECTOR
+                if within.copies > COPIES:
+                    yield f"a statement has at most {COPIES} copies, but {variable.name!r} makes it {within.copies}"
+                yield from _of_block(body, within, seen)
+            case If(inside, body):
+                for _, index, _ in inside.bounds:
+                    yield from _of_index(index, scope, own)
+                yield from _of_block(body, within, seen)
+            case Store() | Accumulate():
+                yield from _of_index(each.index, scope, own)
+                yield from _of_array(each.array, each.index, scope, own)
+                yield from _of_value(each.value, scope, own)
+
+
+def _of_loop(variable: Variable, kind: Kind, scope: _Scope, is_alone: bool) -> Iterator[str]:
+    name = variable.name
+    if any(name == other.name for other in scope.loops):
+        yield f"a loop has another name than those around it, but {name!r} is in a loop of that name"
+    if scope.is_vector:
+        yield f"the lanes of a vector run single statements, but the loop {name!r} is in a vector"
+    if kind is Kind.PARALLEL and not is_alone:
+        yield f"threads share the outermost loops, with nothing beside them, but {name!r} is further inside"
+    if kind is Kind.VECTOR and (variable.extent > LANES or variable.extent & (variable.extent - 1)):
+        yield f"a vector has 2, 4, 8, ... or {LANES} lanes, but {name!r} has {variable.extent} iterations"
+
+
+def _of_array(array: int | Local, index: Index, scope: _Scope, own: frozenset[Local]) -> Iterator[str]:
+    if not isinstance(array, Local):
+        return
+    if array not in own:
+        yield f"an array is allocated around all of its uses, but {array.name!r} is used outside"
+    for variable, kind in scope.loops.items():
+        if array.place is Place.REGISTERS and kind not in (Kind.UNROLLED, Kind.VECTOR) and index.depends_on(variable):
+            yield (
+                "registers are known by constant numbers, so what indexes them is unrolled or a vector, "
+                f"but {array.name!r} is indexed by {variable.name!r}"
+            )
+
+
+def _of_value(value: Expression, scope: _Scope, own: frozenset[Local]) -> Iterator[str]:
+    for part in walk(value):
+        if isinstance(part, (Load, Read, Position)):
+            yield from _of_index(part.index, scope, own)
+        if isinstance(part, Read):
+            yield from _of_array(part.local, part.index, scope, own)
+        if isinstance(part, (Load, Choose)):
+            for _, index, _ in part.inside.bounds:
+                yield from _of_index(index, scope, own)
+
+
+def _of_index(index: Index, scope: _Scope, own: frozenset[Local]) -> Iterator[str]:
+    for atom, _ in index.terms:
+        if isinstance(atom, Variable):
+            if atom not in scope.loops:
+                yield f"a variable is used in its loop, but {atom.name!r} is used outside"
+        elif isinstance(atom, Looked):
+            yield from _of_value(atom.value, scope, own)
+        else:
+            yield from _of_index(atom.index, scope, own)

@@ -1,0 +1,44 @@
+"""Rewrites: the small steps that a schedule is made of, each with the law that makes it legal.
+
+A rewrite takes a procedure and gives another one that computes the same numbers, but for the order in which a sum takes
+its terms. The names are those of the field: split, reorder, unroll and vectorise as in Halide (Ragan-Kelley et al.,
+2013), stage in a buffer as in TVM (`cache_read`) and Exo (`stage_mem`), distribute (loop fission) and jam (loop fusion)
+as in Allen and Kennedy, "Optimizing Compilers for Modern Architectures" (2001).
+
+A loop is named by its variable. Where one loop was distributed over several statements, its parts keep the name, and a
+rewrite applies to all of them that it can be meant for.
+"""
+
+from __future__ import annotations
+
+from .arrays import in_registers, lift, overcompute, place
+from .finding import arrays_written, factors_of
+from .loops import distribute, jam, parallelise, reorder, split, unroll, vectorise
+from .packing import pack, transpose
+from .rewrite import Rewrite, refused, step
+from .vectors import partition, peel, sink, split_reduction
+
+__all__ = [
+    "Rewrite",
+    "arrays_written",
+    "distribute",
+    "factors_of",
+    "in_registers",
+    "jam",
+    "lift",
+    "overcompute",
+    "pack",
+    "parallelise",
+    "partition",
+    "peel",
+    "place",
+    "refused",
+    "reorder",
+    "sink",
+    "split",
+    "split_reduction",
+    "step",
+    "transpose",
+    "unroll",
+    "vectorise",
+]

@@ -1,0 +1,263 @@
+"""Rewrites of the arrays that a kernel has for itself: one element per iteration, in registers, beyond a guard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...loop_ir.expressions import Expression, Inside, Load, looked_up, rewritten, walk
+from ...loop_ir.index import NOWHERE, Variable, variable
+from ...loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Kind,
+    Local,
+    Place,
+    Procedure,
+    Read,
+    Statement,
+    Store,
+    mapped,
+    statements,
+    with_body,
+)
+from .dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
+from .finding import accesses, any_of, arrays_read, arrays_written, local_named, nested_in, tidied, with_local
+from .rewrite import check_fresh, refused, step
+
+
+@step
+def lift(procedure: Procedure, array: str, *names: str) -> Procedure:
+    """Give every iteration of some loops, the outermost first, an element of an array (scalar expansion).
+
+    Law: the array is allocated in the innermost of the loops, which are perfectly nested. So nothing in it is needed
+    from one iteration to the next.
+    """
+    old = local_named(procedure, array)
+    extents = {each.variable.name: each.variable for each in statements(procedure.body) if isinstance(each, For)}
+    variables = [extents[name] for name in names if name in extents]
+    size, offset = old.size, NOWHERE
+    for each in reversed(variables):
+        offset = offset + variable(each.name, each.extent) * size
+        size *= each.extent
+    new = replace(old, size=size)
+    if not variables:
+        return procedure
+
+    def change(each: For) -> Iterable[Statement] | None:
+        _, _, body = nested_in(each, [one.name for one in variables])
+        own = [inner for inner in body if isinstance(inner, Allocate) and inner.local == old]
+        if not own:
+            return None
+        moved = with_local(tuple(inner for inner in body if inner not in own), old, new, lambda at: at + offset)
+        return [Allocate(new), *_rebuilt(each, body, moved)]
+
+    return any_of(procedure, [variables[0].name], change)
+
+
+def _rebuilt(loop: For, old: Block, new: Block) -> Block:
+    """A nest with another innermost body."""
+
+    def within(block: Block) -> Block:
+        if block == old:
+            return new
+        return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+
+    return (with_body(loop, within(loop.body)),)
+
+
+@step
+def overcompute(procedure: Procedure, array: str) -> Procedure:
+    """Compute elements of a local array beyond the guard too, from operands that may be anything there.
+
+    Law: these elements exist, and are read by nobody: whatever reads the array is guarded as what wrote it was, or
+    reads elements that are not beyond the guard. A guard that says which terms a sum has stays.
+    """
+    local = local_named(procedure, array)
+    around = _around(procedure.body, local)
+    uses = [each for each in all_accesses(procedure.body) if each.array == local]
+    writes, reads = [each for each in uses if each.writes], [each for each in uses if not each.writes]
+
+    def outside(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            if isinstance(each, If) and arrays_written(each.body) == {local} and not _looks_up(each.body):
+                terms = {v for index in accesses(each.body, local) for v in variables_of(index)} | around
+                summed = [one for one in each.inside.bounds if not set(variables_of(one[1])) <= terms]
+                dropped = Inside(tuple(one for one in each.inside.bounds if one not in summed))
+                _check_unread(writes, reads, dropped, around)
+                body = unguarded(outside(each.body), dropped)
+                found += (If(Inside(tuple(summed)), body),) if summed else body
+            else:
+                found.append(with_body(each, outside(each.body)) if isinstance(each, (For, If)) else each)
+        return tuple(found)
+
+    return replace(procedure, body=tidied(outside(procedure.body)))
+
+
+def _looks_up(block: Block) -> bool:
+    """Whether memory is read at an index that is data: it may not be one beyond a guard."""
+    values = (each.value for each in statements(block) if isinstance(each, (Store, Accumulate)))
+    return any(looked_up(part) for value in values for part in walk(value))
+
+
+def _around(block: Block, local: Local) -> set[Variable]:
+    """The loops around the allocation of an array."""
+    for each in block:
+        if isinstance(each, (For, If)) and any(Allocate(local) == inner for inner in statements(each.body)):
+            return ({each.variable} if isinstance(each, For) else set()) | _around(each.body, local)
+    return set()
+
+
+def _check_unread(writes: list[Access], reads: list[Access], guard: Inside, around: set[Variable]) -> None:
+    """Refuse if an element that is stored to beyond a guard is read, or is not there."""
+    for bound in guard.bounds:
+        for each in writes:
+            if bound not in each.bounds:
+                continue
+            what = f"overcompute({each.name!r})"
+            assert isinstance(each.array, Local)
+            if each.index.bounds[0] < 0 or each.index.bounds[1] >= each.array.size:
+                raise refused(
+                    f"{what}: beyond {Inside((bound,))}, {each} is outside", "elements beyond the guard exist"
+                )
+            for read in reads:
+                if not is_beyond(each, bound, read, around):
+                    raise refused(
+                        f"{what}: {read} may be of an element that is beyond {Inside((bound,))}",
+                        "elements beyond the guard are read by nobody",
+                    )
+
+
+def _named(variables: Iterable[Variable]) -> str:
+    return ", ".join(sorted(repr(each.name) for each in variables))
+
+
+def unguarded(block: Block, guard: Inside) -> Block:
+    """A block in which nothing is read where a guard does not hold, instead of the guard."""
+
+    def change(part: Expression) -> Expression:
+        if not isinstance(part, Load):
+            return part
+        mine, inside = set(variables_of(part.index)), part.inside
+        for low, index, high in guard.bounds:
+            if mine & set(variables_of(index)):
+                inside = inside.and_(low, index, high)
+        return replace(part, inside=inside)
+
+    return mapped(block, change)
+
+
+@step
+def in_registers(procedure: Procedure, array: str, around: str, name: str = "") -> Procedure:
+    """Keep the elements of a local array that a loop adds to in registers while it runs.
+
+    They are loaded before the loop, unless they are stored to just before, and stored after it.
+
+    Law: which elements they are does not change with the loop, and the loops inside of it are unrolled or vectors.
+    """
+    local = local_named(procedure, array)
+    name = name or f"{array}_registers"
+    check_fresh(procedure, name)
+
+    def within(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            if not isinstance(each, (For, If)):
+                found.append(each)
+            elif isinstance(each, For) and each.variable.name == around and set(accesses(each.body, local)):
+                before = _only_store(found[-1], local) if found else None
+                if before is not None and {before.index} == set(accesses(each.body, local)):
+                    found.pop()
+                else:
+                    before = None
+                found += _tile(each, local, name, before)
+            else:
+                found.append(with_body(each, within(each.body)))
+        return tuple(found)
+
+    body = within(procedure.body)
+    if body == procedure.body:
+        raise refused(f"in_registers({array!r}) around {around!r}", "the loop adds to the array")
+    return replace(procedure, body=tidied(body))
+
+
+def _only_store(statement: Statement, local: Local) -> Store | None:
+    """The store that loops consist of, if it is one to an array, and all of them are in its index."""
+    variables = []
+    while isinstance(statement, For) and len(statement.body) == 1:
+        variables.append(statement.variable)
+        (statement,) = statement.body
+    if not isinstance(statement, Store) or statement.array != local or local in arrays_read(statement):
+        return None
+    return statement if all(statement.index.depends_on(each) for each in variables) else None
+
+
+def _tile(loop: For, local: Local, name: str, before: Store | None) -> Block:
+    """A loop that adds to registers, with loads before and stores after it."""
+    indices = list(dict.fromkeys(accesses(loop.body, local)))
+    what = f"in_registers({local.name!r}) around {loop.variable.name!r}"
+    if len(indices) > 1:
+        raise refused(
+            f"{what}: it is used at {indices[0]} and at {indices[1]}",
+            "all accesses of what stays in registers have the same index",
+        )
+    (index,) = indices
+    if index.depends_on(loop.variable):
+        raise refused(
+            f"{what}: it is another element in every iteration",
+            "what stays in registers is the same from iteration to iteration",
+        )
+    found = [one for one in statements(loop.body) if isinstance(one, For) and index.depends_on(one.variable)]
+    own = list({one.variable: one for one in found}.values())
+    if not is_one_to_one(index, [one.variable for one in own]):
+        raise refused(f"{what}: {index} is one element for several iterations", "each register is another element")
+    if any(one.kind not in (Kind.UNROLLED, Kind.VECTOR) for one in found):
+        raise refused(
+            f"{what}: a loop inside is run in rounds",
+            "registers are known by constant numbers: what indexes them is unrolled or a vector",
+        )
+    at, size = NOWHERE, 1
+    for one in reversed(own):
+        at = at + variable(one.variable.name, one.variable.extent) * size
+        size *= one.variable.extent
+    tile = Local(name, size, local.dtype, Place.REGISTERS)
+    start = before.value if before is not None else Read(local.dtype, local, index)
+    load: Block = (Store(tile, at, start),)
+    save: Block = (Store(local, index, Read(tile.dtype, tile, at)),)
+    for one in reversed(own):
+        load, save = (with_body(one, load),), (with_body(one, save),)
+    return (Allocate(tile), *load, with_body(loop, with_local(loop.body, local, tile, lambda _: at)), *save)
+
+
+@step
+def place(procedure: Procedure, where: str, *arrays: str) -> Procedure:
+    """Put local arrays on the stack or into registers.
+
+    Law: registers are known by constant numbers: whatever indexes the arrays is unrolled or a vector.
+    """
+    moved = {local: replace(local, place=Place(where)) for local in (local_named(procedure, name) for name in arrays)}
+
+    def change(part: Expression) -> Expression:
+        found = moved.get(part.local) if isinstance(part, Read) else None
+        return Read(part.dtype, found, part.index) if found is not None and isinstance(part, Read) else part
+
+    known: dict[Expression, Expression] = {}
+
+    def within(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            match each:
+                case For() | If():
+                    found.append(with_body(each, within(each.body)))
+                case Allocate():
+                    found.append(Allocate(moved.get(each.local, each.local)))
+                case Store() | Accumulate():
+                    array = moved.get(each.array, each.array) if isinstance(each.array, Local) else each.array
+                    found.append(replace(each, array=array, value=rewritten(each.value, change, known)))
+        return tuple(found)
+
+    return replace(procedure, body=within(procedure.body))

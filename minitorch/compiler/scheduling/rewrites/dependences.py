@@ -1,0 +1,339 @@
+"""Dependence analysis: whether two iterations of loops may need each other's results.
+
+Two iterations depend on each other if both access the same element of an array and one of them writes it. Statements
+may be run in another order only where that cannot be (Allen and Kennedy, "Optimizing Compilers for Modern
+Architectures", 2001, chapter 2). The test here is for indices that are sums of loop variables times constants, like the
+places of digits in a number: ``100 * i + 10 * j + k`` is another element for every ``(i, j, k)`` with digits below 10.
+What it cannot show to be independent counts as dependent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+from ...loop_ir.expressions import Choose, Expression, Load, index_values
+from ...loop_ir.index import Atom, Index, Quotient, Remainder, Variable
+from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Local, Read, Store, statements
+
+Bound = tuple[int, Index, int]
+
+
+@dataclass(frozen=True)
+class Access:
+    """An element that a statement reads or writes.
+
+    Attributes:
+        array: an argument, or local.
+        index: of the element.
+        writes: whether it is stored to.
+        reduction: how it is updated, if it is accumulated into.
+        inner: the loops between the block that is looked at and the statement.
+        bounds: conditions that hold where the access is made.
+        number: of the statement of the block that it is in.
+    """
+
+    array: int | Local
+    index: Index
+    writes: bool
+    reduction: str | None
+    inner: frozenset[Variable]
+    bounds: tuple[Bound, ...]
+    number: int
+
+    @property
+    def name(self) -> str:
+        """What the array is called."""
+        return self.array.name if isinstance(self.array, Local) else f"argument{self.array}"
+
+    def __str__(self) -> str:
+        kind = "the sum into" if self.reduction else "the store to" if self.writes else "the read of"
+        return f"{kind} {self.name}[{self.index}]"
+
+
+def accesses_of(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
+    """All accesses in a block, but for those of arrays that are allocated in it: each iteration has its own.
+
+    Args:
+        block: the body of some loops.
+        held: conditions that hold for all of it.
+    """
+    own = {each.local for each in statements(block) if isinstance(each, Allocate)}
+    return [each for each in all_accesses(block, held) if each.array not in own]
+
+
+def all_accesses(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
+    """All accesses in a block where some conditions hold."""
+    found: list[Access] = []
+
+    def reads(value: Expression, inner: frozenset[Variable], bounds: tuple[Bound, ...], number: int) -> None:
+        pending, seen = [(value, bounds)], set()
+        while pending:
+            at, held = pending.pop()
+            if (at, held) in seen:
+                continue
+            seen.add((at, held))
+            match at:
+                case Load():
+                    held = (*held, *at.inside.bounds)
+                    found.append(Access(at.buffer, at.index, False, None, inner, held, number))
+                case Read():
+                    found.append(Access(at.local, at.index, False, None, inner, held, number))
+                case Choose():
+                    pending += [(at.here, (*held, *at.inside.bounds)), (at.elsewhere, held)]
+            if not isinstance(at, Choose):
+                pending += [(part, held) for part in at.parts()]
+            pending += [(part, held) for part in index_values(at)]
+
+    def within(block: Block, inner: frozenset[Variable], bounds: tuple[Bound, ...], number: int | None) -> None:
+        for place, each in enumerate(block):
+            at = place if number is None else number
+            match each:
+                case For():
+                    within(each.body, inner | {each.variable}, bounds, at)
+                case If():
+                    within(each.body, inner, (*bounds, *each.inside.bounds), at)
+                case Store() | Accumulate():
+                    reduction = each.reduction if isinstance(each, Accumulate) else None
+                    found.append(Access(each.array, each.index, True, reduction, inner, bounds, at))
+                    reads(each.value, inner, bounds, at)
+
+    within(block, frozenset(), held, None)
+    return found
+
+
+def conflicts(
+    found: Iterable[Access], apart: Collection[Variable], sums: bool = False
+) -> Iterator[tuple[Access, Access]]:
+    """Pairs of accesses that may meet in two different iterations of the loops `apart`, where one of them writes.
+
+    Args:
+        found: all accesses of the loops' body.
+        apart: the variables of the loops.
+        sums: whether terms of a sum (of a product, of a maximum) may be taken in any order, as long as nothing reads
+            the total in between.
+    """
+    by_array: dict[int | Local, list[Access]] = {}
+    for each in found:
+        by_array.setdefault(each.array, []).append(each)
+    wanted = {variable for variable in apart if variable.extent > 1}
+    for own in by_array.values():
+        reductions = {each.reduction for each in own}
+        if not any(each.writes for each in own) or (sums and len(reductions) == 1 and None not in reductions):
+            continue
+        for a, b in combinations_with_replacement(dict.fromkeys(own), 2):
+            if (a.writes or b.writes) and may_meet(a, b, wanted):
+                yield a, b
+
+
+def may_meet(a: Access, b: Access, apart: Collection[Variable]) -> bool:
+    """Whether two accesses may be to one element in iterations that differ in one of the variables `apart`."""
+    if not apart:
+        return False
+    free = a.inner | b.inner
+    if a.index == b.index and len(apart) == 1 and not free and _is_affine(a.index):
+        return not a.index.coefficient(*apart)
+    common = [bound for bound in a.bounds if bound in b.bounds]
+    difference = _Difference(a, b, frozenset(apart))
+    return not difference.shows_equal(common) and not difference.impossible(common)
+
+
+def _is_affine(index: Index) -> bool:
+    return all(isinstance(atom, Variable) for atom, _ in index.terms)
+
+
+def is_one_to_one(index: Index, variables: Collection[Variable], bounds: tuple[Bound, ...] = ()) -> bool:
+    """Whether an index is another element for all values of some variables."""
+    access = Access(0, index, True, None, frozenset(), bounds, 0)
+    return not may_meet(access, access, [variable for variable in variables if variable.extent > 1])
+
+
+def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Variable]) -> bool:
+    """Whether an element that is stored to where a condition does not hold is never one that is read.
+
+    Args:
+        write: an access under the condition, which is left out.
+        bound: the condition.
+        read: an access of the same array.
+        around: the variables of loops around both, which are the same for both.
+    """
+    low, index, high = bound
+    variables = ({*variables_of(index), *variables_of(write.index)}) - {*around}
+    if read.index == write.index and bound in read.bounds and is_one_to_one(write.index, variables):
+        return True
+    # The condition's index as a digit of the element's place, which differs: beyond the bounds here, within them there.
+    guarded = Index(tuple((atom, factor) for atom, factor in index.terms if atom not in around))
+    factor = _multiple(write.index, guarded)
+    if not factor:
+        return False
+    outer = index - guarded
+    within = [part - outer for first, part, last in read.bounds if low <= first and last <= high]
+    same = (part for part in within if not part.constant and _multiple(read.index, part) == factor)
+    other = next((part for part in same if part.terms and not {*variables_of(part)} & {*around}), None)
+    if other is None:
+        other = Index(tuple((atom, by // factor) for atom, by in read.index.terms if by in (factor, -factor)))
+        lowest, highest = other.bounds
+        if outer.terms or lowest < low - outer.constant or highest >= high - outer.constant:
+            return False
+    least, most = min(guarded.bounds[0], other.bounds[0]), max(guarded.bounds[1], other.bounds[1])
+    digits: dict[int, list[int]] = {factor: [least - most, most - least]}
+    for sign, rest in ((1, write.index - guarded * factor), (-1, read.index - other * factor)):
+        for atom, by in rest.terms:
+            if atom in around:
+                continue
+            if by in (factor, -factor):
+                return False
+            lowest, highest = sorted(sign * (by // abs(by)) * end for end in atom.bounds)
+            digit = digits.setdefault(abs(by), [0, 0])
+            digit[0] += lowest
+            digit[1] += highest
+    left = abs(write.index.constant - read.index.constant) + sum(
+        by * max(map(abs, ends)) for by, ends in digits.items()
+    )
+    for by in sorted(digits, key=abs, reverse=True):
+        left -= abs(by) * max(map(abs, digits[by]))
+        if abs(by) <= left:
+            return False
+        if by == factor:
+            return True
+    return False
+
+
+def variables_of(index: Index) -> Iterator[Variable]:
+    """The loop variables in an index, but for those in data."""
+    for atom, _ in index.terms:
+        if isinstance(atom, Variable):
+            yield atom
+        elif isinstance(atom, (Quotient, Remainder)):
+            yield from variables_of(atom.index)
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A multiple of how much something differs between the two iterations, which is at most `most`, either way.
+
+    Attributes:
+        factor: that it is multiplied by.
+        most: the largest difference.
+        inside: what it is the sum of, if it is a condition's index.
+        variable: what it is, if it is one of the loops'.
+    """
+
+    factor: int
+    most: int
+    inside: tuple[_Term, ...] = ()
+    variable: Variable | None = None
+
+
+class _Difference:
+    """The difference between two indices, as a sum of terms that are zero if the iterations are the same."""
+
+    def __init__(self, a: Access, b: Access, apart: frozenset[Variable]) -> None:
+        self.a, self.b, self.apart = a, b, apart
+        self.free = a.inner | b.inner
+
+    def impossible(self, common: Iterable[Bound]) -> bool:
+        """Whether the two are never equal, whatever the iterations: the digits that they share, or what is below."""
+        for bounds in ((), tuple(bound for bound in common if not bound[1].is_data)):
+            terms, low, high = self._terms(self.a.index, self.b.index, bounds)
+            reach = sum(abs(term.factor) * term.most for term in terms)
+            if low - reach > 0 or high + reach < 0:
+                return True
+        a, b = self.a.index, self.b.index
+        shared = [(atom, factor) for atom, factor in a.terms if b.coefficient(atom) == factor]
+        for atom, factor in sorted(shared, key=lambda term: -abs(term[1])):
+            own = Index(((atom, factor),))
+            a, b = a - own, b - own
+            (least, most), (lowest, highest) = bounds_where(a, self.a.bounds), bounds_where(b, self.b.bounds)
+            if most < lowest or highest < least:
+                return self._same(atom) or max(most - lowest, highest - least) < abs(factor)
+            if not self._same(atom) and max(most - lowest, highest - least) >= abs(factor):
+                return False
+        return False
+
+    def _same(self, atom: Atom) -> bool:
+        """Whether an atom has one value for both accesses."""
+        return not self._changes(atom)
+
+    def shows_equal(self, common: Iterable[Bound]) -> bool:
+        """Whether the elements are the same only if all variables are."""
+        usable = [bound for bound in common if not bound[1].is_data]
+        return any(
+            self.apart <= self._equal(*self._terms(self.a.index, self.b.index, chosen))
+            for chosen in [(), *((bound,) for bound in usable), tuple(usable)]
+        )
+
+    def _terms(self, a: Index, b: Index, bounds: Iterable[Bound] = ()) -> tuple[list[_Term], int, int]:
+        """``a - b`` as terms, and the smallest and largest value of what is left."""
+        found: list[_Term] = []
+        for low, index, high in bounds:
+            factor = _multiple(a, index)
+            if factor and factor == _multiple(b, index):
+                inside, lowest, highest = self._terms(index, index)
+                if not lowest and not highest:
+                    most = min(high - low - 1, index.bounds[1] - index.bounds[0])
+                    found.append(_Term(factor, max(most, 0), tuple(inside)))
+                    a, b = a - index * factor, b - index * factor
+        low = high = a.constant - b.constant
+        ours, theirs = dict(a.terms), dict(b.terms)
+        for atom in dict.fromkeys((*ours, *theirs)):
+            x, y = ours.get(atom, 0), theirs.get(atom, 0)
+            bottom, top = atom.bounds
+            if x == y and isinstance(atom, Variable) and (atom in self.apart or atom in self.free):
+                found.append(_Term(x, atom.extent - 1, (), atom if atom in self.apart else None))
+            elif x == y and not self._changes(atom):
+                continue
+            else:
+                low += min(x * bottom, x * top) - max(y * bottom, y * top)
+                high += max(x * bottom, x * top) - min(y * bottom, y * top)
+        return found, low, high
+
+    def _equal(self, terms: Iterable[_Term], low: int, high: int) -> set[Variable]:
+        """The variables that do not differ if the sum of the terms is zero: the largest digits first."""
+        rest = sorted(terms, key=lambda term: -abs(term.factor))
+        left = sum(abs(term.factor) * term.most for term in rest) + max(abs(low), abs(high))
+        found: set[Variable] = set()
+        for term in rest:
+            left -= abs(term.factor) * term.most
+            if not term.most:
+                pass
+            elif abs(term.factor) <= left:
+                break
+            if term.variable is not None:
+                found.add(term.variable)
+            found |= self._equal(term.inside, 0, 0)
+        return found
+
+    def _changes(self, atom: Atom) -> bool:
+        """Whether an atom may differ between the iterations."""
+        index = Index(((atom, 1),))
+        return index.is_data or any(index.depends_on(variable) for variable in self.apart | self.free)
+
+
+def bounds_where(index: Index, bounds: Iterable[Bound]) -> tuple[int, int]:
+    """The smallest and the largest value of an index where some conditions hold on the sums that it is made of."""
+    low = high = index.constant
+    terms = dict(index.terms)
+    for least, place, end in sorted(bounds, key=lambda bound: -len(bound[1].terms)):
+        times = _multiple(Index(tuple(terms.items())), place)
+        if times:
+            smallest, largest = place.bounds
+            ends = [(max(least, smallest) - place.constant) * times, (min(end - 1, largest) - place.constant) * times]
+            low, high = low + min(ends), high + max(ends)
+            for atom, _ in place.terms:
+                del terms[atom]
+    rest = Index(tuple(terms.items()))
+    return low + rest.bounds[0], high + rest.bounds[1]
+
+
+def _multiple(index: Index, part: Index) -> int:
+    """How often a sum is contained in an index; 0 if it is not."""
+    if not part.terms:
+        return 0
+    atom, factor = part.terms[0]
+    have = index.coefficient(atom)
+    if not have or have % factor:
+        return 0
+    times = have // factor
+    return times if all(index.coefficient(atom) == factor * times for atom, factor in part.terms) else 0

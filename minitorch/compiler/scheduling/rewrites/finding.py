@@ -1,0 +1,234 @@
+"""Finding loops, arrays and guards in a procedure, and putting others in their place."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Position, rewritten, walk
+from ...loop_ir.index import Index, Variable
+from ...loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Local,
+    Procedure,
+    Read,
+    Statement,
+    Store,
+    statements,
+    with_body,
+)
+from .rewrite import refused
+
+
+def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterable[Statement] | None]) -> Block:
+    """A block in which every loop of a name is replaced by some statements; None leaves it.
+
+    ``"i#2"`` is the third loop of the name ``"i"``, and no other.
+    """
+    name, _, number = name.partition("#")
+    if number:
+        return with_loops_replaced(block, name, only_the(int(number), change))
+    found: list[Statement] = []
+    for each in block:
+        if isinstance(each, (For, If)):
+            new = change(each) if isinstance(each, For) and each.variable.name == name else None
+            found += new if new is not None else [with_body(each, with_loops_replaced(each.body, name, change))]
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def only_the(number: int, change: Callable[[For], Iterable[Statement] | None]) -> Callable[[For], Any]:
+    """A change that is made to one loop of those that it is offered."""
+    count = itertools.count()
+    return lambda each: change(each) if next(count) == number else None
+
+
+def at_loop(
+    procedure: Procedure, name: str, change: Callable[[For], Iterable[Statement] | None], tidy: bool = True
+) -> Procedure:
+    """The procedure with every loop of a name replaced, and guards as far outside as they can be."""
+    changed = False
+
+    def noted(each: For) -> Iterable[Statement] | None:
+        nonlocal changed
+        found = change(each)
+        changed |= found is not None
+        return found
+
+    body = with_loops_replaced(procedure.body, name, noted)
+    if not changed:
+        names = ", ".join(dict.fromkeys(each.variable.name for each in statements(body) if isinstance(each, For)))
+        raise refused(f"there is no loop {name!r} that this could apply to", f"the loops are {names}")
+    return replace(procedure, body=tidied(body) if tidy else body)
+
+
+def tidied(block: Block) -> Block:
+    """A block with its guards outside of the loops whose variables they do not mention, and no empty loop."""
+    found: list[Statement] = []
+    for each in block:
+        if isinstance(each, (For, If)):
+            body = tidied(each.body)
+            if not body:
+                continue
+            guard = sole_guard(body)
+            if isinstance(each, For) and guard is not None:
+                outside = Inside(tuple(one for one in guard.inside.bounds if not one[1].depends_on(each.variable)))
+                within = Inside(tuple(one for one in guard.inside.bounds if one not in outside.bounds))
+                inner = guard.body if within == ALWAYS else (If(within, guard.body),)
+                loop = with_body(each, inner)
+                found.append(loop if outside == ALWAYS else If(outside, (loop,)))
+                continue
+            found.append(with_body(each, body))
+        else:
+            found.append(each)
+    return tuple(found)
+
+
+def sole_guard(block: Block) -> If | None:
+    """The guard that a block consists of, if it is one."""
+    return block[0] if len(block) == 1 and isinstance(block[0], If) else None
+
+
+def nested_in(loop: For, names: Iterable[str]) -> tuple[list[For], list[Inside], Block]:
+    """The loops of some names that are perfectly nested in one, the guards among them, and the innermost body."""
+    wanted, body = set(names) - {loop.variable.name}, loop.body
+    chain, guards = [loop], list[Inside]()
+    while wanted or sole_guard(body) is not None:
+        match body:
+            case (If() as guard,):
+                guards.append(guard.inside)
+                body = guard.body
+            case (For() as inner,):
+                chain.append(inner)
+                wanted.discard(inner.variable.name)
+                body = inner.body
+            case _:
+                others = ", ".join(map(repr, sorted(wanted)))
+                raise refused(
+                    f"the loops {loop.variable.name!r} and {others} are not perfectly nested",
+                    "loops can change places only if nothing stands between them",
+                    "distribute the outer loop over its statements first",
+                )
+    return chain, guards, body
+
+
+def arrays_written(block: Block) -> set[int | Local]:
+    """The arrays that a block stores to."""
+    return {each.array for each in statements(block) if isinstance(each, (Store, Accumulate))}
+
+
+def accesses(block: Block, array: int | Local) -> Iterator[Index]:
+    """The indices at which a block reads or writes an array."""
+    for each in statements(block):
+        if isinstance(each, (Store, Accumulate)):
+            if each.array == array:
+                yield each.index
+            for part in walk(each.value):
+                if isinstance(part, (Read, Load)) and array_of(part) == array:
+                    yield part.index
+
+
+def array_of(part: Read | Load) -> int | Local:
+    """The array that an element is read from."""
+    return part.local if isinstance(part, Read) else part.buffer
+
+
+def has_loop(block: Block, name: str) -> bool:
+    """Whether there is a loop of a name."""
+    return any(isinstance(each, For) and each.variable.name == name for each in statements(block))
+
+
+def any_of(
+    procedure: Procedure,
+    names: Iterable[str],
+    change: Callable[[For], Iterable[Statement] | None],
+    must_change: bool = True,
+) -> Procedure:
+    """Apply a change to the outermost of the loops that have one of some names."""
+    wanted = set(names)
+
+    def within(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            new = change(each) if isinstance(each, For) and each.variable.name in wanted else None
+            if new is None:
+                found.append(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each)
+            else:
+                found += new
+        return tuple(found)
+
+    body = within(procedure.body)
+    if must_change and body == procedure.body:
+        raise refused(f"nothing to do at the loops {', '.join(wanted)}", "a step of a schedule changes something")
+    return replace(procedure, body=tidied(body))
+
+
+def local_named(procedure: Procedure, name: str) -> Local:
+    """The local array of a name."""
+    found = {each.local.name: each.local for each in statements(procedure.body) if isinstance(each, Allocate)}
+    if name not in found:
+        raise refused(f"there is no array {name!r}", f"the arrays are {', '.join(found)}")
+    return found[name]
+
+
+def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], Index] = lambda index: index) -> Block:
+    """A block that uses another array, or other elements of it, in place of one."""
+
+    def change(part: Expression) -> Expression:
+        return Read(part.dtype, new, index(part.index)) if isinstance(part, Read) and part.local == old else part
+
+    def move(statement: Statement) -> Statement:
+        match statement:
+            case Store() | Accumulate():
+                value = rewritten(statement.value, change, {})
+                if statement.array == old:
+                    return replace(statement, array=new, index=index(statement.index), value=value)
+                return replace(statement, value=value)
+            case Allocate():
+                return Allocate(new) if statement.local == old else statement
+            case For() | If():
+                return with_body(statement, with_local(statement.body, old, new, index))
+
+    return tuple(map(move, block))
+
+
+def stores_of(block: Block) -> Iterator[Store | Accumulate]:
+    """The statements that store or accumulate."""
+    return (each for each in statements(block) if isinstance(each, (Store, Accumulate)))
+
+
+def names_of(arrays: Iterable[int | Local]) -> str:
+    """Arrays, as a message calls them."""
+    return ", ".join(each.name if isinstance(each, Local) else f"argument {each}" for each in arrays)
+
+
+def factors_of(statement: Accumulate) -> tuple[Expression, ...]:
+    """The two that are multiplied, if a sum takes up a product."""
+    value = statement.value
+    is_product = isinstance(value, Apply) and value.primitive == "mul"
+    return value.parts() if statement.reduction == "reduce_sum" and is_product else ()
+
+
+def mentions(expression: Expression, variable: Variable) -> bool:
+    """Whether a value changes with a variable."""
+    return any(
+        part.depends_on(variable) for part in walk(expression) if isinstance(part, (Load, Read, Position, Choose))
+    )
+
+
+def arrays_read(statement: Store | Accumulate) -> set[int | Local]:
+    """The arrays that the value of a statement reads."""
+    return {array_of(part) for part in walk(statement.value) if isinstance(part, (Read, Load))}
+
+
+def extent(variables: Iterable[Variable]) -> int:
+    """How many values some variables take together."""
+    return math.prod(variable.extent for variable in variables)

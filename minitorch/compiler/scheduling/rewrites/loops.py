@@ -1,0 +1,258 @@
+"""Rewrites of loops: split, reorder, distribute, jam; run on vectors, written out, or shared among threads.
+
+Distribution (loop fission) and jamming (loop fusion) are as in Allen and Kennedy, "Optimizing Compilers for Modern
+Architectures" (2001).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import groupby
+
+from ...loop_ir.expressions import ALWAYS, Inside
+from ...loop_ir.index import Variable, variable
+from ...loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Kind,
+    Local,
+    Procedure,
+    Statement,
+    Store,
+    statements,
+    substituted,
+    with_body,
+)
+from .dependences import Access, accesses_of, conflicts
+from .finding import any_of, at_loop, has_loop, nested_in, tidied, with_loops_replaced
+from .rewrite import check_fresh, refused, step
+
+
+@step
+def split(procedure: Procedure, loop: str, factor: int, outer: str, inner: str, cut: str = "") -> Procedure:
+    """``for i in n`` as ``for outer in ceil(n / factor): for inner in factor``, where ``i = outer * factor + inner``.
+
+    Args:
+        procedure: the kernel.
+        loop: the name of the loop.
+        factor: iterations of a part.
+        outer, inner: the names of the new loops.
+        cut: whether a last part that is not full runs by itself after the others, which then need no guard: in a loop
+            of this name, which is guarded if the name is that of the inner loop, and else shorter.
+
+    Law: the iterations keep their order, so any loop can be split. A part that is not full is guarded.
+    """
+    if factor < 1:
+        raise refused(f"split({loop!r}) by {factor}", "a part has at least one iteration")
+    check_fresh(procedure, outer, inner, near=loop)
+
+    def parts(each: For, length: int) -> Block:
+        own = Variable(outer, -(-length // factor)), Variable(inner, factor)
+        place = variable(outer, own[0].extent) * factor + variable(inner, factor)
+        guard = ALWAYS.and_(0, place, length)
+        body = substituted(each.body, {each.variable: place})
+        body = body if guard == ALWAYS else (If(guard, body),)
+        for part in reversed(own):
+            body = (For(part, body),) if part.extent != 1 else body
+        return body
+
+    def change(each: For) -> Iterable[Statement]:
+        length = each.variable.extent
+        left = length % factor
+        if not cut or not left or length < factor:
+            return parts(each, length)
+        rest = Variable(cut, factor if cut == inner else left)
+        place = variable(cut, rest.extent)
+        body = substituted(each.body, {each.variable: place + (length - left)})
+        body = (If(ALWAYS.and_(0, place, left), body),) if cut == inner else body
+        return (*parts(each, length - left), *((For(rest, body),) if rest.extent != 1 else body))
+
+    return at_loop(procedure, loop, change)
+
+
+@step
+def reorder(procedure: Procedure, *names: str) -> Procedure:
+    """Perfectly nested loops in another order, the first name outermost.
+
+    Law: no iteration needs another one's result, but for a sum, which may take its terms in any order.
+    """
+    names = tuple(name for name in names if has_loop(procedure.body, name))
+    if len(names) < 2:
+        return procedure
+
+    def change(each: For) -> Iterable[Statement] | None:
+        if not set(names) <= {inner.variable.name for inner in statements((each,)) if isinstance(inner, For)}:
+            return None
+        chain, guards, body = nested_in(each, names)
+        variables = [inner.variable for inner in chain]
+        check_independent(variables, body, f"reorder({', '.join(map(repr, names))})", sums=True, guards=guards)
+        by_name = {inner.variable.name: inner for inner in chain}
+        order = [*(inner for inner in chain if inner.variable.name not in names), *(by_name[name] for name in names)]
+        for guard in guards:
+            body = (If(guard, body),)
+        for inner in reversed(order):
+            body = (with_body(inner, body),)
+        return body
+
+    return any_of(procedure, names, change, must_change=False)
+
+
+def refuse(what: str, pairs: Iterable[tuple[Access, Access]], law: str) -> None:
+    """Refuse a step if two accesses may meet."""
+    for a, b in pairs:
+        local = isinstance(a.array, Local)
+        raise refused(
+            f"{what}: {a} and {b} may be of one element, in two iterations"
+            if a != b
+            else f"{what}: {a} may be of one element in two iterations",
+            law,
+            f"give each iteration an element of its own: lift({a.name!r}, ...)" if local else None,
+        )
+
+
+def check_independent(
+    variables: Iterable[Variable], body: Block, what: str, sums: bool, guards: Iterable[Inside] = ()
+) -> None:
+    """Refuse a change of order if an iteration of some loops may need another one's result."""
+    found = accesses_of(body, tuple(bound for guard in guards for bound in guard.bounds))
+    law = "iterations that are run in another order do not need each other's results"
+    refuse(what, conflicts(found, tuple(variables), sums), law + (", sums apart" if sums else ""))
+
+
+@step
+def distribute(procedure: Procedure, *names: str) -> Procedure:
+    """Perfectly nested loops around several statements as loops around each inner loop and what is between (fission).
+
+    Stores that follow one another stay together: what one of them writes may lie in the memory of what another reads.
+
+    Law: no statement needs what a later one did in an earlier iteration: what they share is an array with an element
+    for every iteration.
+    """
+    names = tuple(name for name in names if has_loop(procedure.body, name))
+
+    def change(each: For) -> Iterable[Statement] | None:
+        if not set(names) <= {inner.variable.name for inner in statements((each,)) if isinstance(inner, For)}:
+            return None
+        chain, guards, body = nested_in(each, names)
+        if any(isinstance(inner, Allocate) for inner in body):
+            local = next(inner.local.name for inner in body if isinstance(inner, Allocate))
+            raise refused(
+                f"distribute {', '.join(names)}: {local} lives for one iteration",
+                "an array that two of the new loops share must outlive the first",
+                f"lift({local!r}, {', '.join(map(repr, names))}) first",
+            )
+        found = accesses_of(body, tuple(bound for guard in guards for bound in guard.bounds))
+        across = ((a, b) for a, b in conflicts(found, [inner.variable for inner in chain]) if a.number != b.number)
+        law = "no statement needs what a later one did in an earlier iteration"
+        refuse(f"distribute({', '.join(map(repr, names))})", across, law)
+        result: list[Statement] = []
+        for is_plain, part in groupby(body, lambda inner: isinstance(inner, (Store, Accumulate))):
+            run = tuple(part)
+            pieces: list[Block] = [run] if is_plain else [(inner,) for inner in run]
+            for piece in pieces:
+                for guard in guards:
+                    piece = (If(guard, piece),)
+                for inner in reversed(chain):
+                    piece = (with_body(inner, piece),)
+                result += piece
+        return result
+
+    return any_of(procedure, names, change)
+
+
+def _marked(
+    name: str, kind: Kind, procedure: Procedure, check: Callable[[For], None], inside: str | None = None
+) -> Procedure:
+    """The procedure with the loops of a name run in another way: all of them, or those inside of another loop."""
+
+    def change(each: For) -> Iterable[Statement]:
+        check(each)
+        return [For(each.variable, with_loops_replaced(each.body, name, change), kind)]
+
+    if not has_loop(procedure.body, name):
+        return procedure
+    if inside is None or not has_loop(procedure.body, inside):
+        return at_loop(procedure, name, change, tidy=False)
+    within = lambda each: [with_body(each, with_loops_replaced(each.body, name, change))]  # noqa: E731
+    return at_loop(procedure, inside, within, tidy=False)
+
+
+@step
+def unroll(procedure: Procedure, loop: str, inside: str | None = None) -> Procedure:
+    """Write out the iterations of a loop. Law: none; they keep their order."""
+    return _marked(loop, Kind.UNROLLED, procedure, lambda each: None, inside)
+
+
+@step
+def vectorise(procedure: Procedure, loop: str, inside: str | None = None) -> Procedure:
+    """Run the iterations of a loop in the lanes of a vector.
+
+    Law: no iteration needs another one's result, but for a sum, which the lanes are added up for.
+    """
+
+    def check(each: For) -> None:
+        if any(isinstance(inner, For) for inner in statements(each.body)):
+            raise refused(
+                f"vectorise({loop!r}): it has loops in it", "the lanes of a vector run one statement at a time"
+            )
+        check_independent([each.variable], each.body, f"vectorise({loop!r})", sums=True)
+
+    return _marked(loop, Kind.VECTOR, procedure, check, inside)
+
+
+@step
+def parallelise(procedure: Procedure, *names: str) -> Procedure:
+    """Share the iterations of the outermost loops among threads.
+
+    Law: no iteration needs another one's result, and all arrays that it has for itself are its own.
+    """
+
+    def check(each: For) -> None:
+        check_independent([each.variable], each.body, f"parallelise({each.variable.name!r})", sums=False)
+
+    for name in names:
+        procedure = _marked(name, Kind.PARALLEL, procedure, check)
+    return procedure
+
+
+@step
+def jam(procedure: Procedure, *names: str) -> Procedure:
+    """Loops of the same names that follow one another as one loop around all of their statements (loop fusion).
+
+    Law: no iteration of the second needs what a later iteration of the first did.
+    """
+    for name in names:
+        body = _jammed(procedure.body, name)
+        procedure = replace(procedure, body=tidied(body))
+    return procedure
+
+
+def _jammed(block: Block, name: str) -> Block:
+    found: list[Statement] = []
+    for each in block:
+        each = with_body(each, _jammed(each.body, name)) if isinstance(each, (For, If)) else each
+        before = found[-1] if found else None
+        if (
+            isinstance(each, For)
+            and isinstance(before, For)
+            and each.variable == before.variable
+            and each.variable.name == name
+            and each.kind == before.kind
+        ):
+            body = (*before.body, *each.body)
+            across = (
+                (a, b)
+                for a, b in conflicts(accesses_of(body), [each.variable])
+                if min(a.number, b.number) < len(before.body) <= max(a.number, b.number)
+            )
+            refuse(f"jam({name!r})", across, "no iteration of the first needs to wait for one of the second")
+            found[-1] = with_body(before, body)
+        elif isinstance(each, If) and isinstance(before, If) and each.inside == before.inside:
+            found[-1] = replace(before, body=_jammed((*before.body, *each.body), name))
+        else:
+            found.append(each)
+    return tuple(found)

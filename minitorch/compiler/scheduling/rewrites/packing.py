@@ -1,0 +1,194 @@
+"""Rewrites that copy operands into the order in which they are used: packing, and transposition in registers.
+
+Staging in a buffer is `cache_read` in TVM and `stage_mem` in Exo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, walk
+from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Kind,
+    Local,
+    Place,
+    Procedure,
+    Read,
+    Statement,
+    Store,
+    mapped,
+    statements,
+    substituted,
+)
+from .arrays import _named, unguarded
+from .dependences import variables_of
+from .finding import (
+    any_of,
+    array_of,
+    arrays_written,
+    at_loop,
+    factors_of,
+    has_loop,
+    mentions,
+    names_of,
+    nested_in,
+)
+from .loops import check_independent
+from .rewrite import check_fresh, refused, step
+
+
+@step
+def pack(
+    procedure: Procedure, argument: int, into: str, at: str, *order: str, pad: tuple[str, int] | None = None
+) -> Procedure:
+    """Copy a factor of a sum, which reads an argument, into an array in the order in which it is used (packing).
+
+    Args:
+        procedure: the kernel.
+        argument: the number of the argument that the factor reads.
+        into: the name of the array. The loops that fill it are called like those of `order`, with this in front.
+        at: the loop at the beginning of whose body it is filled; "" for the beginning of the kernel.
+        order: the loops that run through it, the outermost first: those inside of `at` that the factor depends on.
+        pad: the name of a loop, and how many elements further apart than needed its iterations lie: at a power of two
+            they would compete for the same places of a cache.
+
+    Law: nothing that runs between the copy and the use stores to an operand of the factor, and every element that is
+    used is copied.
+    """
+    what = f"pack({argument}, {into!r}) at {at!r}" if at else f"pack({argument}, {into!r})"
+    check_fresh(procedure, into, *(f"{into}_{name}" for name in order if has_loop(procedure.body, name)))
+    if pad is not None and pad[1] < 0:
+        raise refused(f"{what} with elements {pad[1]} further apart", "elements of an array do not overlap")
+
+    def packed(block: Block) -> Block | None:
+        factor = next(
+            (
+                factor
+                for each in statements(block)
+                if isinstance(each, Accumulate)
+                for factor in factors_of(each)
+                if any(isinstance(part, Load) and part.buffer == argument for part in walk(factor))
+            ),
+            None,
+        )
+        if factor is None:
+            return None
+        uses = list(_uses(block, factor))
+        around = next(loops for each, _, loops in uses if isinstance(each, Accumulate) and factor in factors_of(each))
+        inner = {loop for _, _, loops in uses for loop in loops}
+        own = [loop for name in order for loop in around if loop.name == name]
+        if missing := {loop for loop in inner if mentions(factor, loop)} - {*own}:
+            raise refused(
+                f"{what}: the factor depends on {_named(missing)}, too",
+                "an array has an element for all values of the loops inside that the factor depends on",
+            )
+        read = {array_of(part) for part in walk(factor) if isinstance(part, (Read, Load))}
+        if read & arrays_written(block) or any(
+            isinstance(each, Allocate) and each.local in read for each in statements(block)
+        ):
+            raise refused(
+                f"{what}: {names_of(read & arrays_written(block))} is stored to meanwhile",
+                "nothing stores to the operands of a factor between the copy and the use",
+            )
+        guards = [
+            Inside(tuple(one for one in bounds if set(variables_of(one[1])) & inner <= set(own)))
+            for _, bounds, _ in uses
+        ]
+        guard = next(
+            guard
+            for guard, (each, _, loops) in zip(guards, uses, strict=True)
+            if loops == around and isinstance(each, Accumulate)
+        )
+        if not all({*guard.bounds} <= {*other.bounds} for other in guards):
+            raise refused(f"{what}: the factor is used where {guard} does not hold, too", "what is used is copied")
+        index, size, by_name = NOWHERE, 1, {each.name: each for each in own}
+        for name in reversed(order):
+            size += pad[1] if pad is not None and pad[0] == name else 0
+            if name in by_name:
+                index = index + variable(name, by_name[name].extent) * size
+                size *= by_name[name].extent
+        local = Local(into, size, factor.dtype)
+        new = Read(factor.dtype, local, index)
+        names = {each: variable(f"{into}_{each.name}", each.extent) for each in own}
+        store: Statement = Store(local, index, factor)
+        copy: Block = substituted((store if guard == ALWAYS else If(guard, (store,)),), names)
+        for each in reversed(own):
+            copy = (For(Variable(f"{into}_{each.name}", each.extent), copy),)
+        rest = mapped(block, lambda part: new if part == factor else part)
+        return (Allocate(local), *copy, *rest)
+
+    if not at:
+        body = packed(procedure.body)
+        if body is not None:
+            return replace(procedure, body=body)
+    elif has_loop(procedure.body, at):
+
+        def change(each: For) -> Iterable[Statement] | None:
+            body = packed(each.body)
+            return None if body is None else [replace(each, body=body)]
+
+        return any_of(procedure, [at], change)
+    raise refused(f"{what}: no sum of products in there has a factor that reads the argument", "a copy is used")
+
+
+def _uses(
+    block: Block,
+    value: Expression,
+    bounds: tuple[tuple[int, Index, int], ...] = (),
+    around: tuple[Variable, ...] = (),
+) -> Iterator[tuple[Store | Accumulate, tuple[tuple[int, Index, int], ...], tuple[Variable, ...]]]:
+    """The statements that compute with a value, each with the conditions and the loops around it."""
+    for each in block:
+        match each:
+            case Store() | Accumulate():
+                if value in walk(each.value):
+                    yield each, bounds, around
+            case For():
+                yield from _uses(each.body, value, bounds, (*around, each.variable))
+            case If():
+                yield from _uses(each.body, value, (*bounds, *each.inside.bounds), around)
+
+
+@step
+def transpose(procedure: Procedure, rows: str, lanes: str, name: str) -> Procedure:
+    """Copy a square through registers: read along its rows, written along its columns.
+
+    Args:
+        procedure: the kernel.
+        rows: the outer loop, along which memory that is read is dense.
+        lanes: the inner loop, along which memory that is written is dense.
+        name: of the square in registers.
+
+    Law: the two loops have the same extent, are perfectly nested around one store, and independent.
+    """
+
+    def change(each: For) -> Iterable[Statement] | None:
+        chain, guards, body = nested_in(each, (rows, lanes))
+        store = body[0]
+        if len(chain) != 2 or len(body) != 1 or not isinstance(store, Store):
+            raise refused(f"transpose({rows!r}, {lanes!r})", "the two loops are perfectly nested around one store")
+        row, lane = (loop.variable for loop in chain)
+        if row.extent != lane.extent:
+            raise refused(f"transpose({rows!r}, {lanes!r}) of {row.extent} by {lane.extent}", "a square is transposed")
+        check_independent([row, lane], body, f"transpose({rows!r}, {lanes!r})", sums=False, guards=guards)
+        check_fresh(procedure, name)
+        tile = Local(name, row.extent * lane.extent, store.value.dtype, Place.REGISTERS)
+        at = variable(lane.name, lane.extent) * row.extent + variable(row.name, row.extent)
+        fill: Block = (Store(tile, at, store.value),)
+        empty: Block = (replace(store, value=Read(tile.dtype, tile, at)),)
+        for guard in guards:
+            fill, empty = unguarded(fill, guard), (If(guard, empty),)
+        return [
+            Allocate(tile),
+            For(lane, (For(row, fill, Kind.VECTOR),), Kind.UNROLLED),
+            For(row, (For(lane, empty, Kind.VECTOR),), Kind.UNROLLED),
+        ]
+
+    return at_loop(procedure, rows, change)

@@ -1,0 +1,107 @@
+"""A rewrite: a function from procedure to procedure, with its arguments, and the error that refuses it."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import keyword
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from ....errors import ScheduleError
+from ...loop_ir.tree import (
+    Allocate,
+    Block,
+    For,
+    If,
+    Procedure,
+    loops,
+    statements,
+)
+from ...loop_ir.wellformed import broken
+
+Parameters = ParamSpec("Parameters")
+
+
+NAME = re.compile(r"(?!(x|out|t)\d+$|(np|at|erf|sum|range|float|bfloat16)$)[A-Za-z_]\w*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """One step of a schedule: a function from procedure to procedure, with its arguments."""
+
+    name: str
+    text: str
+    apply: Callable[[Procedure], Procedure] = field(compare=False)
+
+    def __call__(self, procedure: Procedure) -> Procedure:
+        """The procedure after this step.
+
+        Raises:
+            ScheduleError: if the step would change what is computed (``MT603``).
+        """
+        after = self.apply(procedure)
+        fault = broken(after)
+        if fault is not None:
+            raise refused(f"{self.text} gives no procedure", fault)
+        return after
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def step(
+    function: Callable[Concatenate[Procedure, Parameters], Procedure],
+) -> Callable[Parameters, Rewrite]:
+    """A function of a procedure and arguments, as a maker of rewrites that have the arguments already."""
+
+    @wraps(function)
+    def make(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Rewrite:
+        given = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
+        text = f"{function.__name__}({', '.join(given)})"
+        return Rewrite(function.__name__, text, lambda procedure: function(procedure, *args, **kwargs))
+
+    make.makes_rewrites = True  # type: ignore[attr-defined]
+    make.__signature__ = inspect.Signature(list(inspect.signature(function).parameters.values())[1:])  # type: ignore[attr-defined]
+    return make
+
+
+def refused(what: str, law: str, fix: str | None = None) -> ScheduleError:
+    """The error for a step that breaks a law."""
+    return ScheduleError("MT603", what, why=law, fix=fix)
+
+
+def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:
+    """Refuse names for new loops and arrays that something else has in the printed text.
+
+    With `near`, the names are for loops in place of loops of that name: others that these neither contain nor are
+    contained in may have them too.
+    """
+    taken = {loop.variable.name for loop in (_related(procedure.body, near) if near else loops(procedure.body))}
+    taken |= {each.local.name for each in statements(procedure.body) if isinstance(each, Allocate)}
+    for name in names:
+        if name in taken or names.count(name) > 1 or not NAME.fullmatch(name) or keyword.iskeyword(name):
+            raise refused(
+                f"{name!r} as the name of a new loop or array",
+                "a new name is one that Python takes, and that nothing else has: not np, at, x0, out1, t0 and so on",
+            )
+
+
+def _related(block: Block, name: str) -> list[For]:
+    """The loops that contain a loop of a name or are contained in one."""
+    found: list[For] = []
+    name, _, number = name.partition("#")
+    count = itertools.count()
+
+    def within(block: Block, around: tuple[For, ...]) -> None:
+        for each in block:
+            if isinstance(each, For) and each.variable.name == name and (not number or next(count) == int(number)):
+                found.extend((*around, *loops(each.body)))
+            if isinstance(each, (For, If)):
+                within(each.body, (*around, each) if isinstance(each, For) else around)
+
+    within(block, ())
+    return found

@@ -1,0 +1,285 @@
+"""Rewrites that bring a loop onto vectors: peeling, splitting a reduction, outer-loop vectorisation.
+
+*Peeling* runs the last part of a loop that was split, which may not be full, by itself, so that the others need no
+mask. A *split reduction* (rfactor in Halide and TVM) has a partial result for every lane. *Sinking* a loop into the
+loops that it contains is outer-loop vectorisation (Nuzman and Zaks, "Outer-loop vectorization: revisited for short SIMD
+architectures", 2008).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Number, rewritten, walk
+from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.loops import neutral
+from ...loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Local,
+    Procedure,
+    Read,
+    Statement,
+    Store,
+    statements,
+    substituted,
+    with_body,
+)
+from .finding import accesses, at_loop, local_named, with_local
+from .loops import check_independent
+from .rewrite import refused, step
+
+
+@step
+def peel(procedure: Procedure, strips: str) -> Procedure:
+    """Run the last part of a loop that was split, if it is not full, after the others, which then need no guard.
+
+    The strips are divided among the iterations of an outer loop, the last of which has the strip that is not full.
+
+    Law: the iterations keep their order, so any loop can be peeled.
+    """
+
+    def change(each: For) -> Iterable[Statement]:
+        found = _peeled(each)
+        return (each,) if found is None else found
+
+    return at_loop(procedure, strips, change)
+
+
+def _guarded_part(loop: For) -> tuple[For, If, Index, int] | None:
+    """The loop inside of another one that is guarded against an end, the guard, and which index has to be below what.
+
+    None if nothing is guarded; guards of another form are refused.
+    """
+    inner = loop.body[0] if len(loop.body) == 1 else None
+    guard = inner.body[0] if isinstance(inner, For) and len(inner.body) == 1 else None
+    if not isinstance(inner, For) or not isinstance(guard, If):
+        return None
+    ((low, index, end), *others) = guard.inside.bounds
+    if others or low > 0 or index.bounds[0] != 0 or index.coefficient(inner.variable) != 1:
+        raise refused(
+            f"the loops {loop.variable.name!r} and {inner.variable.name!r} as parts of one loop",
+            "what they contain is guarded by nothing but the end of the loop that was split",
+        )
+    return inner, guard, index, end
+
+
+def _peeled(loop: For) -> Block | None:
+    """The full parts of a loop, and then the last; None if they are not guarded."""
+    found = _guarded_part(loop)
+    if found is None:
+        return None
+    inner, guard, index, end = found
+    part, own = loop.variable, inner.variable
+    outside = index - variable(own.name, own.extent) - variable(part.name, part.extent) * own.extent
+    outer = outside.terms[0][0] if len(outside.terms) == 1 else None
+    if not isinstance(outer, Variable) or outside != variable(outer.name, outer.extent) * (part.extent * own.extent):
+        raise refused(f"peel({part.name!r})", "the parts are divided among the iterations of one loop around them")
+    full, rest = divmod(end, own.extent)
+    turns, here = divmod(full, part.extent)  # iterations of the outer loop that have all parts, full parts of the next
+    number = variable(outer.name, outer.extent) * part.extent + variable(part.name, part.extent)
+    before = For(part, (If(ALWAYS.and_(0, number, full), (with_body(inner, guard.body),)),), loop.kind)
+    if not rest:
+        return (before,)
+    last = ALWAYS.and_(0, variable(own.name, own.extent), rest)
+    body = with_body(inner, (If(last, substituted(guard.body, {part: NOWHERE + here})),))
+    return (before, If(ALWAYS.and_(turns, variable(outer.name, outer.extent), outer.extent), (body,)))
+
+
+@step
+def partition(procedure: Procedure, loop: str, inner: str, rest: str) -> Procedure:
+    """Give the last iteration of a loop, in which an inner loop is not full, an inner loop of its own.
+
+    Law: where the inner loop is guarded against the end, it is full in all iterations but the last.
+    """
+
+    def change(each: For) -> Iterable[Statement] | None:
+        found = _guarded_part(each)
+        if found is None or found[0].variable.name != inner:
+            return None
+        part, guard, index, end = found
+        turn = variable(each.variable.name, each.variable.extent)
+        if index != turn * part.variable.extent + variable(inner, part.variable.extent):
+            raise refused(f"partition({loop!r}, {inner!r})", "the two loops are the parts of one loop that was split")
+        turns, left = divmod(end, part.variable.extent)
+        body = substituted(guard.body, {part.variable: variable(rest, left)})
+        last = (For(Variable(rest, left), body),) if left > 1 else body
+        full = If(ALWAYS.and_(0, turn, turns), (with_body(part, guard.body),))
+        return (with_body(each, (full, If(ALWAYS.and_(turns, turn, each.variable.extent), last))),)
+
+    return at_loop(procedure, loop, change)
+
+
+@step
+def split_reduction(
+    procedure: Procedure, array: str, loop: str, into: str, around: str = "", first: bool = False
+) -> Procedure:
+    """Give every iteration of a loop a partial result of its own, and combine these at the end (rfactor).
+
+    Args:
+        procedure: the kernel.
+        array: what the results are accumulated in.
+        loop: the loop whose iterations get partial results.
+        into: the name of the array of partial results.
+        around: a loop outside of it, after which the partial results are combined; else all that accumulates.
+        first: whether iteration 0 goes on with what has been accumulated, and the others are added to it.
+
+    Law: nothing but accumulations in one element of the array may happen to it there; these may be in any order.
+    """
+    local = local_named(procedure, array)
+
+    def changed(each: Block) -> Block:
+        lanes = {one.variable for one in statements(each) if isinstance(one, For) and one.variable.name == loop}
+        sums = [one for one in statements(each) if isinstance(one, Accumulate) and one.array == local]
+        indices = set(accesses(each, local))
+        if (
+            len(indices) != 1
+            or len(lanes) != 1
+            or any(
+                (isinstance(one, Store) and one.array == local)
+                or (isinstance(one, (Store, Accumulate)) and reads(one, local))
+                for one in statements(each)
+            )
+        ):
+            raise refused(
+                f"split_reduction({array!r}, {loop!r})",
+                "there is one such loop, and nothing happens to the array but accumulations in one element",
+            )
+        (index,), (own,) = indices, lanes
+        inside = list(
+            dict.fromkeys(
+                one.variable for one in statements(each) if isinstance(one, For) and index.depends_on(one.variable)
+            )
+        )
+        at, size = NOWHERE, 1
+        for one in reversed(inside):
+            at, size = at + variable(one.name, one.extent) * size, size * one.extent
+        parts = Local(into, size * own.extent, local.dtype)
+        reduction = sums[0].reduction
+        start = neutral(reduction, local.dtype)
+        nothing = Number(local.dtype, start, f"{local.dtype.short} {start!r}")
+        mine = variable(own.name, own.extent) * size + at
+
+        def over(statement: Statement, turns: int = 1) -> Block:
+            block: Block = (statement,)
+            for one in reversed(inside):
+                block = (For(one, block),)
+            return (For(Variable(own.name, turns), block),) if turns > 1 else block
+
+        before: Block = (Allocate(parts), *over(Store(parts, mine, nothing), own.extent))
+        body = with_local(each, local, parts, lambda _: mine)
+        if not first:
+            part = Read(local.dtype, parts, mine)
+            return (*before, *body, *over(Accumulate(local, index, reduction, part), own.extent))
+        other = Read(local.dtype, parts, (variable(own.name, own.extent - 1) + 1) * size + at)
+        return (
+            *before,
+            *over(Store(parts, at, Read(local.dtype, local, index))),
+            *body,
+            *over(Store(local, index, Read(local.dtype, parts, at))),
+            *over(Accumulate(local, index, reduction, other), own.extent - 1),
+        )
+
+    def adds(each: Statement) -> bool:
+        return any(isinstance(one, Accumulate) and one.array == local for one in statements((each,)))
+
+    def within(block: Block) -> Block:
+        if not any(isinstance(each, Allocate) and each.local == local for each in block):
+            return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+        places = [number for number, each in enumerate(block) if adds(each)]
+        start, stop = places[0], places[-1] + 1
+        return (*block[:start], *changed(block[start:stop]), *block[stop:])
+
+    if not around:
+        return replace(procedure, body=within(procedure.body))
+    return at_loop(procedure, around, lambda each: changed((each,)) if adds(each) else None)
+
+
+def reads(statement: Store | Accumulate, local: Local) -> bool:
+    """Whether a statement reads an array."""
+    return any(isinstance(part, Read) and part.local == local for part in walk(statement.value))
+
+
+@step
+def sink(procedure: Procedure, *names: str) -> Procedure:
+    """Move perfectly nested loops into all loops that they contain, around each run of single statements.
+
+    An array that is allocated inside of them gets an element for every iteration, and a name with that of the innermost
+    loop.
+
+    Law: no iteration needs another one's result; the loops inside run equally often for all of them.
+    """
+
+    def change(each: For) -> Iterable[Statement]:
+        chain, body = [each.variable], each.body
+        while len(chain) < len(names) and len(body) == 1 and isinstance(body[0], For):
+            if body[0].variable.name not in names:
+                break
+            chain.append(body[0].variable)
+            body = body[0].body
+        check_independent(chain, body, f"sink({', '.join(map(repr, names))})", sums=False)
+        return _sunk(body, chain)
+
+    return at_loop(procedure, names[0], change)
+
+
+def _sunk(body: Block, chain: list[Variable]) -> Block:
+    offset, width = NOWHERE, 1
+    for one in reversed(chain):
+        offset, width = offset + variable(one.name, one.extent) * width, width * one.extent
+    own = [each.local for each in statements(body) if isinstance(each, Allocate)]
+    wider = {local: replace(local, name=f"{local.name}_{chain[-1].name}", size=local.size * width) for local in own}
+
+    def change(part: Expression) -> Expression:
+        if isinstance(part, Read) and part.local in wider:
+            return Read(part.dtype, wider[part.local], part.index * width + offset)
+        return part
+
+    known: dict[Expression, Expression] = {}
+
+    def moved(block: Block, guard: Inside) -> Block:
+        found: list[Statement] = []
+        run: list[Statement] = []
+
+        def close() -> None:
+            if run:
+                inner: Block = tuple(run)
+                run.clear()
+                if guard != ALWAYS:
+                    inner = (If(guard, inner),)
+                for one in reversed(chain):
+                    inner = (For(one, inner),)
+                found.extend(inner)
+
+        for each in block:
+            match each:
+                case Store() | Accumulate():
+                    value = rewritten(each.value, change, known)
+                    if isinstance(each.array, Local) and each.array in wider:
+                        at = each.index * width + offset
+                        run.append(replace(each, array=wider[each.array], index=at, value=value))
+                    else:
+                        run.append(replace(each, value=value))
+                case Allocate():
+                    found.append(Allocate(wider[each.local]))
+                case For():
+                    close()
+                    found.append(with_body(each, moved(each.body, guard)))
+                case If():
+                    close()
+                    own = any(each.inside.depends_on(one) for one in chain)
+                    if own:
+                        inside = guard
+                        for bound in each.inside.bounds:
+                            inside = inside.and_(*bound)
+                        found += moved(each.body, inside)
+                    else:
+                        found.append(with_body(each, moved(each.body, guard)))
+        close()
+        return tuple(found)
+
+    return moved(body, ALWAYS)

@@ -1,0 +1,133 @@
+"""The engine's schedules for row nests: pointwise kernels, reductions, and loops over rows that stay in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from ..loop_ir.expressions import Apply, looked_up, walk
+from ..loop_ir.loops import Accumulate, Loop, Nest
+from ..target import Target
+from .gemm import recognise
+from .layout import Layout
+from .rewrites import Rewrite, parallelise, partition, peel, place, sink, split, split_reduction, unroll, vectorise
+from .sweeps import recognise as sweeps_of
+
+UNROLLED = 8  # operations in a round of a loop that sums up
+
+
+def row_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
+    """The steps for a nest over rows; None if it does something that is not known here."""
+    if sweeps_of(nest) is not None or recognise(nest) is not None:
+        return None
+    layout = Layout(nest, target)
+    if not is_plain(nest, layout):
+        return None
+    if layout.across_rows:
+        return tuple(_across_rows(nest, layout))
+    return tuple(_along_columns(nest, layout))
+
+
+def _totals(loop: Loop) -> list[str]:
+    return [f"total{at.slot}" for at in loop.statements if isinstance(at, Accumulate)]
+
+
+def _registers(names: Iterable[str]) -> Iterator[Rewrite]:
+    arrays = tuple(names)
+    if arrays:
+        yield place("registers", *arrays)
+
+
+def _along_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
+    """The lanes run along the innermost columns."""
+    totals = [total for loop in nest.loops for total in _totals(loop)]
+    if layout.lanes > 1:
+        yield from _vectors(nest, layout.lanes, totals)
+    yield parallelise(*(row.name for row in nest.rows))
+    yield from _registers(totals)
+
+
+def _vectors(nest: Nest, lanes: int, arrays: list[str]) -> Iterator[Rewrite]:
+    loops, targets = [], []
+    seen: dict[str, int] = {}
+    for loop in nest.loops:
+        for column in loop.columns:
+            number = seen[column.name] = seen.get(column.name, -1) + 1
+        if loop.columns and loop.columns[-1].extent:
+            loops.append(loop)
+            targets.append(f"{loop.columns[-1].name}#{number}")
+    for target in reversed(targets):
+        yield split(target, lanes, "v", "l", cut="l")
+    for loop in loops:
+        for total in _totals(loop):
+            yield split_reduction(total, "l", f"{total}_lanes")
+            arrays.append(f"{total}_lanes")
+    several = [loop for loop in loops if loop.columns[-1].extent >= 2 * lanes]
+    unrolled = False
+    for number, loop in reversed(list(enumerate(several))):
+        copies, whole = _copies(loop), loop.columns[-1].extent // lanes
+        if 1 < copies <= whole:
+            unrolled = True
+            yield split(f"v#{number}", copies, "o", "u", cut="v")
+            for total in _totals(loop):
+                around = "o" if whole >= 2 * copies else "u"
+                yield split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
+                arrays.append(f"{total}_copies")
+    if unrolled:
+        yield unroll("u")
+    if loops:
+        yield vectorise("l")
+
+
+def _copies(loop: Loop) -> int:
+    """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
+    if not _totals(loop):
+        return 1
+    operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
+    return max(1, UNROLLED // (operations + 1))
+
+
+def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
+    """Every lane has a row of its own."""
+    totals = [total for loop in nest.loops for total in _totals(loop)]
+    if not nest.rows:
+        yield from _registers(totals)
+        return
+    lanes, last, width = layout.lanes, nest.rows[-1], layout.chunk * layout.lanes
+    several, left = last.extent > width, last.extent % width
+    together = ("v", "l") if layout.abreast > 1 else ("l",)
+    inner = "t" if several else last.name
+    if several:
+        yield split(last.name, width, "b", "t")
+    if not any(loop.columns for loop in nest.loops):
+        yield split(inner, lanes, "v", "l", cut="" if several else "l")
+        if several and left:
+            yield peel("v")
+        if totals:
+            yield sink("l")
+    elif last.extent < width:
+        yield split(inner, lanes, "v", "l", cut="l")
+        yield sink("l")
+    else:
+        if left:
+            yield partition("b", "t", "s")
+            if left > 1:  # a single row needs no vector
+                yield split("s", lanes, "w", "m", cut="m")
+                yield sink("m")
+                yield vectorise("m")
+        yield split(inner, lanes, "v", "l")
+        yield sink(*together)
+        if len(together) > 1:
+            yield unroll("v")
+    yield vectorise("l")
+    yield parallelise(*(row.name for row in nest.rows[:-1]), "b")
+    endings = ["_l"]
+    if left and several and any(loop.columns for loop in nest.loops):
+        endings.append("_m" if left > 1 else "")
+    yield from _registers(total + ending for total in totals for ending in endings)
+
+
+def is_plain(nest: Nest, layout: Layout) -> bool:
+    """Whether the schedule knows all that a nest does: no turned tiles, and no gathers."""
+    if layout.along is not None or any(layout.tiles(loop) for loop in nest.loops):
+        return False
+    return not any(looked_up(part) for _, at in nest.statements for part in walk(at.value))

@@ -1,0 +1,75 @@
+"""Rows on vectors: every step of the engine's schedules gives a procedure, and a wrong use of a step is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from minitorch.compiler.codegen.host import host
+from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.loop_ir.expressions import Load
+from minitorch.compiler.loop_ir.index import Variable, variable
+from minitorch.compiler.loop_ir.loops import Accumulate, Buffer, Loop, Nest, Store
+from minitorch.compiler.loop_ir.tree import Procedure, procedure
+from minitorch.compiler.scheduling.rewrites import partition, peel, sink, split, split_reduction, vectorise
+from minitorch.compiler.scheduling.rows import row_schedule
+from minitorch.dtypes import float32
+from minitorch.errors import ScheduleError
+from minitorch.graph import Graph
+from minitorch.passes import lowered
+
+from . import graphs as random_graphs
+
+ROWS, COLUMNS = 7, 100
+
+
+def sum_of_rows() -> Procedure:
+    """A sum over the columns of each row."""
+    i, j = variable("i", ROWS), variable("j", COLUMNS)
+    value = Load(float32, 0, i * COLUMNS + j)
+    rows, columns = (Variable("i", ROWS),), (Variable("j", COLUMNS),)
+    loops = (
+        Loop(columns, (Accumulate(0, "reduce_sum", value),)),
+        Loop((), (Store(1, i, Load(float32, 0, i * COLUMNS)),)),
+    )
+    buffers = (Buffer((ROWS, COLUMNS), float32, False), Buffer((ROWS,), float32, True))
+    return procedure(Nest(rows, loops), buffers)
+
+
+@given(random_graphs.row_programs())
+def test_every_step_gives_a_procedure(graph: Graph) -> None:
+    """A rewrite that is called checks what it has made; the engine itself only applies it."""
+    for kernel in schedule(lowered(graph), host()).kernels:
+        for nest, buffers, _ in kernel.loops.parts if kernel.loops is not None else ():
+            found = procedure(nest, buffers)
+            for step in row_schedule(nest, host()) or ():
+                found = step(found)
+
+
+REFUSED: dict[str, tuple[Any, ...]] = {
+    "a partial result of what is no reduction": (split_reduction("total0", "i", "parts"),),
+    "a loop moved into another one whose iterations it shares an element with": (sink("j"),),
+    "parts of loops that were not split": (partition("i", "j", "s"),),
+    "a part that no loop around has": (split("j", 16, "v", "l"), peel("v")),
+    "lanes of a vector that have loops": (vectorise("i"),),
+}
+
+
+@pytest.mark.parametrize("steps", REFUSED.values(), ids=list(REFUSED))
+def test_a_wrong_use_is_refused(steps: tuple[Any, ...]) -> None:
+    found = sum_of_rows()
+    with pytest.raises(ScheduleError, match="MT603"):
+        for step in steps:
+            found = step(found)
+
+
+def test_a_split_reduction_has_a_partial_result_per_lane() -> None:
+    found = sum_of_rows()
+    for step in (split("j", 16, "v", "l", cut="l"), split_reduction("total0", "l", "lanes"), vectorise("l")):
+        found = step(found)
+    (rows,) = found.body
+    assert [type(each).__name__ for each in rows.body] == [  # type: ignore[union-attr]
+        "Allocate", "Store", "Allocate", "For", "For", "For", "For", "Store"
+    ]  # fmt: skip

@@ -1,0 +1,324 @@
+"""Schedules: every rewrite keeps the numbers or is refused with its law, and every step of a kernel runs."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.loop_ir.expressions import Apply, Load
+from minitorch.compiler.loop_ir.index import Index, Variable, variable
+from minitorch.compiler.loop_ir.loops import Buffer
+from minitorch.compiler.loop_ir.source import compiled
+from minitorch.compiler.loop_ir.tree import Accumulate, For, If, Procedure, Store, loops, procedure, statements
+from minitorch.compiler.scheduling import rewrites as R
+from minitorch.compiler.scheduling.rewrites import dependences
+from minitorch.dtypes import int64
+from minitorch.errors import ScheduleError
+
+from .graphs import assert_close
+from .procedures import arguments, random_procedure, random_rewrite, run
+
+Array = np.ndarray[Any, Any]
+
+
+def kernel_of(function: Callable[..., Any], *tensors: mt.Tensor) -> Kernel:
+    (kernel,) = mt.jit(function).ledger(*tensors).kernels
+    return kernel
+
+
+def definition(function: Callable[..., Any], *tensors: mt.Tensor) -> Procedure:
+    kernel = kernel_of(function, *tensors)
+    assert kernel.loops is not None
+    return procedure(kernel.loops.nests[0], kernel.loops.buffers)
+
+
+def product() -> Procedure:
+    return definition(lambda a, b: a @ b, mt.ones(6, 5), mt.ones(5, 9))
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_a_rewrite_keeps_the_numbers_or_is_refused(seed: int) -> None:
+    """Of random procedures: integers, so sums are exact; parallel loops and lanes run in both directions."""
+    random = Random(seed)
+    made = random_procedure(random)
+    given = arguments(made, seed)
+    expected = run(made, given)
+    for _ in range(8):
+        rewrite = random_rewrite(random, made)
+        try:
+            made = rewrite(made)
+        except ScheduleError as error:
+            assert "why:" in str(error)
+            continue
+        for order in ("iter", "reversed"):
+            for found, wanted in zip(run(made, given, order), expected, strict=True):
+                assert np.array_equal(found, wanted), rewrite
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_dependences_that_are_not_found_are_not_there(seed: int) -> None:
+    """What the analysis calls independent never meets, as trying all iterations shows."""
+    random = Random(seed)
+    variables = [Variable(name, random.choice((2, 3, 4))) for name in "ijk"]
+
+    def index() -> Index:
+        found = Index((), random.choice((0, 0, 1)))
+        for each in variables:
+            found = found + variable(each.name, each.extent) * random.choice((0, 1, 1, 2, 3, 4, 8, 12))
+        return found
+
+    apart, inner = variables[:1], frozenset(variables[1:2])  # the third is the same for both
+    first, second = index(), index() if random.random() < 0.5 else None
+    second = second or first
+    bounds = ((0, first, random.randint(1, first.bounds[1] + 1)),) if random.random() < 0.3 else ()
+    a, b = (dependences.Access(0, each, True, None, inner, bounds, 0) for each in (first, second))
+    if dependences.may_meet(a, b, apart):
+        return
+
+    def places(access: dependences.Access) -> list[tuple[tuple[int, ...], int]]:
+        found = []
+        for values in itertools.product(*(range(each.extent) for each in variables)):
+            at = {each: Index((), value) for each, value in zip(variables, values, strict=True)}
+            if all(low <= bound.substitute(at).constant < high for low, bound, high in access.bounds):
+                found.append((values, access.index.substitute(at).constant))
+        return found
+
+    for (i, place), (j, other) in itertools.product(places(a), places(b)):
+        assert not (i[2] == j[2] and i[0] != j[0] and place == other)
+
+
+ROW, COLUMN, BUFFERS = Variable("i", 4), Variable("j", 4), (Buffer((64,), int64, False), Buffer((64,), int64, True))
+
+
+def by_hand(index: Index, read: Index) -> Procedure:
+    """Two loops around ``out[index] = out[read] + x[0]``."""
+    value = Apply(int64, "add", (Load(int64, 1, read), Load(int64, 0, Index())))
+    return Procedure(BUFFERS, (For(ROW, (For(COLUMN, (Store(1, index, value),)),)),))
+
+
+i, j = variable("i", 4), variable("j", 4)
+
+# A rewrite, what it is tried on, and words of the law that refuses it.
+REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
+    "split by nothing": (R.split("i0", 0, "a", "b"), product, "at least one iteration"),
+    "split into a name that is taken": (R.split("i0", 2, "i1", "b"), product, "nothing else has"),
+    "split into a name of an argument": (R.split("i0", 2, "x0", "b"), product, "nothing else has"),
+    "split of no loop": (R.split("q", 2, "a", "b"), product, "the loops are i0, i1, j0"),
+    "reorder around a statement": (R.reorder("i1", "j0"), product, "nothing stands between"),
+    "reorder of a recurrence": (R.reorder("j", "i"), lambda: by_hand(i * 4 + j, i * 4 + j + 3), "each other's results"),
+    "reorder of stores to one element": (R.reorder("j", "i"), lambda: by_hand(i + j, i * 4 + j + 20), "each other's"),
+    "vectorise a recurrence": (R.vectorise("j"), lambda: by_hand(j + 1, j), "each other's results"),
+    "vectorise loops": (R.vectorise("i1"), product, "one statement at a time"),
+    "vectorise five lanes": (R.vectorise("j0"), product, "lanes"),
+    "parallelise a sum": (R.parallelise("j0"), product, "each other's results"),
+    "parallelise an inner loop": (R.parallelise("i1"), product, "outermost"),
+    "unroll too much": (R.unroll("i0"), lambda: definition(lambda x: x * 2, mt.ones(10_000)), "copies"),
+    "distribute what lives for one iteration": (R.distribute("i0", "i1"), product, "outlive"),
+    "lift to more than a stack": (
+        R.lift("total0", "i0", "i1"),
+        lambda: definition(lambda a, b: a @ b, mt.ones(1200, 3), mt.ones(3, 1200)),
+        "of the stack",
+    ),
+    "jam of a value and its use in an earlier iteration": (
+        R.jam("j"),
+        lambda: Procedure(
+            BUFFERS,
+            (For(COLUMN, (Store(1, j, Load(int64, 0, j)),)), For(COLUMN, (Store(1, j + 8, Load(int64, 1, j + 1)),))),
+        ),
+        "wait for one of the second",
+    ),
+    "in_registers of another element each time": (
+        R.in_registers("row0", "j0", "tile"),
+        lambda: definition(lambda x: x.softmax(1), mt.ones(3, 8)),
+        "same from iteration to iteration",
+    ),
+    "pack nothing": (R.pack(2, "copy", "j0"), product, "a step of a schedule changes something"),
+    "pack without a loop": (R.pack(1, "copy", "i0", "j0"), product, "all values of the loops"),
+    "place in registers that no constant names": (
+        R.place("registers", "row0"),
+        lambda: definition(lambda x: x.softmax(1), mt.ones(3, 8)),
+        "known by constant numbers",
+    ),
+    "transpose of no square": (
+        R.transpose("i0", "i1", "square"),
+        lambda: definition(lambda x: x.T + 0, mt.ones(8, 4)),
+        "a square is transposed",
+    ),
+    "no such array": (R.lift("total7", "i1"), product, "the arrays are total0"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_wrong_step_is_refused_with_its_law(name: str) -> None:
+    rewrite, make, law = REFUSED[name]
+    with pytest.raises(ScheduleError, match=f"(?s:MT603.*{law})"):
+        rewrite(make())
+
+
+def test_every_rewrite_is_tried() -> None:
+    """Each stands in the table above, or among those that random procedures try; or in `test_row_schedules`."""
+    tried = {rewrite.name for rewrite, _, _ in REFUSED.values()}
+    random = Random(0)
+    tried |= {random_rewrite(random, product()).name for _ in range(500)}
+    made = {name: value for name, value in vars(R).items() if getattr(value, "makes_rewrites", False)}
+    rewrites = {name for name, value in made.items() if not value.__module__.endswith("vectors")}
+    assert rewrites == tried
+
+
+def test_elements_beyond_a_guard_are_not_read() -> None:
+    """`overcompute` drops guards of rows and columns, and keeps those that say which terms a sum has."""
+    steps = [R.split("i0", 4, "o", "r"), R.split("j0", 4, "ko", "k"), R.reorder("o", "r", "i1")]
+    made = product()
+    for step in [*steps, R.lift("total0", "r", "i1"), R.distribute("r", "i1"), R.overcompute("total0")]:
+        made = step(made)
+    guarded = [each for each in statements(made.body) if isinstance(each, If)]
+    sums = [each for guard in guarded for each in statements(guard.body) if isinstance(each, Accumulate)]
+    stores = [each for guard in guarded for each in statements(guard.body) if isinstance(each, Store)]
+    assert sums and all(isinstance(each.array, int) for each in stores)
+    of_sums = [bound for guard in guarded if sums[0] in guard.body for bound in guard.inside.bounds]
+    assert of_sums and all(high == 5 for _, _, high in of_sums)
+
+
+# --- printing ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_array_of_one_element_is_a_name() -> None:
+    text = kernel_of(lambda a, b: a @ b, mt.ones(6, 5), mt.ones(5, 9)).source
+    assert "total0 = np.float32(0)" in text
+    assert "total0 = total0 + (x0[5 * i0 + j0] * x1[9 * j0 + i1])" in text
+
+
+def test_an_expression_of_any_depth_is_printed() -> None:
+    def deep(x: mt.Tensor) -> mt.Tensor:
+        for _ in range(300):
+            x = x.sin() + 1
+        return F.pad(x, (1, 1))
+
+    x = mt.randn(5)
+    assert_close(mt.jit(deep, backend="loops")(x).numpy(), deep(x).numpy(), "deep")
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
+    "matmul": (lambda a, b: a @ b, [(13, 37), (37, 50)]),
+    "matmul and epilogue": (lambda a, b: F.gelu(a @ b), [(8, 16), (16, 64)]),
+    "softmax": (lambda x: x.softmax(1), [(3, 70)]),
+    "transpose": (lambda x: x.T + 0, [(33, 20)]),
+    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v), [(1, 2, 9, 8)] * 3),
+    "gelu": (F.gelu, [(100,)]),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_step_computes_the_eager_result(name: str) -> None:
+    """Its machine code does, and so does its Python, in the order of the machine code."""
+    function, shapes = KERNELS[name]
+    tensors = [mt.randn(*shape) for shape in shapes]
+    expected = function(*tensors).numpy()
+    kernel = kernel_of(function, *tensors)
+    for step in kernel.steps:
+        assert_close(step(*tensors).numpy(), expected, step)
+        out, given = np.zeros(expected.size, np.float32), iter(tensors)
+        assert kernel.loops is not None
+        buffers = [out if each.written else next(given).numpy().reshape(-1) for each in kernel.loops.buffers]
+        compiled(step.source)(*buffers)
+        assert_close(out.reshape(expected.shape), expected, step)
+
+
+def test_steps_are_a_table_of_what_each_rewrite_bought() -> None:
+    kernel = kernel_of(lambda a, b: a @ b, mt.ones(8, 16), mt.ones(16, 64))
+    measured = kernel.steps.measure(seconds=0)
+    assert len(measured.rows) == len(kernel.steps) == len(kernel.schedule) + 1
+    assert [step.rewrite for step in kernel.steps][1:] == list(kernel.schedule)
+    assert str(measured).count("\n") == len(kernel.steps)
+    assert measured._repr_html_().count("<tr>") == len(kernel.steps) + 1
+    assert all(rate > 0 for rate in measured.rates())
+
+
+def test_a_step_counts_and_is_profiled() -> None:
+    a, b = mt.ones(8, 16), mt.ones(16, 64)
+    step = kernel_of(lambda a, b: a @ b, a, b).steps[-1]
+    assert step.flops == 2 * 8 * 16 * 64 and step.bytes == 4 * (8 * 16 + 16 * 64 + 8 * 64)
+    assert "define" in step.llvm and step.assembly
+    with mt.profile() as profile:
+        step(a, b)
+    assert profile.calls == 1 and profile.flops == step.flops
+
+
+@pytest.mark.parametrize("wrong", [(), (mt.ones(3),), (mt.ones(8, 16), mt.ones(8, 16))])
+def test_a_step_refuses_other_arrays(wrong: tuple[mt.Tensor, ...]) -> None:
+    step = kernel_of(lambda a, b: a @ b, mt.ones(8, 16), mt.ones(16, 64)).steps[0]
+    with pytest.raises((TypeError, ValueError), match="reads"):
+        step(*wrong)
+
+
+# --- schedules of one's own -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["llvm", "loops"])
+def test_a_schedule_of_the_users(backend: str) -> None:
+    a, b = mt.randn(12, 16), mt.randn(16, 32)
+    f = mt.jit(lambda a, b: (a @ b).relu(), backend=backend)
+    (kernel,) = f.ledger(a, b).kernels
+    mine = [R.split("i1", 8, "o", "lane"), R.lift("total0", "lane"), R.distribute("lane"), R.reorder("j0", "lane")]
+    mine += [R.vectorise("lane"), R.parallelise("i0", "o")]
+    g = f.with_schedule(kernel, mine)
+    assert_close(g(a, b).numpy(), (a @ b).relu().numpy(), mine)
+    (own,) = g.ledger(a, b).kernels
+    assert list(own.schedule) == mine and own.units == 12 * 4
+    assert list(f.ledger(a, b).kernels[0].schedule) == list(kernel.schedule) != mine
+    assert_close(own.steps[-1](a, b).numpy(), g(a, b).numpy(), mine)
+
+
+def test_a_wrong_schedule_says_which_step_and_where() -> None:
+    a, b = mt.randn(12, 16), mt.randn(16, 32)
+    f = mt.jit(lambda a, b: a @ b)
+    (kernel,) = f.ledger(a, b).kernels
+    with pytest.raises(ScheduleError, match=r"step 2 of 2, parallelise\('k'\), for k0_dot: test_schedules.py:\d+"):
+        f.with_schedule(kernel, [R.split("j0", 4, "k", "r"), R.parallelise("k")])
+    with pytest.raises(ScheduleError, match="there is no q"):
+        f.with_schedule(kernel, [R.unroll("q")])
+
+
+def test_an_update_in_place_is_not_overtaken_by_a_schedule() -> None:
+    """With a schedule of the user's, nothing is written over what the kernel still reads."""
+    x, before = mt.ones(64), mt.ones(64)
+
+    def update(x: mt.Tensor) -> mt.Tensor:
+        x.mul_(2)
+        return x
+
+    f = mt.jit(update)
+    (kernel,) = f.ledger(x).kernels
+    f.with_schedule(kernel, [R.split("i0", 8, "i", "lane"), R.vectorise("lane"), R.parallelise("i")])(x)
+    assert np.array_equal(x.numpy(), 2 * before.numpy())
+
+
+def test_the_engines_schedules_are_legal_step_by_step() -> None:
+    for shapes in [((480, 512), (512, 512)), ((100, 37), (37, 70)), ((5, 300), (300, 33)), ((17, 1), (1, 16))]:
+        kernel = kernel_of(lambda a, b: a @ b, *(mt.ones(*shape) for shape in shapes))
+        for step in kernel.steps:
+            assert all(list(loops(each.body)) for each in step.procedures)
+
+
+def test_the_page_about_schedules() -> None:
+    """All Python on docs/schedules.md runs, in the order of the page."""
+    page = (Path(__file__).parents[1] / "docs" / "schedules.md").read_text(encoding="utf-8")
+    space: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(compile(block, "schedules.md", "exec"), space)
+    assert len(space["mine"].steps) == 11
