@@ -528,7 +528,7 @@ class Emitter:
 
         def columns() -> list[Any]:
             rows = [self.registers[local, place] for place in places]
-            return transposed(self.builder, rows, max(1, BLOCK // byte_size(rows[0].type.element)))
+            return transposed(self.builder, rows, BLOCK // max(1, byte_size(rows[0].type.element)))
 
         depth = max(self.register_depths[local, place] for place in places)
         return self.once(("columns", local, self.versions.get(local, 0)), depth, columns)[number]

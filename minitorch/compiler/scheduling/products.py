@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..loop_ir.expressions import Load, walk
+from ..loop_ir.expressions import Load, looked_up, walk
 from ..loop_ir.loops import Nest
 from ..target import Target
 from .gemm import Contraction, Operand, recognise
@@ -29,9 +29,11 @@ from .rewrites import (
 
 
 def product_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that is a matrix product of plain rows, lanes and k; None for any other."""
+    """The rewrites for a nest that is a matrix product of plain rows, lanes and k, and gathers nothing; else None."""
     product = recognise(nest)
     if product is None or len(product.rows) > 1 or len(product.lanes) != 1 or len(product.ks) != 1:
+        return None
+    if any(looked_up(part) for _, at in nest.statements for part in walk(at.value)):
         return None
     cut = tiling(product, target)
     if cut.streams:

@@ -24,6 +24,8 @@ SCHEDULES: tuple[Callable[[Nest, Target], Schedule | None], ...] = (product_sche
 @lru_cache(256)
 def schedule_of(nest: Nest, target: Target) -> Schedule | None:
     """The rewrites for a nest, in code for a target; None if it is emitted in another way."""
+    if not all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):
+        return None  # without elements there are no iterations to put in order
     return next((found for schedule in SCHEDULES if (found := schedule(nest, target)) is not None), None)
 
 
