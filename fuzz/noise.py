@@ -68,13 +68,14 @@ class Noisy(Eager):
         everywhere: also where IEEE 754 leaves no choice: beside PyTorch, which composes the same functions otherwise.
         weights: also the conversions to 16-bit floats: compiled attention divides by the sum of a row's weights after
             the product, and not before the weights are rounded.
+        times: by how much the noise is larger than what may be.
     """
 
-    def __init__(self, seed: int, everywhere: bool = False, weights: bool = False) -> None:
+    def __init__(self, seed: int, everywhere: bool = False, weights: bool = False, times: float = 1) -> None:
         super().__init__()
         self.random = np.random.default_rng(seed)
         self.left_open = (math.nan, 0.0)[seed % 2]  # what stands where a sum may be a number, an infinity or NaN
-        self.everywhere, self.weights = everywhere, weights
+        self.everywhere, self.weights, self.times = everywhere, weights, times
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate, and move the result."""
@@ -88,6 +89,8 @@ class Noisy(Eager):
             output._value = self.run(self._reordered, primitive, inputs, params, output._value)
         elif primitive.kind in ROUNDING_KINDS and (self.everywhere or name not in EXACT):
             output._value = self.run(self._moved, output._value, 1 if name in EXACT else ULPS)
+        if name == "reduce_max":  # of zeros of both signs either is the largest
+            output._value = self.run(self._zero_of_either_sign, output._value)
         if primitive.kind in ROUNDING_KINDS:  # the sign of NaN means nothing, but signbit shows it
             signed = self.run(np.copysign, output._value, self._amounts(output.shape, 1).astype(output._value.dtype))
             output._value = np.asarray(np.where(np.isnan(output._value), signed, output._value)).reshape(output.shape)
@@ -103,7 +106,7 @@ class Noisy(Eager):
 
     def _amounts(self, shape: tuple[int, ...], most: float) -> Array:
         """Numbers between 1 and `most`, of both signs."""
-        return self.random.choice((-1.0, 1.0), shape) * self.random.uniform(1, most, shape)
+        return self.random.choice((-1.0, 1.0), shape) * self.random.uniform(1, most, shape) * self.times
 
     def _reordered(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any], value: Array
@@ -131,8 +134,12 @@ class Noisy(Eager):
         if half:
             rounded = self._moved(rounded, 1)
         # A sum of zeros of both signs is a zero of either, as the first term is added to 0 or is the beginning.
-        signed = np.copysign(rounded, self._amounts(value.shape, 1).astype(value.dtype))
-        return np.asarray(np.where(rounded == 0, signed, rounded)).reshape(value.shape)
+        return self._zero_of_either_sign(rounded)
+
+    def _zero_of_either_sign(self, array: Array) -> Array:
+        """Zeros with a sign that is drawn."""
+        signed = np.copysign(array, self._amounts(array.shape, 1).astype(array.dtype))
+        return np.asarray(np.where(array == 0, signed, array)).reshape(array.shape)
 
     def _overflows(self, arrays: list[Array], dtype: np.dtype[Any]) -> Array:
         """Where the finite terms of a matrix product, added up without their signs, overflow.

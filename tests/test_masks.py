@@ -14,6 +14,8 @@ import pytest
 from llvmlite import ir
 
 import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch import nn
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.builder import Builder
 from minitorch.compiler.codegen.host import host
@@ -78,3 +80,18 @@ def test_indices_are_read_where_they_are(length: int) -> None:
     x = mt.randn(length, 4, requires_grad=True)
     places = mt.randint(0, 4, (length, 1))
     assert mt.equal(mt.jit(program)(x, places), program(x, places))
+
+
+def test_an_address_is_there_wherever_it_is_used() -> None:
+    """What all lanes read from one address, under a mask, is read in an outer loop and used in inner ones."""
+    layers = nn.Conv2d(2, 2, 1, padding=1), nn.GroupNorm(2, 2), nn.Tanh(), nn.MaxPool2d(3, 2, 1)
+    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 5))
+    x, y = mt.randn(4, 2, 1, 11), mt.tensor([2, 2, 3, 4])
+
+    def gradients(x: mt.Tensor) -> list[mt.Tensor]:
+        model.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        return [each.grad for each in model.parameters() if each.grad is not None]
+
+    for found, expected in zip(mt.jit(gradients)(x), gradients(x), strict=True):
+        assert mt.allclose(found, expected, atol=1e-6)

@@ -13,6 +13,7 @@ from minitorch.compiler.loop_ir.expressions import Load
 from minitorch.compiler.loop_ir.index import Variable, variable
 from minitorch.compiler.loop_ir.loops import Accumulate, Buffer, Loop, Nest, Store
 from minitorch.compiler.loop_ir.tree import Procedure, procedure
+from minitorch.compiler.scheduling import schedules
 from minitorch.compiler.scheduling.rewrites import partition, peel, sink, split, split_reduction, vectorise
 from minitorch.compiler.scheduling.rows import row_schedule
 from minitorch.dtypes import float32
@@ -73,3 +74,10 @@ def test_a_split_reduction_has_a_partial_result_per_lane() -> None:
     assert [type(each).__name__ for each in rows.body] == [  # type: ignore[union-attr]
         "Allocate", "Store", "Allocate", "For", "For", "For", "For", "Store"
     ]  # fmt: skip
+
+
+def test_what_the_laws_refuse_is_run_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = sum_of_rows()
+    nest = Nest((Variable("i", ROWS),), ())
+    monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (split("l", 4, "a", "b"),), lambda *_: ()))
+    assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host()) == ()

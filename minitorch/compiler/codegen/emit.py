@@ -73,9 +73,9 @@ def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] 
     """The schedule of each nest of a kernel: the user's own where there is one, else the engine's, if it has one."""
     found = []
     given = own or (None,) * len(kernel.nests)
-    for nest, past_caches, schedule in zip(kernel.nests, streamed(kernel, target), given, strict=True):
+    for (nest, buffers, _), past_caches, schedule in zip(kernel.parts, streamed(kernel, target), given, strict=True):
         if schedule is None and (recognise(nest) or not _is_special(nest, past_caches, target)):
-            schedule = schedule_of(nest, target)
+            schedule = schedule_of(nest, buffers, target)
         found.append(schedule)
     return tuple(found)
 

@@ -842,7 +842,7 @@ class Emitter:
         elif step == 1 or near:
             address = self.address(array, index)
         else:
-            places = self.vector(self.index(index))
+            places = self.index(index)
 
         def read() -> Any:
             wanted = mask
@@ -856,7 +856,7 @@ class Emitter:
                 partly = () if in_use else (wanted,)
                 found = load_strided(self.builder, address, vector, near, in_use or lanes, *partly)
             else:
-                pointers = self.builder.gep(self.memory[array], [places], source_etype=kind)
+                pointers = self.builder.gep(self.memory[array], [self.vector(places)], source_etype=kind)
                 pointers.type = ir.VectorType(POINTER, lanes)
                 found = gather(self.builder, pointers, vector, wanted)
             return after_load(self.builder, found, dtype)

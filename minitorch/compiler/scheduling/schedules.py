@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from ...errors import ScheduleError
 from ..loop_ir.loops import Buffer, LoopKernel, Nest
 from ..loop_ir.tree import Procedure, parallel, procedure
 from ..target import Target
@@ -22,13 +23,26 @@ SCHEDULES: tuple[Callable[[Nest, Target], Schedule | None], ...] = (product_sche
 
 
 @lru_cache(256)
-def schedule_of(nest: Nest, target: Target) -> Schedule | None:
-    """The rewrites for a nest, in code for a target; None if it is emitted in another way."""
+def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target) -> Schedule | None:
+    """The rewrites for a nest, in code for a target; None if it is emitted in another way.
+
+    A schedule is a proposal: the laws of the rewrites say whether it is one for this nest.
+    """
     if not all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):
         return None  # without elements there are no iterations to put in order
-    return next((found for schedule in SCHEDULES if (found := schedule(nest, target)) is not None), None)
+    proposals = (schedule(nest, target) for schedule in SCHEDULES)
+    return next((each for each in proposals if each is not None and _is_legal(nest, buffers, each)), None)
 
 
+def _is_legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> bool:
+    try:
+        scheduled(nest, buffers, schedule)
+    except ScheduleError:
+        return False
+    return True
+
+
+@lru_cache(64)
 def scheduled(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Procedure:
     """The procedure after all steps of a schedule.
 
