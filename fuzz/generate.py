@@ -177,10 +177,12 @@ def differentiated(scope: Scope) -> list[Statement]:
         statements += derivatives.by_the_tape(scope, statements[-1].gives[0])
     for statement in statements:
         try:
-            keep(scope, statement, run(statement, scope))
+            result = keep(scope, statement, run(statement, scope))
         except (MinitorchError, UndefinedError):
             break
-        kept.append(statement)
+        if result is None:
+            break
+        kept.append(result)
     return kept
 
 

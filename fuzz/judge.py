@@ -205,6 +205,8 @@ def _excuse(reference: Reference, found: Outcome, names: list[str]) -> None:
             other = np.where(np.isnan(other), mine, other)
         if departures.spreading(program) and derived:
             other = np.where(np.isnan(mine), mine, other)
+        if departures.signed_zeros(program):
+            other = np.where(np.isinf(mine) & np.isinf(other), mine, other)
         if departures.overflows(program):  # of a gradient as large, the square is infinite as well
             with np.errstate(all="ignore"):
                 infinite = np.isinf(mine) | (derived and bool(np.isinf(np.square(other)).any()))
