@@ -75,6 +75,7 @@ class Noisy(Eager):
         super().__init__()
         self.random = np.random.default_rng(seed)
         self.left_open = (math.nan, 0.0)[seed % 2]  # what stands where a sum may be a number, an infinity or NaN
+        self.small = seed % 3 == 2
         self.everywhere, self.weights, self.times = everywhere, weights, times
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
@@ -89,8 +90,8 @@ class Noisy(Eager):
             output._value = self.run(self._reordered, primitive, inputs, params, output._value)
         elif primitive.kind in ROUNDING_KINDS and (self.everywhere or name not in EXACT):
             output._value = self.run(self._moved, output._value, 1 if name in EXACT else ULPS)
-        if name == "reduce_max":  # of zeros of both signs either is the largest
-            output._value = self.run(self._zero_of_either_sign, output._value)
+        if name == "reduce_max" or (name == "maximum" and inputs[0] is not inputs[1]):
+            output._value = self.run(self._zero_of_either_sign, output._value)  # either is the larger
         if primitive.kind in ROUNDING_KINDS:  # the sign of NaN means nothing, but signbit shows it
             signed = self.run(np.copysign, output._value, self._amounts(output.shape, 1).astype(output._value.dtype))
             output._value = np.asarray(np.where(np.isnan(output._value), signed, output._value)).reshape(output.shape)
@@ -105,8 +106,9 @@ class Noisy(Eager):
         return np.asarray(found.astype(array.dtype)).reshape(array.shape)
 
     def _amounts(self, shape: tuple[int, ...], most: float) -> Array:
-        """Numbers between 1 and `most`, of both signs."""
-        return self.random.choice((-1.0, 1.0), shape) * self.random.uniform(1, most, shape) * self.times
+        """Numbers between 1 and `most`, in every third sample between 0 and 1, of both signs."""
+        least, most = (0, 1) if self.small else (1, most)
+        return self.random.choice((-1.0, 1.0), shape) * self.random.uniform(least, most, shape) * self.times
 
     def _reordered(
         self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any], value: Array

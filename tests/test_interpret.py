@@ -158,6 +158,16 @@ def test_a_graph_as_traced_gives_the_bits_of_eager_mode_for_all_strides(name):
             np.testing.assert_array_equal(one.numpy(), other.numpy(), strict=True)
 
 
+def test_constants_are_added_up_as_in_eager_mode():
+    def function(x):
+        ones = mt.full((3, 37), 0.1)
+        return ones[:1] @ x, x.t() @ ones.t(), ones.sum(1), ones.t().sum(0), ones.cumsum(1), mt.ones(1, 37) @ x
+
+    x = mt.randn(37, 5)
+    for one, other in zip(function(x), mt.jit(function, backend="interpret", passes=())(x), strict=True):
+        np.testing.assert_array_equal(one.numpy(), other.numpy(), strict=True)
+
+
 @pytest.mark.parametrize(
     ("function", "shapes"),
     [

@@ -24,6 +24,7 @@ from ..primitives import Literal
 from ..primitives import constant as CONSTANT
 
 Array = np.ndarray[Any, Any]
+ADDING = frozenset({"reduction", "contraction", "scan"})  # the kinds of primitives that add up elements
 Row = tuple[Any, tuple[int, ...], int, bool, tuple[int, ...]]
 
 
@@ -36,7 +37,8 @@ class Interpreted:
         self.outputs = [slots[id(node)] for node in graph.outputs]
         self.copied = _must_be_copied(graph)
         # What the slots hold before anything has run, the inputs apart: constants.
-        self.initial: list[Any] = [_constant(node) for node in graph.nodes]
+        summed = _summed(graph)
+        self.initial: list[Any] = [_constant(node, node in summed) for node in graph.nodes]
         self.program: list[Row] = []
         self.nodes: list[Node] = []
         last_use = _last_uses(graph)
@@ -105,12 +107,23 @@ class Interpreted:
                 values[slot] = None
 
 
-def _constant(node: Node) -> Array | None:
-    """The value of a constant: one number is stored once, however often its shape repeats it."""
+def _summed(graph: Graph) -> set[Node]:
+    """The nodes whose elements NumPy adds up, themselves or a view of them: in an order that depends on the strides."""
+    found: set[Node] = set()
+    for node in reversed(graph.nodes):
+        if node.primitive.kind in ADDING or (node.primitive.is_view and node in found):
+            found.update(node.inputs)
+    return found
+
+
+def _constant(node: Node, is_summed: bool) -> Array | None:
+    """The value of a constant: one number is stored once, however often its shape repeats it, unless it is added up."""
     if node.primitive is not CONSTANT:
         return None
     if isinstance(node.params["value"], Literal):
         return node.params["value"].array
+    if is_summed:
+        return np.asarray(run_silently(np.full, node.shape, node.params["value"], node.dtype.numpy))
     return np.broadcast_to(run_silently(np.full, (), node.params["value"], node.dtype.numpy), node.shape)
 
 
