@@ -1,20 +1,27 @@
-"""The house as it is drawn: a room imports only from the rooms above it, and the engine needs three packages."""
+"""The page about the architecture is true: its session runs, and a room imports only from the rooms above it."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
+import doctest
+import io
+import linecache
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "minitorch"
 
-# In the order of docs/architecture.md: the rooms of the package, and those of a room that is divided itself.
-DRAWN = re.findall(r"^\| `([a-z_/]+?)(?:\.py|/)` \|", (ROOT / "docs" / "architecture.md").read_text(), re.MULTILINE)
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+# In the order of the page: the rooms of the package, and those of a room that is divided itself.
+DRAWN = re.findall(r"^\| `([a-z_/]+?)(?:\.py|/)` \|", PAGE, re.MULTILINE)
 ROOMS = [tuple(room.split("/")) for room in DRAWN]
 DIVIDED = {room[:-1] for room in ROOMS if len(room) > 1}  # the rooms that have rooms
 ORDER = {room: number for number, room in enumerate(ROOMS)}
@@ -60,6 +67,21 @@ def is_below(room: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.name != "__init__.py")
+
+
+def test_the_page_shows_what_the_program_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its one program runs as the file ``layer.py``, then its session, example by example; empty lines do not count."""
+    (program,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    monkeypatch.setitem(linecache.cache, "layer.py", (len(program), None, program.splitlines(True), "layer.py"))
+    space: dict[str, Any] = {}
+    exec(compile(program, "layer.py", "exec"), space)
+    sessions = re.findall(r"```pycon\n(.*?)```", PAGE, re.DOTALL)
+    examples = [each for text in sessions for each in doctest.DocTestParser().get_examples(text)]
+    for example in examples:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile(example.source, "<session>", "single"), space)
+        assert [line for line in printed.getvalue().splitlines() if line] == example.want.splitlines()
+    assert len(examples) >= 8
 
 
 def test_every_room_is_drawn() -> None:

@@ -1,9 +1,10 @@
-"""Values that the tape does not keep, but has computed again when `backward` gets there: what `checkpoint` rests on.
+"""Rematerialisation (gradient checkpointing): saved values are dropped, and recomputed when `backward` needs them.
 
-The tape of a function is recorded as always and then *stripped*: every value that an entry has saved becomes a ghost,
-shape and type alone. When `backward` arrives at one of the entries, the function runs again and records the same
-entries a second time; their values are put into the first ones, whose place in the history is unchanged (Chen et al.,
-"Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174; this way of doing it is PyTorch's).
+Chen et al., "Training Deep Nets with Sublinear Memory Cost", arXiv:1604.06174; the technique is that of PyTorch's
+`checkpoint`. The tape of a function is recorded as always and then *stripped*: every value that an entry has saved
+becomes a ghost, which has shape and type alone. When `backward` arrives at one of the entries, the function runs again
+and records the same entries. Their values are put into the first ones, whose place in the history is unchanged. In a
+graph the second run starts from `barrier`s, views of the arguments that keep common subexpressions from undoing it.
 """
 
 from __future__ import annotations

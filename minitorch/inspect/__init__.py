@@ -1,4 +1,10 @@
-"""Looking at the engine and at graphs: reads, never computes."""
+"""Pictures and plots of graphs, kernels, the tape and costs. Nothing here computes; the engine does not need it.
+
+``f.show(x)`` goes through four kinds of data. `subjects` finds the graph or the ledger; `graphs`, `kernels` or `tape`
+make a `Drawing` of it (marks, arrows, clusters), which `summary` makes small enough to read; `layout` has Graphviz
+place everything, with sizes that do not depend on a machine's fonts; `scene` turns it into outlines and lines of text,
+which `svg` and `png` write. The bytes are the same in every process. `text` needs neither Graphviz nor matplotlib.
+"""
 
 from typing import TYPE_CHECKING, Any
 

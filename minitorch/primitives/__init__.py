@@ -2,7 +2,8 @@
 
 `PRIMITIVES` is the table, by name; printing this module lists it, ``len`` counts it. Everything a user calls is a
 composition of its rows (`minitorch.functional`, `minitorch.nn`), which is why a backend or a pass has to know these,
-and nothing else.
+and nothing else. Gradient rules are written as calls of primitives, and a call is a `bind`: that is why primitives
+are declared below the interpreters.
 """
 
 import sys

@@ -140,10 +140,10 @@ class _Kernels:
         others, kept, again = self._traffic(node)
         arithmetic = self._arithmetic(node, others)
         if (again - kept) * BYTE + arithmetic >= self._least(node):
-            return f"kept: {in_units(kept, 'B')} are moved for it, and {in_units(again, 'B')} to compute it again"
+            return f"stored: {in_units(kept, 'B')} of traffic, against {in_units(again, 'B')} to recompute it"
         sources = {source: read.bytes for source, read in self.reads[node].items()}
         if others and again >= kept and _is_made_of_many(node, sources, self.target):
-            return f"kept: it is made of more than {MOST_READ} arrays, and to compute it again moves no less"
+            return f"stored: it is computed from more than {MOST_READ} arrays, and recomputing it moves no fewer bytes"
         self._take_out(node)
         return ""
 

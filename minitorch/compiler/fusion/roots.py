@@ -1,8 +1,7 @@
-"""Which values of a graph get a place of their own, and which are computed wherever they are needed.
+"""Materialisation: the values of a graph that are stored (roots), and those that every reader recomputes.
 
-A *root* is stored: in memory, in an accumulator, or in a scratch row of the kernel that makes it. Everything else is
-recomputed by each reader, which costs arithmetic and saves memory traffic. The rules are few, and each is a reason
-that the ledger can print.
+A *root* is stored in memory, in an accumulator, or in a scratch row of the kernel that computes it. Recomputing all
+other values costs arithmetic and saves memory traffic. Every rule is a reason that the ledger can print.
 """
 
 from __future__ import annotations
@@ -18,21 +17,24 @@ from ...primitives.contract import labels_of, space_of
 from ..loop_ir.lower import can_lower
 from .cost_model import HIDDEN, PART, is_expensive
 
-MOST_OPERATIONS = 200  # one after another in one expression
-MOST_PACKED = 512  # rows or columns that a contraction reads an operand for, without packing it more than about once
+# The depth of an expression, in operations. Raising it stores fewer values, and takes more registers and compile time.
+MOST_OPERATIONS = 200
+# Rows or columns of a contraction's result up to which an operand is packed about once. Raising it recomputes the
+# expensive operands of larger contractions.
+MOST_PACKED = 512
 
 OUTPUT = "it is an output"
 REDUCTION = "it is the result of a reduction"
 CONTRACTION = "it is the result of a contraction"
-EPILOGUE = "it is computed where a contraction ends"
-CALL = "it is made by a library call"
+EPILOGUE = "it is the epilogue of one contraction and an operand of another"
+CALL = "a library call computes it"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
-PARTS = "it is put together from parts, and multiplied or summed up more than once"
-PIECEMEAL = "it is put together from parts, of parts, and so on, and read more than once"
-LONG = "the expression grew too long"
-SWITCHED_OFF = "computing it where it is read is switched off"
+PARTS = "several reductions or contractions read this concatenation"
+PIECEMEAL = "it is a nested concatenation, read more than once"
+LONG = "the expression is too long"
+SWITCHED_OFF = "recomputation is switched off"
 NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
 
 
@@ -42,7 +44,7 @@ def is_stored_already(node: Node) -> bool:
 
 
 def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
-    """A node and all that is computed with it: what stands between it and stored values."""
+    """A node and the nodes between it and stored values, which are computed with it."""
     pending, seen = [node], {node}
     while pending:
         at = pending.pop()
@@ -59,14 +61,14 @@ def is_call(node: Node) -> bool:
 
 
 def base_of(node: Node) -> Node:
-    """What a chain of views is a view of."""
+    """The value at the beginning of a chain of views."""
     while node.primitive.is_view:
         node = node.inputs[0]
     return node
 
 
 def output_base(node: Node) -> Node:
-    """What has to be in memory for an output: a reshape of it is the same memory."""
+    """The value that has to be in memory for an output: a reshape of it is the same memory."""
     while node.primitive.name == "reshape":
         node = node.inputs[0]
     return node
@@ -79,14 +81,18 @@ def find_roots(
     remade: Container[Node] = (),
     store_all: bool = False,
 ) -> dict[Node, str]:
-    """The roots in program order, each with the reason why it is one; what is transient is none.
+    """The roots in program order, each with its reason.
 
-    Cheap values are roots only if they are `kept`, each for a reason that is given with it. Expensive ones that are
-    shared are roots, but for those that are `remade`. All that is computed is a root if `store_all`.
+    Args:
+        graph: the program.
+        transient: values that are never roots.
+        kept: cheap values that are roots all the same, each with the reason.
+        remade: expensive, shared values that are no roots.
+        store_all: make every computed value a root.
     """
     users = graph.users()
     wanted: dict[Node, str] = {}
-    epilogue: set[Node] = set()  # what is computed, element by element, from the result of a contraction
+    epilogue: set[Node] = set()  # values that are computed element by element from the result of a contraction
     for node in map(output_base, graph.outputs):
         if not is_stored_already(node):
             wanted[node] = OUTPUT
@@ -110,7 +116,7 @@ def find_roots(
             epilogue.add(node)
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
-    parts: dict[Node, int] = {}  # what is put together in the expression
+    parts: dict[Node, int] = {}  # concatenations and paddings in the expression
     heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
     for node in graph.nodes:
         if node in transient:
@@ -166,7 +172,7 @@ def count_readers(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
 
 
 def _takes_up(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
-    """How many reductions and contractions take up a value, or a view of it, as it is."""
+    """How many reductions and contractions read a value, or a view of it, directly."""
     count, pending = 0, [node]
     while pending:
         for user in users[pending.pop()]:

@@ -1,16 +1,19 @@
-"""Transient values: contractions in the middle of a kernel, and what is made of them, which are never stored.
+"""Transient values: contractions in the middle of a kernel that are never stored, such as the scores of attention.
 
-Between the two matrix products of attention lies a matrix of scores, which is larger than everything that it is made
-of, and of which nothing is left in the end but sums over its rows. Such a matrix need not exist. A contraction is
+The matrix of scores between attention's two matrix products is larger than its operands, and only sums over its rows
+are used. FlashAttention (Dao et al., 2022) keeps it out of memory. Here that is a rule about values. A contraction is
 *transient* if
 
-- its result is large beside its operands, and an element costs little to compute again: the shared dimension is short;
-- what becomes of it is pointwise, until it is reduced: by reductions, one of which flows back into what comes after it
-  (a maximum that is subtracted, a sum that is divided by), and by further contractions.
+- its result is large beside its operands, and an element is cheap to recompute: the shared dimension is short;
+- its users are pointwise until they end in reductions and further contractions, and the result of a reduction flows
+  back to them (a maximum that is subtracted, a sum that is divided by).
 
-Everything of its size on the way is transient too: it is computed again, tile by tile, wherever it is needed. Whether
-the loops that come out of this can be done in tiles is for `minitorch.compiler.scheduling.sweeps` to say; if not, the
-contraction is refused, and is stored after all.
+All values of its size on the way are transient, too, and are recomputed tile by tile where they are used. If
+`minitorch.compiler.scheduling.sweeps` finds no tiles for the resulting loops, the contraction is stored after all.
+
+Two things change with respect to eager mode. A factor of a row, such as the division by the sum of the weights, is
+applied to the sum and not to every term, so numbers near the largest of a type may overflow. In 16 bits the weights
+stay in float32 until the product is complete.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ DEEPEST = 256  # the longest shared dimension of a contraction that is computed 
 # How often a value that is not transient is written and read, with what is made of it. What has no batch is compared as
 # it is: it may be a layer with weights, whose result is needed again and again.
 TRAFFIC = 4
-AGAIN = "computed again, tile by tile: it is larger than what it is made of"
+AGAIN = "transient: larger than its operands, so it is recomputed tile by tile and never stored"
 
 Users = Mapping[Node, tuple[Node, ...]]
 

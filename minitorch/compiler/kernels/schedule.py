@@ -18,6 +18,7 @@ from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SP
 from ..fusion.remat import Decisions, decide
 from ..fusion.roots import (
     CONTRACTION,
+    OPERAND,
     OUTPUT,
     REDUCTION,
     base_of,
@@ -38,8 +39,8 @@ from .merge import merge_siblings, merge_small
 
 FUSED = "fused"
 OTHER_ROWS = "the kernels run over different rows"
-AGAIN = "to compute it again costs less than to store it and read it back"
-LATER = "in the same kernel, after all of its rows are done"
+AGAIN = "recomputing it costs less than storing and reading it"
+LATER = "in a later phase of the same kernel"
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ def _ledger(
             elif calls.get(operand):
                 reason = roots[operand]
             elif calls.get(node):
-                reason = "a library call reads it from memory"
+                reason = OPERAND
             else:
                 reason = roots.get(operand, OTHER_ROWS)
                 reason = OTHER_ROWS if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason

@@ -17,7 +17,10 @@ Places = Mapping[Variable, Index]
 
 
 def computed_in(dtype: DType) -> DType:
-    """The type whose numbers a register holds: 16-bit floats are computed in float32."""
+    """The type of a register: 16-bit floats are computed in float32, and rounded after every operation, as in eager.
+
+    Sums keep their total in float32 until they are complete.
+    """
     return float32 if dtype in (float16, bfloat16) else dtype
 
 

@@ -26,9 +26,11 @@ COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}
 
 @dataclass(frozen=True)
 class Accumulate:
-    """``slot = slot op value``, with the reduction's neutral element before the first column.
+    """A reduction: ``slot = slot op value``, with the reduction's neutral element before the first column.
 
-    A sum of products is a chain of fused multiply-adds, on processors that have them: `factors` says which.
+    A sum of products is a chain of fused multiply-adds on processors that have them (see `factors`). This and
+    `multiply_add` are the only places where a product is fused with a sum. A product that overflows by itself is no
+    infinity in such a sum.
     """
 
     slot: int
