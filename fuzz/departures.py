@@ -38,6 +38,9 @@ SUMMING = re.compile(r"conv|norm|mm$|mv$|addr|matmul|dot|linear|einsum|inner|att
 # "Where PyTorch's gradient is 0/0 or inf/inf, ours may be a number."
 SINGULAR = frozenset(["xlogy", "kl_div", "amax", "amin", "aminmax", "max", "min", "prod", "hypot"])
 
+# They copy what is not contiguous, and nothing else.
+CONTIGUOUS = frozenset(["flatten", "reshape", "ravel", "contiguous", "reshape_as", "unflatten"])
+
 # Their result depends on the order of ties, which PyTorch leaves open.
 TIES = frozenset(["topk", "median", "argsort", "sort"])
 
@@ -171,5 +174,9 @@ def alias(program: Program, pair: tuple[str, str]) -> bool:
     """Whether two values may share memory in one of the two alone."""
     if any(each.split(".")[-1] == "nonzero" for each in program.callees):
         return True  # PyTorch's columns of positions lie in one matrix
+    # "What is computed is contiguous", so another shape of it needs no copy
+    flat = {name for s in program.body if s.callee.split(".")[-1] in CONTIGUOUS for name in s.gives}
+    if flat.intersection(pair):
+        return True
     # "x[i] with a tensor i of no dimensions is a copy"
     return any(s.callee.startswith("{}[") and any(isinstance(arg, Ref) for arg in s.args[1:]) for s in program.body)

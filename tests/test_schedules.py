@@ -15,6 +15,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.kernels.steps import Measured
 from minitorch.compiler.loop_ir.expressions import Apply, Load
 from minitorch.compiler.loop_ir.index import Index, Variable, variable
 from minitorch.compiler.loop_ir.loops import Buffer
@@ -24,6 +25,7 @@ from minitorch.compiler.scheduling import rewrites as R
 from minitorch.compiler.scheduling.rewrites import dependences
 from minitorch.dtypes import int64
 from minitorch.errors import ScheduleError
+from minitorch.profiler.machines import Machine
 
 from .graphs import assert_close
 from .procedures import arguments, random_procedure, random_rewrite, run
@@ -242,11 +244,16 @@ def test_every_step_computes_the_eager_result(name: str) -> None:
 def test_steps_are_a_table_of_what_each_rewrite_bought() -> None:
     kernel = kernel_of(lambda a, b: a @ b, mt.ones(8, 16), mt.ones(16, 64))
     measured = kernel.steps.measure(seconds=0)
+    assert "of peak" not in str(measured) and measured.peak is None
     assert len(measured.rows) == len(kernel.steps) == len(kernel.schedule) + 1
     assert [step.rewrite for step in kernel.steps][1:] == list(kernel.schedule)
     assert str(measured).count("\n") == len(kernel.steps)
     assert measured._repr_html_().count("<tr>") == len(kernel.steps) + 1
     assert all(rate > 0 for rate in measured.rates())
+    machine = Machine("one", 32, 1, (1, 1, 1), bandwidth=1e9, flops={"float32": 2e9})
+    beside = Measured(measured.rows, machine)
+    assert beside.peak == (2e9 if beside.unit == "FLOP/s" else 1e9)
+    assert str(beside).count("%") == len(kernel.steps)
 
 
 def test_a_step_counts_and_is_profiled() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
@@ -34,6 +34,17 @@ LOADERS: list[Callable[[Kernel, Sequence[Array]], Call]] = []
 
 SLOW = 1.0  # seconds; a step that takes longer is run once when steps are measured
 INTENSITY = 4  # FLOPs for each byte from which on a kernel is measured by its arithmetic, below by its bytes
+
+
+class Peaks(Protocol):
+    """The rates that a machine reaches at best, as ``mt.machine()`` measures them."""
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes read and written in a second."""
+
+    def peak(self, dtype: str) -> float:
+        """Additions and multiplications of a type in a second."""
 
 
 class Listing(tuple[Rewrite, ...]):
@@ -200,18 +211,19 @@ class Steps(Sequence[Step]):
     def __repr__(self) -> str:
         return "\n".join(f"{step.number:>3}  {step.rewrite or 'the definition'}" for step in self)
 
-    def measure(self, *inputs: Tensor | Array, seconds: float = 0.05) -> Measured:
+    def measure(self, *inputs: Tensor | Array, seconds: float = 0.05, machine: Peaks | None = None) -> Measured:
         """Time every step, on the threads that kernels run on.
 
         Args:
             inputs: the arrays to run on; without, random numbers.
             seconds: how long each step is run; the shortest time counts.
+            machine: ``mt.machine()``, so that the table has each rate as a percentage of the machine's peak, too.
         """
         rows = []
         for step in self:
             call = step.prepared(*(inputs or _examples(step.kernel)))
             rows.append((step, _shortest(call, seconds)))
-        return Measured(tuple(rows))
+        return Measured(tuple(rows), machine)
 
 
 def _examples(kernel: Kernel) -> list[Array]:
@@ -245,9 +257,11 @@ class Measured:
 
     Attributes:
         rows: each step, and its seconds.
+        machine: whose peak the rates are compared with, or None.
     """
 
     rows: tuple[tuple[Step, float], ...]
+    machine: Peaks | None = None
 
     @property
     def unit(self) -> str:
@@ -259,22 +273,32 @@ class Measured:
         """How much each step does in a second, in the table's unit."""
         return [(step.flops if self.unit == "FLOP/s" else step.bytes) / seconds for step, seconds in self.rows]
 
+    @property
+    def peak(self) -> float | None:
+        """The rate that the machine reaches at best, in the table's unit; None if no machine was given."""
+        if self.machine is None:
+            return None
+        step, _ = self.rows[0]
+        dtype = step.kernel.writes[0].dtype
+        return self.machine.peak(dtype.name) if self.unit == "FLOP/s" else self.machine.bandwidth
+
     def _cells(self) -> list[tuple[str, ...]]:
-        found: list[tuple[str, ...]] = []
-        before = self.rows[0][1]
+        found: list[tuple[str, ...]] = [("", "rewrite", "time", "rate", "bought", "of peak")]
+        before, peak = self.rows[0][1], self.peak
         for (step, seconds), rate in zip(self.rows, self.rates(), strict=True):
             bought = f"{before / seconds:.2f} x" if step.rewrite else ""
             rewrite = str(step.rewrite or "the definition")
-            found.append((str(step.number), rewrite, _time(seconds), in_units(rate, self.unit), bought))
+            share = f"{rate / peak:.1%}" if peak else ""
+            found.append((str(step.number), rewrite, _time(seconds), in_units(rate, self.unit), bought, share))
             before = seconds
-        return found
+        return found if peak else [row[:-1] for row in found]
 
     def __str__(self) -> str:
-        cells = [("", "rewrite", "time", "rate", "bought"), *self._cells()]
+        cells = self._cells()
         first = max(len(row[1]) for row in cells)
         return "\n".join(
-            f"{number:>3}  {rewrite:<{first}}{time:>10}{rate:>15}{bought:>10}".rstrip()
-            for number, rewrite, time, rate, bought in cells
+            f"{number:>3}  {rewrite:<{first}}{time:>10}{rate:>15}{''.join(f'{each:>10}' for each in shares)}".rstrip()
+            for number, rewrite, time, rate, *shares in cells
         )
 
     __repr__ = __str__
@@ -282,7 +306,7 @@ class Measured:
     def _repr_html_(self) -> str:
         from html import escape
 
-        rows = [("", "rewrite", "time", "rate", "bought"), *self._cells()]
+        rows = self._cells()
         kinds = ["th", *["td"] * (len(rows) - 1)]
         body = "".join(
             "<tr>" + "".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in row) + "</tr>"
