@@ -20,7 +20,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...dtypes import int64
+from ...dtypes import DType, int64
 from ..loop_ir.expressions import (
     ALWAYS,
     Apply,
@@ -198,23 +198,35 @@ class Emitter:
             self.loop(integer(0), stop, inner, body, inner is not each.body)
 
     def _bounded(self, each: For) -> tuple[Any, Block]:
-        """Where a loop ends, and its body: a guard that holds up to some iteration is a bound of the loop."""
+        """Where a loop ends, and its body: a guard that holds up to some iteration is a bound of the loop.
+
+        It may stand in loops that are nested in the loop, of which the first iterations then count.
+        """
         stop: Any = integer(each.variable.extent)
-        guard = each.body[0] if len(each.body) == 1 else None
+        body, inner = each.body, list[Variable]()
+        while len(body) == 1 and isinstance(body[0], For):
+            inner.append(body[0].variable)
+            body = body[0].body
+        guard = body[0] if len(body) == 1 else None
         if not isinstance(guard, If):
             return stop, each.body
-        left = []
+        first = dict.fromkeys((each.variable, *inner), NOWHERE)
+        left = list(guard.inside.bounds)
         for bound in guard.inside.bounds:
             low, index, high = bound
-            if index.bounds[0] < low or index.coefficient(each.variable) != 1 or self._varies_by_lane(index):
-                left.append(bound)
+            by = index.coefficient(each.variable)
+            own = [
+                (atom, factor) for atom, factor in index.terms if any(Index(((atom, 1),)).depends_on(v) for v in first)
+            ]
+            if index.bounds[0] < low or by <= 0 or not all(atom in first and factor > 0 for atom, factor in own):
                 continue
-            rest = index - Index(((each.variable, 1),))
-            if rest.depends_on(each.variable):
-                left.append(bound)
-                continue
-            end = self.builder.sub(integer(high), self.index(rest))
+            room = self.builder.sub(integer(high + by - 1), self.index(index.substitute(first)))
+            end = self.builder.sdiv(room, integer(by)) if by > 1 else room
             stop = self.builder.select(self.builder.icmp_signed("<", end, stop), end, stop)
+            if len(own) == 1 and not inner:
+                left.remove(bound)
+        if len(left) == len(guard.inside.bounds):
+            return stop, each.body
         return stop, (If(Inside(tuple(left)), guard.body),) if left else guard.body
 
     def loop(self, start: Any, stop: Any, inside: Block, body: Callable[[Any], None], is_guard: bool = False) -> None:
@@ -330,12 +342,22 @@ class Emitter:
 
     def store(self, each: Store) -> None:
         """``array[index] = value``."""
-        value = self.value(each.value)
-        if isinstance(each.array, Local) and each.array.place is Place.REGISTERS:
-            self._put_register(each.array, each.index, value)
-            return
-        dtype = each.array.dtype if isinstance(each.array, Local) else self.procedure.buffers[each.array].dtype
-        self._write(each.array, each.index, before_store(self.builder, value, dtype))
+        dtype = self.dtype(each.array)
+        if isinstance(each.value, (Load, Read)) and each.value.dtype is dtype:
+            self._put(each.array, each.index, self.element(each.value))
+        else:
+            self._put(each.array, each.index, before_store(self.builder, self.value(each.value), dtype))
+
+    def dtype(self, array: int | Local) -> DType:
+        """The type of an array's elements."""
+        return array.dtype if isinstance(array, Local) else self.procedure.buffers[array].dtype
+
+    def _put(self, array: int | Local, index: Index, stored: Any) -> None:
+        """Write what memory is to hold, or a register."""
+        if isinstance(array, Local) and array.place is Place.REGISTERS:
+            self._put_register(array, index, stored)
+        else:
+            self._write(array, index, stored)
 
     def _put_register(self, local: Local, index: Index, value: Any) -> None:
         if self.lane is not None and index.depends_on(self.lane):
@@ -346,7 +368,7 @@ class Emitter:
 
     def accumulate(self, each: Accumulate) -> None:
         """``array[index] = array[index] op value``."""
-        dtype = each.array.dtype if isinstance(each.array, Local) else self.procedure.buffers[each.array].dtype
+        dtype = self.dtype(each.array)
         across = self.lane is not None and not each.index.depends_on(self.lane)
         current = (
             Read(dtype, each.array, each.index)
@@ -364,7 +386,7 @@ class Emitter:
             new = combine(
                 self.builder, each.reduction, dtype, self.value(current), self.across(each.reduction, dtype, value)
             )
-            self._keep(each.array, each.index, new, dtype)
+            self._put(each.array, each.index, before_store(self.builder, new, dtype))
             self.lane = lane
             return
         old = self.value(current)
@@ -376,13 +398,7 @@ class Emitter:
             new = combine(self.builder, each.reduction, dtype, old, value)
         if self.mask is not None:
             new = self.builder.select(self.mask, new, old)
-        self._keep(each.array, each.index, new, dtype)
-
-    def _keep(self, array: int | Local, index: Index, value: Any, dtype: Any) -> None:
-        if isinstance(array, Local) and array.place is Place.REGISTERS:
-            self._put_register(array, index, value)
-        else:
-            self._write(array, index, before_store(self.builder, value, dtype))
+        self._put(each.array, each.index, before_store(self.builder, new, dtype))
 
     def across(self, reduction: str, dtype: Any, total: Any) -> Any:
         """The lanes of a vector combined into one number: halves onto halves."""
@@ -503,17 +519,27 @@ class Emitter:
         if isinstance(expression, Number):
             return constant(expression.dtype, expression.value, computed_type(expression.dtype))
         if isinstance(expression, Read) and expression.local.place is Place.REGISTERS:
+            return after_load(self.builder, self.element(expression), expression.dtype)
+        return self._shared(expression, expression, self._prepared)
+
+    def element(self, expression: Load | Read) -> Any:
+        """An element in the form in which memory and registers hold it."""
+        if isinstance(expression, Read) and expression.local.place is Place.REGISTERS:
             return self._register(expression.local, expression.index)
+        return self._shared(("element", expression), expression, self._reading)
+
+    def _shared(self, form: Any, expression: Any, prepared: Callable[[Any], Callable[[], Any]]) -> Any:
+        """A form of an expression: computed in the outermost scope in which that can be done, or known there."""
         variables, arrays = self.facts(expression)
         depth = self._depth(variables, arrays)
         masked = self.mask_key if arrays and self.lane in variables else None
         if masked is not None:
             depth = max(depth, len(self.scopes) - 1)
-        key = (expression, self._key_of(variables, arrays), masked)
+        key = (form, self._key_of(variables, arrays), masked)
         for scope in self.scopes[: depth + 1]:
             if key in scope.known:
                 return scope.known[key]
-        compute = self._prepared(expression)
+        compute = prepared(expression)
         with self._at(depth):
             value = compute()
         self.scopes[depth].known[key] = value
@@ -540,10 +566,9 @@ class Emitter:
             case Position():
                 place = self.index(expression.index)
                 return lambda: cast(builder, place, int64, dtype)
-            case Load():
-                return self._reading(expression.buffer, expression.index, expression.inside, dtype)
-            case Read():
-                return self._reading(expression.local, expression.index, ALWAYS, dtype)
+            case Load() | Read():
+                element = self.element(expression)
+                return lambda: after_load(builder, element, dtype)
             case Choose() if _is_zero_outside(expression) and self._differs(expression.here):
                 value = self.value(expression.here)  # zero in the lanes that its mask leaves out
                 return lambda: value
@@ -780,8 +805,7 @@ class Emitter:
 
         Where conditions do not hold it is that of another element, one that is there: of the array's beginning.
         """
-        dtype = array.dtype if isinstance(array, Local) else self.procedure.buffers[array].dtype
-        kind, pointer, known = stored_type(dtype, self.target), self.memory[array], index.constant
+        kind, pointer, known = stored_type(self.dtype(array), self.target), self.memory[array], index.constant
         by_depth: dict[int, list[tuple[Atom, int]]] = {}
         for atom, factor in index.terms:
             if atom in self.constants:
@@ -822,16 +846,20 @@ class Emitter:
         """The elements of an array."""
         return array.size if isinstance(array, Local) else math.prod(self.procedure.buffers[array].shape)
 
-    def _reading(self, array: int | Local, index: Index, inside: Inside, dtype: Any) -> Callable[[], Any]:
+    def _reading(self, element: Load | Read) -> Callable[[], Any]:
         """How to read one element, or one per lane, without touching memory that is not there."""
+        array = element.local if isinstance(element, Read) else element.buffer
+        index, dtype = element.index, element.dtype
+        inside = element.inside if isinstance(element, Load) else ALWAYS
         kind, step = stored_type(dtype, self.target), self.step(index)
         condition = self.condition(inside) if inside != ALWAYS else None
         varies = condition is not None and isinstance(condition.type, ir.VectorType)
         if step == 0 and not varies:
             address = self.address(array, index, inside)
-            return lambda: after_load(self.builder, self.builder.load(address, typ=kind), dtype)
+            return lambda: self.builder.load(address, typ=kind)
         assert self.lane is not None
-        lanes, mask = self.lane.extent, self.mask
+        is_there = isinstance(array, Local) and index.bounds[0] >= 0 and index.bounds[1] < array.size
+        lanes, mask = self.lane.extent, None if is_there else self.mask
         vector = ir.VectorType(kind, lanes)
         in_use = _lanes_in_use(mask, lanes) if condition is None else 0  # 0 if that is not known beforehand
         times = self._repetitions(index) if in_use and step is None else 0
@@ -849,17 +877,15 @@ class Emitter:
             if condition is not None:
                 wanted = self.vector(condition) if mask is None else self.builder.and_(mask, self.vector(condition))
             if times:
-                found = load_repeated(self.builder, address, vector, times, in_use)
-            elif step == 1:
-                found = load(self.builder, address, vector, wanted)
-            elif near:
+                return load_repeated(self.builder, address, vector, times, in_use)
+            if step == 1:
+                return load(self.builder, address, vector, wanted)
+            if near:
                 partly = () if in_use else (wanted,)
-                found = load_strided(self.builder, address, vector, near, in_use or lanes, *partly)
-            else:
-                pointers = self.builder.gep(self.memory[array], [self.vector(places)], source_etype=kind)
-                pointers.type = ir.VectorType(POINTER, lanes)
-                found = gather(self.builder, pointers, vector, wanted)
-            return after_load(self.builder, found, dtype)
+                return load_strided(self.builder, address, vector, near, in_use or lanes, *partly)
+            pointers = self.builder.gep(self.memory[array], [self.vector(places)], source_etype=kind)
+            pointers.type = ir.VectorType(POINTER, lanes)
+            return gather(self.builder, pointers, vector, wanted)
 
         return read
 

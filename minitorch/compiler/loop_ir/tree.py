@@ -59,7 +59,7 @@ class Local:
     Attributes:
         name: as it is printed.
         size: elements.
-        dtype: of an element; in registers the one that is computed with.
+        dtype: of an element.
         place: memory on the stack, or vector registers, whose elements are known by constant indices alone.
     """
 
