@@ -45,6 +45,7 @@ class Member:
             pointwise; its columns are those of its other operand.
         tiles: the contractions that are not stored which it is computed from, and how its rows run through each: for
             every axis the number of the row, or None.
+        reads: the roots that it reads, with the indices in its own loop variables ``d0, d1, ...``.
     """
 
     node: Node
@@ -52,6 +53,7 @@ class Member:
     rows: tuple[int, ...]
     is_outer: bool = False
     tiles: frozenset[Tile] = frozenset()
+    reads: tuple[tuple[Node, At], ...] = ()
 
     @property
     def is_reduction(self) -> bool:
@@ -117,8 +119,8 @@ def variables(space: Iterable[int], letter: str = "d") -> At:
     return tuple(variable(f"{letter}{number}", length) for number, length in enumerate(space))
 
 
-def reads_of(member: Member, roots: Iterable[Node]) -> list[tuple[Node, At]]:
-    """The roots that a root reads, with the indices in its own loop variables ``d0, d1, ...``."""
+def _reads(member: Member, roots: Iterable[Node]) -> tuple[tuple[Node, At], ...]:
+    """The roots that a root reads; see `Member`."""
     found: list[tuple[Node, At]] = []
 
     def read(node: Node) -> Reader | None:
@@ -137,7 +139,7 @@ def reads_of(member: Member, roots: Iterable[Node]) -> list[tuple[Node, At]]:
         lowering.term(member.node, at)
     else:
         lowering.computed(member.node, at)
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def _tiles(member: Member, roots: Iterable[Node], transient: Collection[Node]) -> frozenset[Tile]:
@@ -149,7 +151,7 @@ def _tiles(member: Member, roots: Iterable[Node], transient: Collection[Node]) -
     number = {name: number for number, name in enumerate(names) if name is not None}
     return frozenset(
         (node, tuple(number.get(index.as_variable) for index in at))  # type: ignore[arg-type]
-        for node, at in reads_of(member, {*roots, *inner})
+        for node, at in _reads(member, {*roots, *inner})
         if node in inner
     )
 
@@ -169,7 +171,8 @@ def fuse(
             continue
         member = member_of(node, transient)
         member.tiles = _tiles(member, roots, transient)
-        reads = [(root, at) for root, at in reads_of(member, roots) if root in home]
+        member.reads = _reads(member, roots)
+        reads = [(root, at) for root, at in member.reads if root in home]
         for group in _candidates([read for read in reads if roots[read[0]] != LONG], home):
             if (EPILOGUES if group.is_contraction else ROWS) in without:
                 continue

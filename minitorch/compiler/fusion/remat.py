@@ -25,7 +25,7 @@ from ...ir import POINTWISE, Node
 from ..loop_ir.lower import At
 from ..target import Target
 from .cost_model import BYTE, HIDDEN, KERNEL, noticed, weight
-from .fuse import Group, fuse, reads_of
+from .fuse import Group, fuse
 from .roots import SHARED, base_of, count_readers, find_roots, inlined, is_call, output_base
 
 IN_QUESTION = "several kernels may read it"
@@ -120,9 +120,8 @@ class _Kernels:
             sums = {member.node for member in item.members if member.is_reduction}
             for member in item.members:
                 times = 0 if member.is_contraction else math.prod(member.space)
-                reads = reads_of(member, roots)
-                self._add(member.node, kernel, reads, times)
-                if not item.is_contraction and any(root in sums for root, _ in reads):
+                self._add(member.node, kernel, member.reads, times)
+                if not item.is_contraction and any(root in sums for root, _ in member.reads):
                     self.sums.add(kernel)
 
     def _add(self, root: Node, kernel: int, reads: Iterable[tuple[Node, At]], times: int) -> None:

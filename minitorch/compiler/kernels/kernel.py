@@ -119,7 +119,7 @@ class Kernel:
         """The kernel in the target's assembly language; empty for a call."""
         return machine.assembly(self.llvm, self.target) if self.loops else ""
 
-    @property
+    @cached_property
     def units(self) -> int:
         """How many parts of it can be run at the same time."""
         if self.loops is None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...dtypes import DType
 from ...ir import Node
 from ..fusion.cost_model import is_expensive
-from ..fusion.fuse import Group, Member, reads_of
+from ..fusion.fuse import Group, Member
 from ..fusion.roots import inlined, is_stored_already
 from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted, walk
 from ..loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
@@ -112,7 +112,7 @@ class _Builder:
         columns = _variables_of(column_indices)
         own = dict(zip(_names(member), at, strict=True))
         level = 0
-        for root, where in reads_of(member, self.roots):
+        for root, where in member.reads:
             known = self.places.get(root)
             if known is None:
                 continue
@@ -130,7 +130,7 @@ class _Builder:
             place.slot = self.totals
             self.totals += 1
             return
-        for root, _ in reads_of(member, self.roots):
+        for root, _ in member.reads:
             known = self.places.get(root)
             if known is not None and known.columns and not known.member.is_reduction and known.level < level:
                 self._keep(known)
