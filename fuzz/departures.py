@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HALF_STEPS = 8
 
 # PyTorch has no kernel for some types, in its words; minitorch has, for every function.
-TYPES = re.compile(r"not implemented|support|type|Long|Int|Half|Float|Byte|Bool|integral|boolean", re.IGNORECASE)
+TYPES = re.compile(r"not implemented|support|type|Long|Int|Short|Char|Half|Float|Double|Byte|Bool|integral|boolean", re.IGNORECASE)
 # No matter of types, whatever else is said; but a float type has an infinity for what is too large.
 VALUES = re.compile(r"overflow|out of range|out of bounds|non-positive|negative")
 INFINITE = re.compile(r"type (float|double|c10::Half|c10::BFloat16|at::Half|at::BFloat16) without overflow")
