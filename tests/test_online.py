@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minitorch as mt
-from minitorch.compiler.codegen import emit_online
-from minitorch.compiler.codegen.emit_online import online_pairs
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.scheduling import nests
-from minitorch.compiler.scheduling.layout import Layout
+from minitorch.compiler.loop_ir.source import compiled
+from minitorch.compiler.scheduling import nests, online, schedules
 
 FUNCTIONS = {
     "softmax": lambda x, dim: x.softmax(dim),
@@ -25,21 +24,20 @@ FUNCTIONS = {
 
 
 @pytest.fixture
-def long_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def long_rows(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every row counts as long: no cache, no scratch rows, small blocks."""
-    monkeypatch.setattr(emit_online, "CACHED", 1 << 40)
-    monkeypatch.setattr(emit_online, "BLOCK", 1 << 9)
+    monkeypatch.setattr(online, "CACHED", 1 << 40)
+    monkeypatch.setattr(online, "BLOCK", 1 << 9)
     monkeypatch.setattr(nests, "MOST_SCRATCH", 0)
+    schedules.schedule_of.cache_clear()
+    yield
+    schedules.schedule_of.cache_clear()
 
 
 def pairs_in(function: Any, x: mt.Tensor) -> int:
     """How many pairs of loops of a function are run together."""
     (kernel,) = mt.jit(function).ledger(x).kernels
-    assert kernel.loops is not None
-    found = 0
-    for nest in kernel.loops.nests:
-        found += sum(after is not None for _, after in online_pairs(nest, Layout(nest, host())))
-    return found
+    return sum(step.name == "online" for step in kernel.schedule)
 
 
 def special(rows: int, columns: int, dtype: mt.DType) -> mt.Tensor:
@@ -79,6 +77,21 @@ def test_long_rows_take_one_pass(name: str) -> None:
     x = mt.rand(40, 900)
     assert pairs_in(lambda x: FUNCTIONS[name](x, 1), x) == 1
     assert pairs_in(lambda x: FUNCTIONS[name](x, 0), x) == 1
+
+
+@pytest.mark.usefixtures("long_rows")
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("shape", [(9, 300), (300, 40)])
+def test_every_step_computes_the_eager_result(name: str, shape: tuple[int, int]) -> None:
+    """Its machine code does, and so does its Python, in the order of the machine code."""
+    x, dim = mt.randn(*shape), int(shape[0] < shape[1])
+    expected = FUNCTIONS[name](x, dim).numpy()
+    (kernel,) = mt.jit(lambda x: FUNCTIONS[name](x, dim)).ledger(x).kernels
+    for step in kernel.steps:
+        np.testing.assert_allclose(step(x).numpy(), expected, rtol=1e-5, atol=1e-6, err_msg=str(step))
+        out = np.zeros(expected.size, np.float32)
+        compiled(step.source)(x.numpy().reshape(-1), out)
+        np.testing.assert_allclose(out, expected.reshape(-1), rtol=1e-5, atol=1e-6, err_msg=str(step))
 
 
 @pytest.mark.usefixtures("long_rows")

@@ -159,6 +159,17 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         lambda: definition(lambda x: x.T + 0, mt.ones(8, 4)),
         "a square is transposed",
     ),
+    "online of a maximum that is multiplied": (
+        R.online("j0", "total0"),
+        lambda: definition(lambda x: (x * x.amax(1, keepdim=True)).exp().sum(1), mt.ones(3, 8)),
+        r"exp\(x - a\)",
+    ),
+    "online of a sum": (
+        R.online("j0", "total1"),
+        lambda: definition(lambda x: x.logsumexp(1), mt.ones(3, 8)),
+        "m is a maximum",
+    ),
+    "online around no maximum": (R.online("i1", "total0"), product, "m is a maximum"),
     "no such array": (R.lift("total7", "i1"), product, "the arrays are total0"),
 }
 

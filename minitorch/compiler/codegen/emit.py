@@ -10,7 +10,7 @@ The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -19,7 +19,6 @@ from ..loop_ir.index import Variable
 from ..loop_ir.loops import Accumulate, LoopKernel, Nest, neutral
 from ..loop_ir.origins import at_origin
 from ..scheduling.gemm import recognise
-from ..scheduling.layout import Layout
 from ..scheduling.schedules import Schedule, parallel_units, schedule_of, scheduled
 from ..scheduling.streaming import streamed
 from ..scheduling.sweeps import recognise as sweeps_of
@@ -74,15 +73,10 @@ def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] 
     found = []
     given = own or (None,) * len(kernel.nests)
     for (nest, buffers, _), past_caches, schedule in zip(kernel.parts, streamed(kernel, target), given, strict=True):
-        if schedule is None and (recognise(nest) or not _is_special(nest, past_caches, target)):
+        if schedule is None and (recognise(nest) or not past_caches):
             schedule = schedule_of(nest, buffers, target)
         found.append(schedule)
     return tuple(found)
-
-
-def _is_special(nest: Nest, past_caches: Collection[int], target: Target) -> bool:
-    """Whether a nest stores past the caches or goes through long rows online, which schedules of rows do not."""
-    return bool(past_caches) or any(after for _, after in online_pairs(nest, Layout(nest, target)))
 
 
 def _emit_entry(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ..loop_ir.expressions import Apply, looked_up, walk
-from ..loop_ir.loops import Accumulate, Loop, Nest
+from ..loop_ir.loops import Loop, Nest
 from ..target import Target
 from .gemm import recognise
 from .layout import Layout
+from .online import block, innermost, online_arrays, online_steps, pairs, totals
 from .rewrites import Rewrite, parallelise, partition, peel, place, sink, split, split_reduction, unroll, vectorise
 from .sweeps import recognise as sweeps_of
 
@@ -22,65 +23,56 @@ def row_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
     layout = Layout(nest, target)
     if not is_plain(nest, layout):
         return None
-    if layout.across_rows:
-        return tuple(_across_rows(nest, layout))
-    return tuple(_along_columns(nest, layout))
-
-
-def _totals(loop: Loop) -> list[str]:
-    return [f"total{at.slot}" for at in loop.statements if isinstance(at, Accumulate)]
+    rest = _across_rows(nest, layout) if layout.across_rows else _along_columns(nest, layout)
+    return (*online_steps(nest, layout), *rest)
 
 
 def _registers(names: Iterable[str]) -> Iterator[Rewrite]:
-    arrays = tuple(names)
+    arrays = tuple(dict.fromkeys(names))
     if arrays:
         yield place("registers", *arrays)
 
 
 def _along_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     """The lanes run along the innermost columns."""
-    totals = [total for loop in nest.loops for total in _totals(loop)]
+    sums = [total for loop in nest.loops for total in totals(loop)]
+    arrays = [*sums, *online_arrays(nest, layout)]
     if layout.lanes > 1:
-        yield from _vectors(nest, layout.lanes, totals)
+        yield from _vectors(nest, layout, arrays)
     yield parallelise(*(row.name for row in nest.rows))
-    yield from _registers(totals)
+    yield from _registers(arrays)
 
 
-def _vectors(nest: Nest, lanes: int, arrays: list[str]) -> Iterator[Rewrite]:
-    loops, targets = [], []
-    seen: dict[str, int] = {}
-    for loop in nest.loops:
-        for column in loop.columns:
-            number = seen[column.name] = seen.get(column.name, -1) + 1
-        if loop.columns and loop.columns[-1].extent:
-            loops.append(loop)
-            targets.append(f"{loop.columns[-1].name}#{number}")
-    for target in reversed(targets):
-        yield split(target, lanes, "v", "l", cut="l")
-    for loop in loops:
-        for total in _totals(loop):
-            yield split_reduction(total, "l", f"{total}_lanes")
+def _vectors(nest: Nest, layout: Layout, arrays: list[str]) -> Iterator[Rewrite]:
+    lanes, online = layout.lanes, pairs(nest, layout)
+    parts = [part for part in innermost(nest, online, block(layout)) if part.extent]
+    several = [part for part in parts if part.extent >= 2 * lanes]
+    for part in reversed(parts):
+        yield split(part.name, lanes, "v", "l", cut="l")
+    for number in dict.fromkeys(part.number for part in parts):
+        for total in totals(nest.loops[number]):
+            yield split_reduction(total, "l", f"{total}_lanes", "v" if {number, number - 1} & {*online} else "")
             arrays.append(f"{total}_lanes")
-    several = [loop for loop in loops if loop.columns[-1].extent >= 2 * lanes]
     unrolled = False
-    for number, loop in reversed(list(enumerate(several))):
-        copies, whole = _copies(loop), loop.columns[-1].extent // lanes
+    for turn, part in reversed(list(enumerate(several))):
+        loop = nest.loops[part.number]
+        copies, whole = _copies(loop), part.extent // lanes
         if 1 < copies <= whole:
             unrolled = True
-            yield split(f"v#{number}", copies, "o", "u", cut="v")
-            for total in _totals(loop):
+            yield split(f"v#{turn}", copies, "o", "u", cut="v")
+            for total in totals(loop):
                 around = "o" if whole >= 2 * copies else "u"
                 yield split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
                 arrays.append(f"{total}_copies")
     if unrolled:
         yield unroll("u")
-    if loops:
+    if parts:
         yield vectorise("l")
 
 
 def _copies(loop: Loop) -> int:
     """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
-    if not _totals(loop):
+    if not totals(loop):
         return 1
     operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
     return max(1, UNROLLED // (operations + 1))
@@ -88,9 +80,9 @@ def _copies(loop: Loop) -> int:
 
 def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     """Every lane has a row of its own."""
-    totals = [total for loop in nest.loops for total in _totals(loop)]
+    sums = [total for loop in nest.loops for total in totals(loop)]
     if not nest.rows:
-        yield from _registers(totals)
+        yield from _registers(sums)
         return
     lanes, last, width = layout.lanes, nest.rows[-1], layout.chunk * layout.lanes
     several, left = last.extent > width, last.extent % width
@@ -102,7 +94,7 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
         yield split(inner, lanes, "v", "l", cut="" if several else "l")
         if several and left:
             yield peel("v")
-        if totals:
+        if sums:
             yield sink("l")
     elif last.extent < width:
         yield split(inner, lanes, "v", "l", cut="l")
@@ -123,7 +115,8 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     endings = ["_l"]
     if left and several and any(loop.columns for loop in nest.loops):
         endings.append("_m" if left > 1 else "")
-    yield from _registers(total + ending for total in totals for ending in endings)
+    arrays = [*sums, *online_arrays(nest, layout)]
+    yield from _registers(array + ending for array in arrays for ending in endings)
 
 
 def is_plain(nest: Nest, layout: Layout) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from .arrays import in_registers, lift, overcompute, place
 from .finding import arrays_written, factors_of
 from .loops import distribute, jam, parallelise, reorder, split, unroll, vectorise
+from .online import online
 from .packing import pack, transpose
 from .rewrite import Rewrite, refused, step
 from .vectors import partition, peel, sink, split_reduction
@@ -26,6 +27,7 @@ __all__ = [
     "in_registers",
     "jam",
     "lift",
+    "online",
     "overcompute",
     "pack",
     "parallelise",

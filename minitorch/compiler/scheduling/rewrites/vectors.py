@@ -50,27 +50,26 @@ def peel(procedure: Procedure, strips: str) -> Procedure:
     return at_loop(procedure, strips, change)
 
 
-def _guarded_part(loop: For) -> tuple[For, If, Index, int] | None:
-    """The loop inside of another one that is guarded against an end, the guard, and which index has to be below what.
+def _guarded_part(inner: Statement | None) -> tuple[For, If, Index, int] | None:
+    """A loop that is guarded against an end, the guard, and which index has to be below what.
 
     None if nothing is guarded; guards of another form are refused.
     """
-    inner = loop.body[0] if len(loop.body) == 1 else None
     guard = inner.body[0] if isinstance(inner, For) and len(inner.body) == 1 else None
     if not isinstance(inner, For) or not isinstance(guard, If):
         return None
     ((low, index, end), *others) = guard.inside.bounds
     if others or low > 0 or index.bounds[0] != 0 or index.coefficient(inner.variable) != 1:
         raise refused(
-            f"the loops {loop.variable.name!r} and {inner.variable.name!r} as parts of one loop",
-            "what they contain is guarded by nothing but the end of the loop that was split",
+            f"the loop {inner.variable.name!r} as a part of another one",
+            "what it contains is guarded by nothing but the end of the loop that was split",
         )
     return inner, guard, index, end
 
 
 def _peeled(loop: For) -> Block | None:
     """The full parts of a loop, and then the last; None if they are not guarded."""
-    found = _guarded_part(loop)
+    found = _guarded_part(loop.body[0] if len(loop.body) == 1 else None)
     if found is None:
         return None
     inner, guard, index, end = found
@@ -92,24 +91,41 @@ def _peeled(loop: For) -> Block | None:
 
 @step
 def partition(procedure: Procedure, loop: str, inner: str, rest: str) -> Procedure:
-    """Give the last iteration of a loop, in which an inner loop is not full, an inner loop of its own.
+    """Give the last iteration of a loop, in which inner loops of a name are not full, inner loops of its own.
 
-    Law: where the inner loop is guarded against the end, it is full in all iterations but the last.
+    Law: where an inner loop is guarded against the end, it is full in all iterations but the last.
     """
 
     def change(each: For) -> Iterable[Statement] | None:
-        found = _guarded_part(each)
-        if found is None or found[0].variable.name != inner:
+        guarded = {
+            number: found
+            for number, one in enumerate(each.body)
+            if isinstance(one, For) and one.variable.name == inner and (found := _guarded_part(one)) is not None
+        }
+        if not guarded:
             return None
-        part, guard, index, end = found
-        turn = variable(each.variable.name, each.variable.extent)
-        if index != turn * part.variable.extent + variable(inner, part.variable.extent):
-            raise refused(f"partition({loop!r}, {inner!r})", "the two loops are the parts of one loop that was split")
-        turns, left = divmod(end, part.variable.extent)
-        body = substituted(guard.body, {part.variable: variable(rest, left)})
-        last = (For(Variable(rest, left), body),) if left > 1 else body
-        full = If(ALWAYS.and_(0, turn, turns), (with_body(part, guard.body),))
-        return (with_body(each, (full, If(ALWAYS.and_(turns, turn, each.variable.extent), last))),)
+        turn, ends = variable(each.variable.name, each.variable.extent), set[int]()
+        what = f"partition({loop!r}, {inner!r})"
+        full, last = list[Statement](each.body), list[Statement]()
+        for number, one in enumerate(each.body):
+            if number not in guarded:
+                last.append(one)
+                continue
+            part, guard, index, end = guarded[number]
+            if index != turn * part.variable.extent + variable(inner, part.variable.extent):
+                raise refused(
+                    f"partition({loop!r}, {inner!r})", "the two loops are the parts of one loop that was split"
+                )
+            turns, left = divmod(end, part.variable.extent)
+            ends.add(turns)
+            full[number] = with_body(part, guard.body)
+            body = substituted(guard.body, {part.variable: variable(rest, left)})
+            last += [For(Variable(rest, left), body)] if left > 1 else body
+        if len(ends) > 1:
+            raise refused(what, "the inner loops end in the same iteration")
+        (turns,) = ends
+        others = If(ALWAYS.and_(0, turn, turns), tuple(full))
+        return (with_body(each, (others, If(ALWAYS.and_(turns, turn, each.variable.extent), tuple(last)))),)
 
     return at_loop(procedure, loop, change)
 

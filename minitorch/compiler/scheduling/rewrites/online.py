@@ -1,0 +1,278 @@
+"""The online rewrite: a maximum, and the sums that are measured from it, in one pass.
+
+It makes a softmax the one of Milakov and Gimelshein ("Online normalizer calculation for softmax", 2018), and attention
+FlashAttention (Dao et al., 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ....dtypes import bool_, float32, float64
+from ...loop_ir.expressions import Apply, Expression, Number, walk
+from ...loop_ir.index import NOWHERE, Index, Variable
+from ...loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Kind,
+    Local,
+    Procedure,
+    Read,
+    Statement,
+    Store,
+    around,
+    mapped,
+    statements,
+    with_body,
+)
+from .dependences import is_one_to_one
+from .finding import arrays_read, arrays_written, local_named, names_of, stores_of
+from .rewrite import check_fresh, refused, step
+
+LAW = "exp(x - a) * exp(a - b) = exp(x - b): "
+
+
+@step
+def online(procedure: Procedure, loop: str, *maxima: str) -> Procedure:
+    """A loop that takes maxima, and the loops after it that sum up ``exp(x - maximum)``, as one loop.
+
+    ::
+
+        for j: m = max(m, x[j])              for j:
+        for j: s = s + exp(x[j] - m)             before = m
+                                                 m = max(m, x[j])
+                                                 s = s * exp(before - m)
+                                                 s = s + exp(x[j] - m)
+
+    A maximum that is still -inf is taken for 0 where it is subtracted, since ``-inf - -inf`` is NaN. If it is -inf at
+    the end and the loops subtract it as it is, the sum is made NaN.
+
+    Args:
+        procedure: the kernel.
+        loop: the name of the loops. They have the same extent.
+        maxima: the arrays of one element that the maxima are in.
+
+    Law: ``exp(x - a) * exp(a - b) = exp(x - b)``. Every term of the sums has one factor ``exp(x - m)``, where x depends
+    on no maximum. The sums begin with 0, and nothing reads them in the loops. A term may have other factors beside.
+    If these are very large, they overflow before a later maximum would have made the term small.
+    """
+    arrays = [local_named(procedure, name) for name in maxima]
+    changer = _Online(arrays, f"online({', '.join(map(repr, (loop, *maxima)))})")
+    check_fresh(procedure, *(each.name for one in changer.maxima for each in (one.before, one.shift)))
+    changed = False
+
+    def within(block: Block) -> Block:
+        nonlocal changed
+        for place, each in enumerate(block):
+            if isinstance(each, For) and each.variable.name == loop and set(arrays) <= arrays_written(each.body):
+                changed = True
+                return (*block[:place], *changer.in_one(block[:place], each, block[place + 1 :]))
+        return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+
+    body = within(procedure.body)
+    if not arrays or not changed:
+        raise refused(f"{changer.what}: there is no loop {loop!r} that takes the maxima", "a maximum is taken first")
+    return replace(procedure, body=body)
+
+
+@dataclass(frozen=True)
+class _Maximum:
+    """A maximum, the one before an iteration, and what is subtracted instead of it."""
+
+    array: Local
+    before: Local
+    shift: Local
+
+    @property
+    def now(self) -> Expression:
+        """The maximum so far."""
+        return Read(self.array.dtype, self.array)
+
+    def number(self, value: float) -> Expression:
+        """A constant of its type."""
+        return Number(self.array.dtype, value, f"{self.array.dtype.short} {value!r}")
+
+    @property
+    def is_lowest(self) -> Expression:
+        """Whether it is that of no numbers."""
+        return Apply(bool_, "equal", (self.now, self.number(-math.inf)))
+
+    @property
+    def finite(self) -> Expression:
+        """What is subtracted."""
+        return Apply(self.array.dtype, "where", (self.is_lowest, self.number(0.0), self.now))
+
+    @property
+    def factor(self) -> Expression:
+        """What makes a sum that is measured from the maximum before one that is measured from this."""
+        dtype, before = self.array.dtype, Read(self.array.dtype, self.before)
+        less = Apply(dtype, "exp", (Apply(dtype, "sub", (before, Read(dtype, self.shift))),))
+        return Apply(dtype, "where", (Apply(bool_, "equal", (before, self.now)), self.number(1.0), less))
+
+    def is_kept_finite(self, shift: Expression) -> bool:
+        """Whether something is the maximum, but for one that is infinite."""
+        if not isinstance(shift, Apply) or shift.primitive != "where":
+            return False
+        condition, here, elsewhere = shift.arguments
+        size = Apply(self.array.dtype, "abs", (self.now,))
+        is_finite = Apply(bool_, "less", (size, self.number(math.inf)))
+        return (condition, elsewhere) == (self.is_lowest, self.now) or (condition, here) == (is_finite, self.now)
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """A sum that is measured from a maximum, which may be subtracted even if it is -inf."""
+
+    array: Local
+    index: Index
+    maximum: _Maximum
+    is_plain: bool
+    loops: tuple[Variable, ...]
+
+    @property
+    def now(self) -> Expression:
+        """The sum so far."""
+        return Read(self.array.dtype, self.array, self.index)
+
+    def store(self, primitive: str, *arguments: Expression) -> Block:
+        """All elements become something else."""
+        return around(self.loops, (Store(self.array, self.index, Apply(self.array.dtype, primitive, arguments)),))
+
+
+class _Online:
+    """Puts loops together."""
+
+    def __init__(self, arrays: list[Local], what: str) -> None:
+        self.what = what
+        if any(each.size != 1 or each.dtype not in (float32, float64) for each in arrays):
+            raise refused(f"{what} of {names_of(arrays)}", "a maximum is one number, and float32 or float64")
+        self.maxima = [
+            _Maximum(each, replace(each, name=f"{each.name}_before"), replace(each, name=f"{each.name}_shift"))
+            for each in arrays
+        ]
+        self.arrays: set[int | Local] = {*arrays}
+
+    def in_one(self, before: Block, first: For, rest: Block) -> Block:
+        """The loop that takes the maxima with the loops after it in it, and what comes after them."""
+        self.check(first)
+        place, ahead, pending = 0, list[Statement](), list[Statement]()
+        bodies, sums = list[Block](), dict[Local, _Sum]()
+        taken: list[Statement] = [first]
+        for number, each in enumerate(rest, 1):
+            if isinstance(each, For) and each.variable == first.variable and _reads(each) & self.arrays:
+                found = list(self.sums(each, [*before, *ahead, *pending]))
+                if (_reads(each) & {*sums}) or any(sums.setdefault(one.array, one) != one for one in found):
+                    raise refused(f"{self.what}: a sum is used before it is complete", LAW + "a sum is read afterwards")
+                place, ahead, pending = number, [*ahead, *pending], []
+                bodies.append(each.body)
+                taken.append(each)
+            elif _reads(each) & arrays_written(tuple(taken)) or arrays_written((each,)) & _uses(*taken):
+                break
+            else:
+                pending.append(each)
+        if not bodies:
+            raise refused(f"{self.what}: no loop after it reads the maxima", LAW + "a sum of exp(x - m) comes next")
+        shifts = {one.array: Read(one.shift.dtype, one.shift) for one in self.maxima}
+        inner: list[Statement] = [Allocate(local) for one in self.maxima for local in (one.before, one.shift)]
+        inner += [Store(one.before, NOWHERE, one.now) for one in self.maxima]
+        inner += [*first.body, *(Store(one.shift, NOWHERE, one.finite) for one in self.maxima)]
+        for total in sums.values():
+            inner += total.store("mul", total.now, total.maximum.factor)
+        for body in bodies:
+            inner += mapped(body, lambda part: shifts.get(part.local, part) if isinstance(part, Read) else part)
+        after: list[Statement] = []
+        for total in sums.values():
+            if total.is_plain:
+                after += total.store("where", total.maximum.is_lowest, total.maximum.number(math.nan), total.now)
+        return (*ahead, with_body(first, tuple(inner)), *after, *rest[place:])
+
+    def check(self, first: For) -> None:
+        """Refuse a loop that does more than take maxima."""
+        own = _own(first)
+        for each in stores_of(first.body):
+            is_maximum = isinstance(each, Accumulate) and each.reduction == "reduce_max" and each.array in self.arrays
+            if (
+                first.kind is not Kind.SERIAL
+                or not (is_maximum or each.array in own)
+                or arrays_read(each) & self.arrays
+            ):
+                raise refused(
+                    f"{self.what}: {first.variable.name!r} does more than take maxima", LAW + "m is a maximum"
+                )
+
+    def sums(self, loop: For, before: list[Statement]) -> Iterator[_Sum]:
+        """What a loop sums up."""
+        own = _own(loop)
+        inner = dict.fromkeys(each.variable for each in statements(loop.body) if isinstance(each, For))
+        for each in stores_of(loop.body):
+            if each.array in own and not arrays_read(each) & self.arrays:
+                continue
+            found = self.measured(each.value)
+            if (
+                found is None
+                or loop.kind is not Kind.SERIAL
+                or not isinstance(each, Accumulate)
+                or each.reduction != "reduce_sum"
+                or not isinstance(each.array, Local)
+                or each.array in own
+                or each.array.dtype != found[0].array.dtype
+            ):
+                raise refused(f"{self.what}: {loop.variable.name!r} does more than sum up exp(x - m)", LAW + "no more")
+            loops = tuple(one for one in inner if each.index.depends_on(one))
+            low, high = each.index.bounds
+            is_own = is_one_to_one(each.index, loops) and low >= 0 and high < each.array.size
+            if each.index.depends_on(loop.variable) or not is_own or not _is_zero(each.array, before):
+                raise refused(
+                    f"{self.what}: the sum into {each.array.name}[{each.index}]",
+                    LAW + "the sum goes on in every iteration, and begins with 0",
+                )
+            yield _Sum(each.array, each.index, *found, loops)
+
+    def measured(self, value: Expression) -> tuple[_Maximum, bool] | None:
+        """The maximum in the one factor ``exp(x - maximum)`` of a term, and whether it is subtracted as it is."""
+        while isinstance(value, Apply) and value.primitive in ("mul", "neg", "div"):
+            inside = [part for part in value.arguments if self.mentions(part)]
+            if len(inside) != 1 or (value.primitive == "div" and inside[0] is value.arguments[1]):
+                return None
+            (value,) = inside
+        if not isinstance(value, Apply) or value.primitive != "exp" or value.dtype not in (float32, float64):
+            return None
+        (difference,) = value.arguments
+        if not isinstance(difference, Apply) or difference.primitive != "sub":
+            return None
+        x, shift = difference.arguments
+        if self.mentions(x):
+            return None
+        for each in self.maxima:
+            if shift == each.now or each.is_kept_finite(shift):
+                return each, shift == each.now
+        return None
+
+    def mentions(self, value: Expression) -> bool:
+        """Whether a value depends on a maximum."""
+        return any(isinstance(part, Read) and part.local in self.arrays for part in walk(value))
+
+
+def _is_zero(array: Local, before: list[Statement]) -> bool:
+    """Whether an array is filled with zeros where it is stored to last."""
+    last = next((each for each in reversed(before) if array in arrays_written((each,))), None)
+    while isinstance(last, For) and len(last.body) == 1:
+        (last,) = last.body
+    return isinstance(last, Store) and isinstance(last.value, Number) and not last.value.value
+
+
+def _own(loop: For) -> set[int | Local]:
+    return {each.local for each in statements(loop.body) if isinstance(each, Allocate)}
+
+
+def _reads(*block: Statement) -> set[int | Local]:
+    return {array for each in stores_of(block) for array in arrays_read(each)}
+
+
+def _uses(*block: Statement) -> set[int | Local]:
+    return _reads(*block) | arrays_written(block)
