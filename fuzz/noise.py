@@ -28,6 +28,7 @@ EXACT = frozenset(
 )  # fmt: skip
 ROUNDING_KINDS = frozenset(["unary", "binary", "reduction", "contraction", "scan"])
 SUMS = frozenset(["reduce_sum", "dot", "cumsum", "scatter_add"])
+LEFT_OPEN = (math.nan, 0.0, math.inf, -math.inf)  # one of them stands where a sum may be any
 ULPS = 3  # that two implementations of a function such as `exp` are apart
 
 
@@ -74,7 +75,6 @@ class Noisy(Eager):
     def __init__(self, seed: int, everywhere: bool = False, weights: bool = False, times: float = 1) -> None:
         super().__init__()
         self.random = np.random.default_rng(seed)
-        self.left_open = (math.nan, 0.0)[seed % 2]  # what stands where a sum may be a number, an infinity or NaN
         self.small = seed % 3 == 2
         self.everywhere, self.weights, self.times = everywhere, weights, times
 
@@ -128,7 +128,8 @@ class Noisy(Eager):
             elif primitive.name in ("cumsum", "scatter_add"):
                 terms = arrays[0].size
         if primitive.name == "dot":
-            wide = np.where(self._overflows(arrays, value.dtype), self.left_open, wide)
+            left_open = self.random.choice(LEFT_OPEN, value.shape)
+            wide = np.where(self._overflows(arrays, value.dtype), left_open, wide)
         half = value.dtype.itemsize == 2  # sums of 16-bit floats are carried in float32, and rounded at the end
         unit = float(np.finfo(np.float32 if half else value.dtype).eps)
         moved = wide + unit * sizes * (1 + terms / 32) * self._amounts(value.shape, ULPS)
