@@ -104,7 +104,7 @@ def contraction(patch: Patch) -> None:
 
 def next_element(patch: Patch) -> None:
     read = emitter.Emitter._reading
-    patch.setattr(emitter.Emitter, "_reading", lambda self, array, index, *rest: read(self, array, index + 1, *rest))
+    patch.setattr(emitter.Emitter, "_reading", lambda self, at: read(self, replace(at, index=at.index + 1)))
 
 
 def without_conditions(patch: Patch) -> None:
