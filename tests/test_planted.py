@@ -7,7 +7,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,7 @@ def slightly_wrong(right: Any, builder: Any, dtype: Any, x: Any) -> Any:
 
 
 def missing_unit(patch: Patch) -> None:
-    units = vars(Kernel)["units"].fget
+    units = vars(Kernel)["units"].func
     patch.setattr(Kernel, "units", property(lambda self: max(1, units(self) - 1)))
 
 
