@@ -118,7 +118,17 @@ def errors(program: Program, mode: str, expected: Outcome, found: Outcome) -> li
         return []
     if mode == TORCH and departures.strict(program, mine):
         return []
+    if mode not in (TORCH, "interpret") and mine.place.endswith(":_check_bounds") and has_dead_code(program):
+        return []  # an index that is out of range in what nothing reads is not looked at
     return [Finding("no error", mode, f"eager {mine.kind}: {mine.message}", mine.place)]
+
+
+def has_dead_code(program: Program) -> bool:
+    """Whether a statement gives values that nothing reads, or that are written over at once."""
+    if {".copy_", ".fill_", ".zero_"} & set(program.callees):
+        return True
+    read = {name for statement in program.body for name in statement.takes} | set(program.results)
+    return any(statement.gives and not read.intersection(statement.gives) for statement in program.body)
 
 
 def types(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
