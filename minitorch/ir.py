@@ -1,8 +1,8 @@
-"""The data that a graph is made of: `Spec`, `Primitive`, `Source` and `Node`.
+"""The nodes of the graph IR: `Spec`, `Primitive`, `Source` and `Node`.
 
 A `Primitive` says what can be computed; the rows are in `minitorch.primitives`. A `Node` says that a primitive was
 applied to other nodes. It is immutable, and holds no data: `spec` (shape and element type) is known without executing
-anything. What a whole `Graph` is, and how it is printed, checked and rewritten, is in `minitorch.graph`.
+anything. `Graph`, and how it is printed, verified and rewritten, is in `minitorch.graph`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Spec:
 
 _NAME = re.compile(r"[\w.]+")
 _NO_LETTERS = re.compile(r"[^\w.]+")
-# What reads as a number or as a word of the listing cannot name an input.
+# Numbers and the words of the listing cannot name an input.
 _NOT_A_NAME = re.compile(r"[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+|inf|nan|true|false|return|graph")
 
 
@@ -86,7 +86,7 @@ GradientRule = Callable[..., "Tensor"]
 
 @dataclass(frozen=True, eq=False)
 class Primitive:
-    """One operation that cannot be taken apart further: the unit of every interpreter, pass and backend.
+    """An operation that is not composed of others: the unit of every interpreter, pass and backend.
 
     A primitive is callable on tensors: ``exp(x)`` computes, records or defers, as the current interpreter says.
 
@@ -135,15 +135,15 @@ def _infer_input() -> Spec:
     raise TypeError("an input of a graph has the shape and type it was declared with")
 
 
-# What the inputs of a graph are made of. It is not among the primitives: nothing is computed.
+# The primitive of a graph's inputs. It is not in the table of primitives: it computes nothing.
 INPUT = Primitive("input", "input", _infer_input, lambda: None, doc="a value given from outside")
 
 # All primitives by name; `minitorch.primitives` fills it.
 PRIMITIVES: dict[str, Primitive] = {}
-# Those that only lowering passes write (`minitorch.passes.LOWERING`): in a graph that is compiled, and nowhere else.
+# Primitives that only lowering passes write (`minitorch.passes.LOWERING`), so only graphs that are compiled have them.
 LOWERED: dict[str, Primitive] = {}
 
-# The families of primitives whose result has, at each place, a function of the operands' elements at that place.
+# The families of pointwise primitives: an element of the result depends on the operands' elements at its index alone.
 POINTWISE = ("unary", "binary", "ternary")
 
 
@@ -242,7 +242,7 @@ _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class _Files(dict[str, bool]):
-    """Whether each source file belongs to this package, found out when it is first met."""
+    """Whether each source file belongs to this package, cached by file name."""
 
     def __missing__(self, file: str) -> bool:
         ours = self[file] = file.startswith(_PACKAGE)
@@ -280,6 +280,6 @@ def user_source() -> Source | None:
 
 
 def user_place(skip: int = 0) -> Place:
-    """The same as a plain pair, which is made in a fraction of the time; see `user_frame` for `skip`."""
+    """As `user_source`, as a plain pair, which is made in a fraction of the time; see `user_frame` for `skip`."""
     frame = user_frame(skip + 1)
     return () if frame is None else (frame.f_code.co_filename, frame.f_lineno)

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class TensorMethods:
-    """What a tensor can do; `Tensor` itself holds what it is."""
+    """The methods and operators of `Tensor`; its data is in `Tensor` itself."""
 
     __slots__ = ()
 

@@ -63,7 +63,7 @@ class Tensor(TensorMethods):
         self._view = None
         self._version = 0
 
-    # What is known without computing ------------------------------------------------------------------
+    # Metadata, known without computing ----------------------------------------------------------------
 
     @property
     def shape(self) -> Shape:

@@ -1,4 +1,4 @@
-"""Nested structures: taking tuples, lists, dicts and named tuples apart into leaves, and putting them together again.
+"""Nested structures (pytrees): tuples, lists, dicts and named tuples, flattened into leaves and unflattened.
 
 What is not a container is a leaf. A `Structure` is what remains without the leaves; it is hashable, so that `jit` can
 tell by it whether two calls are alike.
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """A container without its contents: the kind, the keys of a dict, and the structures inside; or a leaf."""
+    """A nested container without its leaves: the kind, the keys of a dict, and the structures inside."""
 
     kind: Any  # tuple, list, dict, a named tuple's class, or None for a leaf
     keys: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""Programs as data: `Graph`, what is legal, how it reads, what it costs, and how it is rewritten."""
+"""The graph IR: `Graph`, its verifier, its text form and parser, its cost, and rewriting by patterns."""
 
 from .build import apply, input_node, literal, topological_order
 from .cost import Cost

@@ -1,4 +1,4 @@
-"""Constant arrays in listings: as numbers if they are few and lose nothing, as memory in base64 otherwise."""
+"""Constant arrays in listings: as numbers if they are few and print exactly, as base64 otherwise."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = 16  # elements of a constant that are written out
 
 
 def array_text(array: Array) -> str:
-    """What is written between the brackets of ``constant(...)``."""
+    """The text between the brackets of ``constant(...)``."""
     if 0 < array.size <= SMALL:
         spec = Spec(array.shape, BY_NUMPY[array.dtype])
         numbers = array.reshape(-1).tolist()
@@ -34,7 +34,7 @@ def _nested(texts: list[str], shape: Shape) -> str:
 
 
 def from_base64(text: object, spec: Spec) -> Array:
-    """The array whose memory was written.
+    """The array that a listing has as base64.
 
     Raises:
         ValueError: if it is not that of an array of this shape and type.
@@ -50,7 +50,7 @@ def from_base64(text: object, spec: Spec) -> Array:
 
 
 def from_nested(value: object, spec: Spec) -> Array:
-    """The array whose numbers were written, as tuples in tuples.
+    """The array that a listing has as nested tuples of numbers.
 
     Raises:
         ValueError: if they are not nested as the shape says, or not of the type.
@@ -67,7 +67,7 @@ def from_nested(value: object, spec: Spec) -> Array:
 
 
 def _stored(numbers: list[Number], spec: Spec) -> Array:
-    """An array with these elements, a NaN being the usual one."""
+    """An array of these elements, with one canonical NaN."""
     elements = [stored(each, spec.dtype) for each in numbers]
     wide = np.dtype(np.float64) if spec.dtype.is_floating_point else spec.dtype.numpy
     with np.errstate(all="ignore"):
@@ -75,5 +75,5 @@ def _stored(numbers: list[Number], spec: Spec) -> Array:
 
 
 def _little_endian(array: Array) -> Array:
-    """The array with its bytes in the order of the listing, whatever the machine's is."""
+    """The array in little-endian byte order, whatever the machine's is."""
     return array if np.little_endian else array.byteswap()

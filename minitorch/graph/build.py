@@ -1,4 +1,4 @@
-"""Making nodes by hand, as passes and parsers do: shape and type are inferred, nothing is recorded or computed."""
+"""Node construction for passes and parsers: shape and type are inferred, nothing is recorded or computed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def literal(value: Number | np.ndarray[Any, Any], spec: Spec | None = None, sour
 
 
 def topological_order(outputs: Iterable[Node], known: Container[Node] = ()) -> list[Node]:
-    """All nodes that the outputs depend on, each after its inputs; the `known` ones and what is behind them left out.
+    """A topological order of the nodes that the outputs depend on, without `known` nodes and what only they need.
 
     The order is that of a depth-first walk, inputs from left to right: the same for the same graph, always.
     """

@@ -1,4 +1,4 @@
-"""What running a graph costs, counted from shapes and types alone.
+"""Cost analysis: bytes, FLOPs and peak memory of a graph, counted from shapes and types alone.
 
 The counts are those of the *unfused* execution, node by node, as the `interpret` backend does it: every node
 reads all of its inputs from memory and writes its whole output. They are what a fusing compiler starts from.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Traffic:
-    """What follows from counts of bytes and operations, of whatever these were counted."""
+    """Counts of bytes and operations, and the figures that follow from them."""
 
     bytes_read: int
     bytes_written: int
@@ -54,7 +54,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Cost(Traffic):
-    """The counts of one graph; what is counted is said at the top of this file.
+    """The counts of one graph, by the rules at the top of this file.
 
     Attributes:
         nodes: operations; inputs and constants are none.
@@ -88,7 +88,7 @@ def _of_input(node: Node) -> int:
 
 
 def _of_contraction(node: Node) -> int:
-    """A multiplication and an addition for each place in the space."""
+    """Two FLOPs, a multiplication and an addition, for each point of the iteration space."""
     return 2 * math.prod(space_of(node))
 
 
@@ -140,8 +140,8 @@ def memory_roots(graph: Graph) -> dict[Node, Node]:
 
 
 def costs(graph: Graph) -> dict[Node, tuple[int, int, int, int]]:
-    """Of every operation of a graph: bytes read, bytes written, flops, transcendentals. Constants are none."""
-    # The bytes that reading a value takes: a view's own, but no more than there are behind it.
+    """Bytes read, bytes written, FLOPs and transcendentals of every operation of a graph. Constants are left out."""
+    # Bytes that reading a value takes: a view's own, at most those of its base.
     to_read = {node: node.spec.nbytes for node in graph.inputs}
     found = {}
     for node in graph.nodes:
@@ -165,13 +165,13 @@ def count(graph: Graph) -> Cost:
 
 
 def always(graph: Graph) -> int:
-    """The bytes that are alive throughout: inputs and array constants."""
+    """Bytes that are alive throughout: inputs and array constants."""
     constants = (node for node in graph.nodes if node.primitive is constant and not is_splat(node))
     return sum(node.spec.nbytes for node in (*graph.inputs, *constants))
 
 
 def live_bytes(graph: Graph) -> dict[Node, int]:
-    """Of every operation, in program order, the bytes that are alive while it runs; the most of them is the peak.
+    """Bytes alive while each operation runs, in program order; the peak is the largest.
 
     Example:
         >>> import minitorch as mt
@@ -201,7 +201,7 @@ def live_bytes(graph: Graph) -> dict[Node, int]:
 
 
 def in_units(number: float, unit: str = "") -> str:
-    """A number with a prefix, to three digits or so.
+    """A number with an SI prefix, to about three digits.
 
     Example:
         >>> in_units(999, "B"), in_units(12_345, "B"), in_units(4.2e9)

@@ -1,6 +1,6 @@
 """`Graph`: a program as data. Inputs, nodes in program order, outputs.
 
-A graph computes nothing: backends run it, passes make better ones of it. Nodes are immutable and may be shared by
+A graph computes nothing: backends run it, passes rewrite it. Nodes are immutable and may be shared by
 several graphs, so a pass copies only what it changes. Whatever walks a graph does so in a loop over `nodes`, which
 are in an order in which each comes after its inputs; nothing here recurses, however deep the graph.
 """
@@ -166,7 +166,7 @@ class Graph:
         return {node: tuple(found) for node, found in users.items()}
 
     def subgraph(self, outputs: Iterable[Node], keep_inputs: bool = True) -> Graph:
-        """What the given nodes need and nothing more, in program order; inputs stay all, or only those needed."""
+        """The nodes that some nodes depend on, in program order, with all inputs or only the needed ones."""
         outputs = tuple(outputs)
         needed = set(topological_order(outputs))
         return Graph(

@@ -52,7 +52,7 @@ class _Token:
 
 @dataclass(frozen=True, slots=True)
 class _Untyped:
-    """A number in the place of an operand, whose shape and type the other operands say."""
+    """A number among the operands, whose shape and type follow from the other operands."""
 
     value: Number
     line: int
@@ -209,7 +209,7 @@ class _Parser:
             raise ParseError(f"{primitive.name}: {error}", line) from None
 
     def typed(self, primitive: Primitive, operands: list[Node | _Untyped], line: int) -> tuple[Node, ...]:
-        """The operands, with numbers in an elementwise operation made literals like its other operands."""
+        """The operands, with numbers in an elementwise operation as literals of the other operands' shape and type."""
         first_data = 1 if primitive.kind == "ternary" else 0
         nodes = [each for each in operands[first_data:] if isinstance(each, Node)]
         like = next((node for node in nodes if not is_splat(node)), nodes[0] if nodes else None)
@@ -304,7 +304,7 @@ class _Parser:
         self.fail(f"a value was expected, not {token.text or 'the end'!r}", token.line)
 
     def array(self, line: int) -> Node:
-        """What is between the brackets of ``constant(...)``, and the type, which must follow it."""
+        """The array between the brackets of ``constant(...)``, and its type, which must follow."""
         encoded = self.skip("base64")
         if encoded:
             self.expect("=")

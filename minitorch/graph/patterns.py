@@ -1,4 +1,4 @@
-"""Patterns: expressions with holes, compared with nodes and made into nodes.
+"""Pattern expressions, matched against nodes and instantiated as nodes.
 
 `minitorch.graph.rewrite` says how they are written, and puts them to use.
 """
@@ -23,7 +23,7 @@ COMMUTATIVE = frozenset(
 
 
 class Pattern:
-    """What an expression of a rule is made of. Python's operators make bigger ones."""
+    """A part of a rule's expression; Python's operators combine patterns."""
 
     __hash__ = object.__hash__
 
@@ -94,7 +94,7 @@ class Wildcard(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class SplatOf(Pattern):
-    """A splat constant: of a given value, of a value that depends on the type, or of any."""
+    """A splat constant: of one value, of a value that depends on the type, or of any value."""
 
     name: str
     value: Number | Callable[[Spec], Number] | None = None
@@ -105,7 +105,7 @@ class SplatOf(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Param:
-    """The value of a parameter, remembered by a pattern and put back by a replacement."""
+    """A parameter's value: bound by a pattern, inserted by a replacement."""
 
     name: str
 
@@ -232,7 +232,7 @@ def _number_matches(pattern: SplatOf, node: Node, bindings: Bindings) -> bool:
 
 
 def _in_type(wanted: Number, spec: Spec) -> Number | None:
-    """A number of a pattern in the type of a node; None if the type does not have it."""
+    """A number of a pattern in the type of a node; None if the type cannot hold it."""
     category = spec.dtype.category
     if type(wanted) is bool and category != "bool":
         return None
@@ -261,7 +261,7 @@ def orders(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def instantiate(pattern: Pattern, bindings: Mapping[str, Any], like: Spec, source: Source | None = None) -> Node:
-    """The expression that a pattern describes, made of nodes.
+    """The nodes that an expression describes.
 
     Args:
         pattern: what to make.

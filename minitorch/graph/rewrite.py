@@ -43,7 +43,7 @@ Replacement = Callable[[Match], Node | None]
 
 
 class Rule:
-    """One row of a table: a law.
+    """One row of a table: an algebraic law.
 
     Args:
         pattern: what is looked for.
@@ -75,7 +75,7 @@ class Rule:
         self.name = name or f"{pattern} -> {replacement}"
 
     def apply(self, match: Match) -> Node | None:
-        """What takes the place of a node that the pattern fits; None if the rule declines."""
+        """The replacement of a node that the pattern fits; None if the rule declines."""
         if self.where is not None and not self.where(match):
             return None
         if self.expression is None:
@@ -95,7 +95,7 @@ class Rules:
 
     def __init__(self, *rules: Rule) -> None:
         self.rules = rules
-        # What a node is compared with: by its primitive, then by those of its operands that are written down.
+        # The patterns to try: by the node's primitive, then by the operands that patterns name.
         self.by_primitive: dict[Primitive, list[tuple[frozenset[Primitive], Operation, Rule]]] = {}
         for rule in rules:
             for variant in rule.variants:
@@ -136,7 +136,7 @@ class Rules:
                     "MT601",
                     f"the rule {rule} puts {replacement!r} in the place of {node!r}",
                     where=str(node.source) if node.source else None,
-                    why="what takes the place of a node has its shape and type",
+                    why="a replacement has the shape and type of the node that it replaces",
                 )
             return rule, replacement
         return None
@@ -153,7 +153,7 @@ def _needed(pattern: Operation) -> frozenset[Primitive]:
 
 # The engine -------------------------------------------------------------------------------------------------
 
-MOST_STEPS = 200  # at one node of the program; a table that needs more goes in circles
+MOST_STEPS = 200  # replacements at one node of the program; a table that needs more is taken to loop
 
 
 def rewrite(graph: Graph, rules: Rules, fired: Counter[str] | None = None) -> Graph:
@@ -176,7 +176,7 @@ def rewrite(graph: Graph, rules: Rules, fired: Counter[str] | None = None) -> Gr
           %0 = neg(a) : f32[2]
           return a
     """
-    done: dict[Node, Node] = {node: node for node in graph.inputs}  # what each node has become
+    done: dict[Node, Node] = {node: node for node in graph.inputs}  # the replacement of each node
     program: list[Node] = []
     for node in graph.nodes:
         steps = 0

@@ -1,4 +1,4 @@
-"""How a graph reads: one line per node, in program order. `minitorch.graph.parse` reads it back.
+"""The text form of a graph: one line per node, in program order. `minitorch.graph.parse` reads it.
 
 The listing is exact: two graphs with the same listing (sources apart) compute the same bits. Grammar::
 
@@ -35,7 +35,7 @@ from .values import is_splat, number_text
 if TYPE_CHECKING:
     from .graph import Graph
 
-TYPE_COLUMN = 56  # where types stand at most, to keep a listing narrow
+TYPE_COLUMN = 56  # the column of types, at most, to keep a listing narrow
 HEADER_WIDTH = 100  # a longer list of inputs is written one to a line
 
 
@@ -53,7 +53,7 @@ def listing(graph: Graph) -> str:
 
 
 def node_names(graph: Graph) -> dict[Node, str]:
-    """What each input and node is called in the listing; splat constants have no name."""
+    """The name of each input and node in the listing; splat constants have none."""
     names = {node: str(node.params.get("name")) for node in graph.inputs}
     for node in graph.nodes:
         if not is_splat(node):
@@ -97,7 +97,7 @@ def declared_params(primitive: Primitive) -> tuple[str, ...]:
 
 
 def operand_text(operand: Node, user: Node | None, names: dict[Node, str]) -> str:
-    """How a node is written where it is used."""
+    """An operand as the listing writes it."""
     if operand in names:
         return names[operand]
     text = number_text(operand.params["value"], operand.spec.dtype)
@@ -109,12 +109,12 @@ def operand_text(operand: Node, user: Node | None, names: dict[Node, str]) -> st
 
 
 def data_operands(node: Node) -> tuple[Node, ...]:
-    """The operands of an elementwise operation that are of one type: all, but for the condition of `where`."""
+    """The operands of an elementwise operation that share one type: all but the condition of `where`."""
     return node.inputs[1:] if node.primitive.kind == "ternary" else node.inputs
 
 
 def value_text(value: Any) -> str:
-    """How a parameter is written."""
+    """A parameter as the listing writes it."""
     if type(value) is tuple:
         return f"[{','.join(map(value_text, value))}]"
     if type(value) is bool:

@@ -18,7 +18,7 @@ from ..primitives import Literal, constant
 
 Number = bool | int | float
 
-# What a parameter of a node can be; and tuples of these. All are immutable.
+# The types of a node's parameters; tuples of these are parameters, too. All are immutable.
 SCALAR_KINDS = (bool, int, float, str, DType)
 
 

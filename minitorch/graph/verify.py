@@ -39,7 +39,7 @@ def _is_number(value: object) -> bool:
     return type(value) in (bool, int, float)
 
 
-# What each parameter of the primitives is, by its name.
+# The type of each parameter of the primitives, by name.
 PARAMETERS: dict[str, Callable[[object], bool]] = {
     "descending": lambda value: type(value) is bool,
     "dilation": _is_int,
@@ -63,11 +63,11 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule.
+    """One rule of the verifier.
 
     Attributes:
         name: what it is called in the error.
-        check: ``(node, seen) -> what is wrong, or None``; `seen` holds the inputs of the graph and all nodes before.
+        check: ``(node, seen) -> the fault, or None``; `seen` holds the inputs of the graph and all nodes before.
         why: why the rule is one.
     """
 
@@ -112,7 +112,7 @@ def _static_params(node: Node, seen: set[Node]) -> str | None:
 
 
 def wrong_parameter(params: Mapping[str, Any]) -> str | None:
-    """What is wrong with the types of the parameters of a node, or None; to be asked before its shape is inferred."""
+    """The fault in the types of a node's parameters, or None; checked before the shape is inferred."""
     for name, value in params.items():
         if not PARAMETERS.get(name, is_static)(value):
             return f"{name}={value!r} is no value for this parameter"

@@ -22,13 +22,13 @@ from .scatter_to_select import SCATTER_TO_SELECT
 from .sink_reshapes import SINK_RESHAPES
 
 DEFAULT: tuple[Pass, ...] = (
-    DEAD_CODE,  # first, so that the others have less to do
+    DEAD_CODE,  # first, so that the others have fewer nodes to look at
     COMMON_SUBEXPRESSIONS,  # laws that say x twice mean the same node
     MOVEMENT,
     CONSTANT_FOLDING,
     ALGEBRA,
-    MOVEMENT,  # what stood between two movements may be gone
-    CONSTANT_FOLDING,  # and constants may have come together
+    MOVEMENT,  # movements may have become neighbours
+    CONSTANT_FOLDING,  # and operands may have become constants
     COMMON_SUBEXPRESSIONS,
     DEAD_CODE,
 )
@@ -67,7 +67,7 @@ def run_pipeline(graph: Graph, passes: Iterable[Pass] = DEFAULT) -> Run:
 
 
 def lowered(graph: Graph) -> Graph:
-    """The graph after the `LOWERING` passes, as the fusing compiler is given it.
+    """The graph after the `LOWERING` passes: the input of the fusing compiler.
 
     Example:
         >>> graph = Graph.parse('''

@@ -1,4 +1,4 @@
-"""Algebra: a table of laws that hold for every value of every type, bit for bit.
+"""Algebraic simplification: laws that hold for every value of every type, bit for bit.
 
 That is a high bar. Floats have NaN, infinities and two zeros, and round; integers wrap around. A law of the
 real numbers that fails one of these stays out, or is guarded by a condition on the type.
@@ -60,7 +60,7 @@ def _times_reciprocal(match: Match) -> Node | None:
 
 
 def _straight_cast(match: Match) -> Node | None:
-    """Without the type in between, if it holds every value and converting from it is the same thing."""
+    """A cast without the intermediate type, if that holds every value and the conversions agree."""
     source, between, target = match["x"].dtype, match["a"], match["b"]
     if (source, between) not in EXACT:
         return None

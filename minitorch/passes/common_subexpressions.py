@@ -1,4 +1,4 @@
-"""Common subexpressions: what is computed twice from the same values is computed once.
+"""Common subexpression elimination: a value that two nodes compute is computed once.
 
 Two nodes are the same if primitive, operands and parameters are; constants and parameters are compared by bits, so that
 0.0 and -0.0 stay apart and NaN is found again. Draws of `random_bits` are no exception: they are a function of their

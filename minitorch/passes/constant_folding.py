@@ -1,4 +1,4 @@
-"""Constant folding: what depends on constants alone is computed now, by the primitives' own evaluation.
+"""Constant folding: nodes that depend on constants alone are evaluated at compile time.
 
 Splats stay splats: an elementwise operation on them is done on a sample. `iota` is not a constant here, and
 neither is `random_bits` ever: a compiler makes their elements where they are used, which is better than
@@ -21,13 +21,13 @@ from .pipeline import Pass
 
 Array = np.ndarray[Any, Any]
 
-MOST_ELEMENTS = 1 << 14  # of operands and result together
+MOST_ELEMENTS = 1 << 14  # elements of operands and result together; raising it takes compile time and memory
 SAMPLE = (2,)  # enough for an operation on splats; of 0-d arrays NumPy computes some powers in another way
 ELEMENTWISE = frozenset(("unary", "binary", "ternary"))
 
 
 def fold_constants(graph: Graph) -> Graph:
-    """The graph with everything computed that can be."""
+    """The graph with constant subexpressions evaluated."""
     done = {node: node for node in graph.inputs}
     program = []
     changed = False
@@ -43,7 +43,7 @@ def fold_constants(graph: Graph) -> Graph:
 
 
 def fold(node: Node) -> Node | None:
-    """The constant that a node of constants computes; None if it is not to be computed now."""
+    """The constant that a node of constants computes; None if it is left to the run."""
     if node.primitive is random_bits:
         return None
     by_number = node.primitive.kind in ELEMENTWISE and all(map(is_splat, node.inputs))

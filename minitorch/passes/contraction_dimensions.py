@@ -1,4 +1,4 @@
-"""Contraction dimensions: the reshapes and permutations around a `dot` are taken into it.
+"""Contraction dimensions: the reshapes and permutations around a `dot` become dimensions of a `contract`.
 
 A convolution is one `dot` between reshapes: all that a filter sees (depth × height × width) is one dimension for it,
 and so is everything that a filter is put on (batch × height × width). For loops those are better told apart: then an
@@ -108,7 +108,7 @@ def _params(space: _Space) -> dict[str, Any]:
 
 
 def _through_operand(node: Node, space: _Space, side: str) -> tuple[Node, _Space]:
-    """What an operand is a permutation or a reshape of, with its dimensions in the terms of the space."""
+    """The value that an operand permutes or reshapes, with its dimensions in terms of the space."""
     while node.primitive in (P.permute, P.reshape):
         (x,) = node.inputs
         after = space.copy()
@@ -128,7 +128,7 @@ def _through_operand(node: Node, space: _Space, side: str) -> tuple[Node, _Space
 def _through_users(
     node: Node, space: _Space, users: Mapping[Node, Sequence[Node]], outputs: set[Node]
 ) -> tuple[Node, _Space]:
-    """The last of the permutations and reshapes after a product that tell its dimensions apart."""
+    """The last of the permutations and reshapes after a product that split its dimensions."""
     while node not in outputs and len(users[node]) == 1:
         (user,) = users[node]
         after = space.copy()
@@ -150,7 +150,7 @@ def _splits(shape: Shape, space: _Space) -> bool:
 
 
 def _matched(shape: Shape, labels: Sequence[int], space: _Space) -> list[tuple[int, ...]] | None:
-    """For each dimension of a shape the labels that it is made of, split where needed; None if they do not fit."""
+    """The labels of each dimension of a shape, split where needed; None if they do not fit."""
     rest = [label for label in labels if space.lengths[label] > 1]
     found: list[tuple[int, ...]] = []
     for length in shape:

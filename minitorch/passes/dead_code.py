@@ -1,4 +1,4 @@
-"""Dead code: nodes that no output depends on are left out. Inputs stay, needed or not."""
+"""Dead code elimination: nodes that no output depends on are removed. Inputs stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Movement: what is carried there and back is left where it is.
+"""Movement simplification: movements that cancel each other, or change nothing, are removed.
 
 Gradients and broadcasting leave many of these behind: a reshape of a reshape, a transposition undone by the
 next one, an expansion to the same shape. Only places change, so every law holds for every value.
@@ -19,7 +19,7 @@ s, t = param("s"), param("t")
 
 
 def _keeps_shape(match: Match) -> bool:
-    """For movements that do nothing if the shape stays as it is."""
+    """For movements that are the identity if the shape stays the same."""
     return bool(match["x"].shape == match.node.shape)
 
 
@@ -71,7 +71,7 @@ def _flip_visible(match: Match) -> Node | None:
 
 
 def _slice_of_pad(match: Match) -> Node | None:
-    """The padding cut off again."""
+    """The operand of a padding that is sliced off again."""
     padded = match.node.inputs[0]
     before = tuple(amounts[0] for amounts in padded.params["padding"])
     step = tuple(amounts[2] + 1 for amounts in padded.params["padding"])
@@ -124,4 +124,4 @@ SPLATS = Rules(
     Rule(op.pad(n, value=s), _pad_splat, name="pad(n, value=n) -> n"),
 )
 
-MOVEMENT = table_pass("movement", IDENTITIES + PAIRS + SPLATS, "Cancel movement that leads back or nowhere.")
+MOVEMENT = table_pass("movement", IDENTITIES + PAIRS + SPLATS, "Remove movements that cancel out or change nothing.")

@@ -1,4 +1,4 @@
-"""What a pass is, and running a list of them with a snapshot before and after each one."""
+"""`Pass`, and pipelines: lists of passes, run with a snapshot of the graph before and after each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Pass:
     rearranges: bool = False
 
     def __call__(self, graph: Graph) -> Graph:
-        """Run the pass, and check what came out.
+        """Run the pass, and verify the result.
 
         Raises:
             GraphError: if the result breaks a rule, or has other inputs or outputs (``MT601``).
@@ -112,7 +112,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Run:
-    """What a pipeline did with a graph.
+    """The snapshots of a pipeline's run.
 
     Attributes:
         initial: the graph it was given.

@@ -1,4 +1,4 @@
-"""Laws that stay out: true of numbers, tempting in a compiler, and wrong for some value of some type.
+"""Laws that stay out: true of real numbers, and wrong for some value of some type.
 
 Each row carries a value that refutes it, and the tests evaluate both sides there. Compilers that apply such
 laws do it under a flag with a name like `-ffast-math`; here there is none.
@@ -21,7 +21,7 @@ from ..ir import Spec
 
 @dataclass(frozen=True)
 class RejectedLaw:
-    """A law that fails.
+    """A law with a counterexample.
 
     Attributes:
         law: the law, as it would stand in a table.

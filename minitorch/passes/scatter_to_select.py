@@ -1,6 +1,6 @@
 """Scatter to select: a `scatter_add` of one number per row becomes a comparison with one-hot columns.
 
-The gradient of cross-entropy adds a number to each row of a matrix of zeros, at a column that is data. A scatter is a
+The gradient of cross-entropy scatters a number into each row of a matrix of zeros, at a column that is data. That is a
 library call. Written as ``where(arange(columns) == index, number, 0)`` it is pointwise, and fuses with whatever is
 around it.
 """
@@ -33,7 +33,7 @@ def scatter_to_select(graph: Graph) -> Graph:
 
 
 def _is_one_per_row(x: Node, updates: Node, *indices: Node) -> bool:
-    """Whether the first index of a matrix's element is the number of the update itself."""
+    """Whether update number i goes to row i of a matrix."""
     rows = indices[0]
     return x.spec.ndim == len(indices) == 2 and _zero(x) is not None and rows.primitive is P.iota and (
         rows.shape == x.shape[:1]
@@ -41,7 +41,7 @@ def _is_one_per_row(x: Node, updates: Node, *indices: Node) -> bool:
 
 
 def _zero(node: Node) -> float | None:
-    """The zero that a value has in every element, 0 or -0; None if it is none."""
+    """The zero (0 or -0) that fills a value; None if nothing does."""
     while node.primitive is P.expand:
         node = node.inputs[0]
     value = node.params["value"] if is_splat(node) else None

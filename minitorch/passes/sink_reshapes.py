@@ -65,6 +65,6 @@ def sink_reshapes(graph: Graph) -> Graph:
 SINK_RESHAPES = Pass(
     "sink reshapes",
     sink_reshapes,
-    "Move reshapes of products behind what is computed from them, so that it can be their epilogue.",
+    "Move reshapes of products behind the pointwise operations that follow, which then become their epilogue.",
     rearranges=True,
 )
