@@ -1,6 +1,6 @@
-"""Interpreters: what happens when a primitive is applied. Eager computes it now, Staging writes it down.
+"""Interpreters: Eager computes a primitive when it is applied, Staging records it as a node.
 
-`bind` is the one door: every operation of every mode passes through it. It asks the thread's current interpreter
+Every operation of every mode goes through `bind`. It asks the thread's current interpreter
 for the result and, if a gradient may be asked for later, records the application on the tape; the tape is the same
 for both interpreters, which is why `backward` can itself be recorded into a graph.
 
@@ -11,23 +11,12 @@ do not disturb each other.
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes, expand_operands
 from .eager import Eager, Observed, Observer, check_writeable, settled
+from .observing import current_observer, current_recorder, for_one_line, observing
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
 from .recorder import Layout, Operation, Recorder, Timed
-from .staging import Callback, Captured, Handle, Staging
-from .state import (
-    Interpreter,
-    current,
-    current_observer,
-    current_recorder,
-    current_staging,
-    for_one_line,
-    interpreting,
-    is_grad_enabled,
-    observing,
-    run_silently,
-    set_grad_enabled,
-)
+from .staging import Callback, Captured, Staging, current_staging
+from .state import Handle, Interpreter, current, interpreting, is_grad_enabled, run_silently, set_grad_enabled
 from .views import ArgumentLayout, is_contiguous, layout_text, memory_owner, reshape_is_view, visible_strides
 
 __all__ = [

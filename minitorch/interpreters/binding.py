@@ -1,4 +1,4 @@
-"""`bind`, the one door: compute or record an operation, and put it on the tape if a gradient may be asked for."""
+"""`bind`: apply a primitive in the current interpreter, and record it on the tape if a gradient may be asked for."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
 from .broadcasting import expand_operands
 from .provenance import leaked
 from .reads import is_rehearsal, note, readers
-from .staging import Callback, Staging
-from .state import current_staging, thread
+from .staging import Callback, Staging, current_staging
+from .state import thread
 from .views import reshape_is_view, shares_memory
 
 NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
 
 
 def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any] = NO_PARAMS) -> Tensor:
-    """Apply a primitive to tensors: compute or record it, and put it on the tape if a gradient may be asked for."""
+    """Apply a primitive to tensors in the current interpreter, and record it on the tape if needed."""
     state = thread
     needs_gradient = False
     if state.grad_enabled and primitive.gradient is not None:
@@ -56,7 +56,7 @@ def number(value: bool | int | float, dtype: DType) -> Tensor:
 
 
 def twin(tensor: Tensor) -> Tensor:
-    """Another tensor with the same value and no history, known to the recording under way."""
+    """A tensor with the same value and no history; a recording under way knows it as the same."""
     other = twin_of(tensor)
     staging = current_staging()
     if staging is not None:
@@ -74,7 +74,7 @@ Primitive.__call__ = _call  # type: ignore[method-assign, assignment]
 
 
 def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
-    """The array that a tensor holds; `what` names the operation that needs it, for the error if there is none.
+    """The array of a tensor; `what` names the operation that needs it, for the error if there is no array.
 
     Raises:
         TracedValueError: while a graph is recorded that runs later (``MT101``, ``MT102`` or ``MT103``).
@@ -91,7 +91,7 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
 
 
 def callback(function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Sequence[Tensor]) -> None:
-    """Call a function with the values of some tensors: now, or, in a recording, whenever what is recorded runs.
+    """Call a function with the values of some tensors: now, or, in a recording, whenever the recorded program runs.
 
     Callbacks are called in program order; in a rehearsal, not at all.
     """
@@ -105,7 +105,7 @@ def callback(function: Callable[[list[np.ndarray[Any, Any]]], None], tensors: Se
 
 
 def staging_or_error(what: str) -> Staging:
-    """The recording under way, for functions that make sense inside one only."""
+    """The recording under way, for functions that make sense only inside one."""
     staging = current_staging()
     if staging is None:
         raise TracingError(

@@ -1,12 +1,13 @@
-"""Broadcasting made explicit, in the one place where it happens."""
+"""Broadcasting: the only place where operands are expanded to a common shape."""
 
 from __future__ import annotations
 
 from ..errors import ShapeError
-from ..ir import PRIMITIVES, Node, user_source
+from ..ir import PRIMITIVES, Node, Shape, user_source
 from ..tensor import Tensor
 from .provenance import made_by
-from .state import current_staging
+from .shapes import common_shape
+from .state import current_recording
 
 
 def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool = False) -> tuple[Tensor, ...]:
@@ -26,49 +27,39 @@ def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool =
     )
 
 
-def _expanded(tensor: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A tensor broadcast to a shape; a recorded number becomes a number of that shape, which needs no expand."""
+def _expanded(tensor: Tensor, shape: Shape) -> Tensor:
+    """A tensor broadcast to a shape; a recorded number becomes a number of that shape and needs no expand."""
     node = tensor._value
     if isinstance(node, Node) and node.primitive is PRIMITIVES["constant"] and not node.shape:
         value = node.params["value"]
-        if isinstance(value, (bool, int, float)):  # and no literal, which is an array of its own shape
+        if isinstance(value, (bool, int, float)):  # not a literal array, which has a shape of its own
             return node.primitive(**{**node.params, "shape": shape})
     return PRIMITIVES["expand"](tensor, shape=shape)
 
 
-def broadcast_shapes(tensors: tuple[Tensor, ...], name: str = "") -> tuple[int, ...]:
+def broadcast_shapes(tensors: tuple[Tensor, ...], name: str = "") -> Shape:
     """The common shape of tensors by NumPy's broadcasting rule; `name` is the operation's, for the error.
 
     Raises:
         ShapeError: naming every operand and, in a graph, the line that made it (``MT201``).
     """
-    shape: list[int] = []
-    for axis in range(max(tensor.ndim for tensor in tensors), 0, -1):
-        lengths = {tensor.shape[-axis] for tensor in tensors if tensor.ndim >= axis} - {1}
-        if len(lengths) > 1:
-            raise ShapeError(
-                "MT201",
-                (f"{name}: " if name else "")
-                + " and ".join(str(tensor.spec) for tensor in tensors)
-                + " do not broadcast together",
-                where=operands_text(tensors),
-                why=f"dimension {-axis} has lengths {' and '.join(map(str, sorted(lengths)))}: "
-                "they must be equal, or one of them 1",
-                fix="reshape, unsqueeze or transpose one of them",
-            )
-        shape.append(lengths.pop() if lengths else 1)
-    return tuple(shape)
+    try:
+        return common_shape(tensors, name)
+    except ShapeError as error:
+        if origins := operands_text(tensors):
+            error.locate(origins)
+        raise
 
 
 def operands_text(tensors: tuple[Tensor, ...]) -> str | None:
-    """Where each operand of a failed operation comes from; None in eager, where the traceback says it."""
+    """The origin of each operand of a failed operation; None in eager mode, where the traceback has it."""
     rows = []
     for tensor in tensors:
         node = tensor._value
         if isinstance(node, Node):
             rows.append(f"{node.spec} is {made_by(node)}")
-        elif (staging := current_staging()) is not None:
-            rows.append(f"{tensor.spec} is `{staging.name_of(tensor)}`, from outside")
+        elif (recording := current_recording()) is not None:
+            rows.append(f"{tensor.spec} is `{recording.name_of(tensor)}`, from outside")
     if not rows:
         return None
     return f"{user_source()}; " + "; ".join(rows)

@@ -1,4 +1,4 @@
-"""The interpreter that computes each operation as it is called."""
+"""`Eager`, the interpreter that computes each operation when it is called."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ..errors import TracingError
 from ..ir import Node, Primitive, Source, Spec, user_source
 from ..tensor import Tensor
 from .provenance import leaked
+from .shapes import common_shape
 
-# Called with each value as it is computed: the primitive, its operands, the value, and the line that asked for it.
-# One with a method ``suspects(array) -> bool`` need not see the values inside a compiled kernel unless it suspects a
+# Called with each value when it is computed: the primitive, its operands, the value, and the user's line.
+# An observer with a method ``suspects(array) -> bool`` sees the values inside a compiled kernel only if it suspects a
 # result of the kernel.
 Observer = Callable[[Primitive, Sequence["np.ndarray[Any, Any]"], "np.ndarray[Any, Any]", Source | None], None]
 
 
 class Eager:
-    """Computes each operation with NumPy as it is called. One instance per thread."""
+    """Computes each operation with NumPy when it is called. One instance per thread."""
 
     records = False
     intercepts = False
@@ -34,7 +35,7 @@ class Eager:
         self.run: Callable[..., Any] = context.run
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Evaluate now."""
+        """Evaluate the primitive now."""
         if primitive.refuses and inputs[0]._value.dtype.kind in primitive.refuses:
             raise explained(TypeError(primitive.name), primitive, inputs, params)
         try:
@@ -46,11 +47,11 @@ class Eager:
         return Tensor(value)
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A constant of no dimensions; the shortest way there is, since every `x * 2` makes one."""
+        """A constant of no dimensions. A short path: every `x * 2` makes one."""
         return Tensor(self.run(np.array, value, dtype.numpy))
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
-        """Write into the memory; views see it."""
+        """Write into the memory, which all views share."""
         array = tensor._value
         if not isinstance(array, np.ndarray):
             raise leaked(tensor)
@@ -74,7 +75,7 @@ def check_writeable(array: np.ndarray[Any, Any], tensor: Tensor) -> None:
 
 
 def settled(value: Any, primitive: Primitive) -> np.ndarray[Any, Any]:
-    """What `evaluate` has returned, as an array; what was computed lies in order.
+    """The result of `evaluate` as an array; results that own their memory are contiguous.
 
     It does in every mode, so that a reshape of it is a view in all of them or in none.
     """
@@ -88,16 +89,14 @@ def settled(value: Any, primitive: Primitive) -> np.ndarray[Any, Any]:
 def explained(
     error: Exception, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]
 ) -> Exception:
-    """What a user should read when an evaluation failed: NumPy's words are the last resort."""
-    from .broadcasting import broadcast_shapes  # it names operands of recordings, and so needs the thread's state
-
+    """The error that a user sees when an evaluation failed; NumPy's own text is the last resort."""
     for tensor in inputs:
         if isinstance(tensor._value, Node):
             return leaked(tensor)
     try:
         specs = [tensor.spec for tensor in inputs]
         if primitive.broadcasts:
-            shape = broadcast_shapes(inputs, primitive.name)
+            shape = common_shape(inputs, primitive.name)
             specs = [Spec(shape, spec.dtype) for spec in specs]
         primitive.infer(*specs, **params)
     except (ValueError, TypeError) as better:
@@ -106,14 +105,14 @@ def explained(
 
 
 class Observed(Eager):
-    """Eager, telling an observer about every value."""
+    """Eager mode, with an observer of every value."""
 
     def __init__(self, eager: Eager, observer: Observer) -> None:
         self.run = eager.run
         self.observer = observer
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Evaluate now, and tell."""
+        """Evaluate the primitive now, and tell the observer."""
         output = super().bind(primitive, inputs, params)
         self.observer(primitive, [tensor._value for tensor in inputs], output._value, user_source())
         return output

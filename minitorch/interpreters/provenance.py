@@ -1,4 +1,4 @@
-"""Where recorded values come from, in words: what errors and `repr` say of a traced tensor."""
+"""Provenance of recorded values: the text that errors and `repr` give about a traced tensor."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..tensor import Tensor
 
 
 class Trace:
-    """The token of one recording: its nodes carry it, so that a node that got out can be recognised.
+    """The token of one recording. Its nodes carry it, so that a node that escaped can be recognised.
 
     Attributes:
         name: what is recorded.
         is_definition: whether it defines the graph of a Session.
-        defers: whether it computes what is pending when a value is needed (`lazy`).
+        defers: whether it computes pending values when one is needed (`lazy`).
         thread: the thread that records it now; None when nobody does.
     """
 
@@ -82,7 +82,7 @@ def origins(node: Node) -> list[Node]:
 
 
 def made_by(node: Node) -> str:
-    """What a node is, for messages: ``the input `x` ``, or ``made by mul at train.py:3 from `x`, `w` ``."""
+    """The origin of a node, for messages: ``the input `x` ``, or ``made by mul at train.py:3 from `x`, `w` ``."""
     if node.primitive is INPUT:
         return f"the input `{node.params['name']}`, given at {node.source}"
     made = f"made by {node.primitive.name} at {node.source}"
@@ -90,7 +90,7 @@ def made_by(node: Node) -> str:
 
 
 def origins_text(node: Node, most: int = 3) -> str:
-    """The inputs that a node depends on, in words."""
+    """The inputs that a node depends on, as text."""
     names = [f"`{origin.params['name']}`" for origin in origins(node)]
     if not names:
         return "no input (it is made inside the graph)"

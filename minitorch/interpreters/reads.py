@@ -1,4 +1,4 @@
-"""Noting what a part of a program reads from outside of itself, whether the tape records that or not."""
+"""The free tensors of a part of a program: noted as they are read, whether the tape records that or not."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ..dtypes import DType
 from ..ir import Primitive, Source, user_source
 from ..tensor import Tensor
 from .eager import Eager
-from .state import Interpreter, current_staging, thread
+from .state import Interpreter, current_recording, thread
 
 
 class Reads:
-    """The tensors that some operations read and neither made nor wrote to. They are not kept alive.
+    """The tensors that some operations read, and neither made nor wrote to. They are not kept alive.
 
     Attributes:
-        rehearses: whether what runs is undone when it is over, so that nobody may hear of it.
+        rehearses: whether the run will be undone afterwards, so that no observer may hear of it.
     """
 
     rehearses = False
@@ -28,7 +28,7 @@ class Reads:
         self._own: set[int] = set()  # roots that were made or written to, by id
 
     def note(self, tensors: Iterable[Tensor]) -> None:
-        """These are read."""
+        """Tensors are read."""
         for tensor in tensors:
             root: Tensor = getattr(tensor, "_origin", tensor)._root
             known = self._read.get(id(root))
@@ -36,21 +36,21 @@ class Reads:
                 self._read[id(root)] = weakref.ref(root), user_source()
 
     def made(self, tensor: Tensor) -> None:
-        """This one was not there before."""
+        """A tensor is made."""
         if tensor._view is None:
             self._own.add(id(tensor))
 
     def written(self, tensor: Tensor, value: Tensor) -> None:
-        """A tensor is about to be given the value of another one."""
+        """A tensor is about to be overwritten."""
         self.note((value,))
         self._own.add(id(tensor._root))
         self._read.pop(id(tensor._root), None)
 
     def gradient(self, tensor: Tensor) -> None:
-        """The gradient that is stored with a tensor is about to become another one."""
+        """The gradient stored with a tensor is about to be replaced."""
 
     def __iter__(self) -> Iterator[tuple[Tensor, Source | None]]:
-        """Those that there still are, each with the line that read it first."""
+        """The tensors that still exist, each with the line that read it first."""
         for reference, source in self._read.values():
             root = reference()
             if root is not None:
@@ -58,7 +58,7 @@ class Reads:
 
 
 class Noting(Eager):
-    """Eager, noting what is read."""
+    """Eager mode, with the tensors that are read noted."""
 
     intercepts = True
 
@@ -68,13 +68,13 @@ class Noting(Eager):
         self.run = thread.eager.run
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
-        """Evaluate now, and note."""
+        """Evaluate the primitive now, and note its inputs."""
         output = self.plain.bind(primitive, inputs, params)
         note(self.reads, inputs, output)
         return output
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A constant is made here."""
+        """A constant is made."""
         output = self.plain.number(value, dtype)
         note(self.reads, (), output)
         return output
@@ -85,12 +85,12 @@ class Noting(Eager):
 
 
 def readers(interpreter: Interpreter) -> Iterable[Reads]:
-    """Who wants to know what an interpreter reads."""
+    """The objects that note the reads of an interpreter."""
     return getattr(interpreter, "reads", ()) if interpreter.intercepts else ()
 
 
 def note(reads: Iterable[Reads], inputs: Iterable[Tensor], output: Tensor | None = None) -> None:
-    """An operation has read some tensors and made one."""
+    """Tell the readers that an operation has read some tensors and made one."""
     for each in reads:
         each.note(inputs)
         if output is not None:
@@ -99,15 +99,15 @@ def note(reads: Iterable[Reads], inputs: Iterable[Tensor], output: Tensor | None
 
 @contextmanager
 def noting() -> Iterator[Reads]:
-    """Note what this thread's operations read in a `with` block, in every mode."""
+    """Note the reads of this thread's operations in a `with` block, in every mode."""
     found = Reads()
-    staging = current_staging()
-    if staging is not None:
-        staging.reads.append(found)
+    recording = current_recording()
+    if recording is not None:
+        recording.reads.append(found)
         try:
             yield found
         finally:
-            staging.reads.remove(found)
+            recording.reads.remove(found)
         return
     with _told(thread.interpreter, found):
         yield found
@@ -115,7 +115,7 @@ def noting() -> Iterator[Reads]:
 
 @contextmanager
 def rehearsing(reads: Reads) -> Iterator[None]:
-    """Run eagerly in a `with` block, whatever the mode, watched by nobody but `reads`."""
+    """Run eagerly in a `with` block, whatever the mode, observed by `reads` alone."""
     with _told(Eager(), reads):
         yield
 
@@ -132,5 +132,5 @@ def _told(interpreter: Interpreter, reads: Reads) -> Iterator[None]:
 
 
 def is_rehearsal() -> bool:
-    """Whether what this thread runs is undone when it is over."""
+    """Whether the run of this thread will be undone afterwards."""
     return any(each.rehearses for each in readers(thread.interpreter))

@@ -1,4 +1,4 @@
-"""What a thread ran, and when: `Recorder` is filled in while a program runs, and read by `minitorch.profile`.
+"""`Recorder`, the event log of a thread: filled while a program runs, and read by `minitorch.profile`.
 
 It is an observer like any other (`observing`), so that a program that nobody times looks for it where it looks for
 observers anyway. Only what has to be noted at once is noted; everything else is worked out afterwards.
@@ -25,23 +25,23 @@ from .views import shares_memory
 Array = np.ndarray[Any, Any]
 Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
 
-# Begin and end in nanoseconds, what kind of thing it was, and which one:
-#   "operation"  a primitive computed eagerly: what `Operation.of` takes
+# Begin and end in nanoseconds, the kind of event, and its object:
+#   "operation"  a primitive computed eagerly: the arguments of `Operation.of`
 #   "node"       a primitive of a graph, run by NumPy: its `Node`
 #   "kernel"     a kernel of a schedule: its `Kernel`
-#   "call"       what surrounds these: a jitted call, or the run of a graph
+#   "call"       a jitted call, or the run of a graph, around these
 #   "trace", "passes", "compile"   making a graph, optimising it, making it run: the graph's name
 Event = tuple[int, int, str, Any]
 
 
 MANY = 20_000  # events, of half a kilobyte each
-NOTED_BY = 3  # frames from `Recorder.operation` to who called `bind`: a frame that is looked at has to be made
+NOTED_BY = 3  # frames from `Recorder.operation` to the caller of `bind`; a frame object costs time to make
 
 described: Callable[[Array], Layout] = attrgetter("shape", "dtype", "strides")
 
 
 class Operation(NamedTuple):
-    """A primitive that was computed eagerly: all that its costs depend on, without the arrays.
+    """A primitive that was computed eagerly: the metadata that its costs depend on, without the arrays.
 
     Attributes:
         dim: the parameter of that name.
@@ -63,13 +63,13 @@ class Operation(NamedTuple):
 
     @classmethod
     def of(cls, noted: tuple[Any, ...]) -> Operation:
-        """From the fields as they are noted: in one tuple."""
+        """An operation from the tuple in which it is noted."""
         primitive, dim, place, owns, different, shape, dtype, *inputs = noted
         return cls(primitive, dim, place, owns, different, shape, dtype, tuple(inputs))
 
 
 class Alive(ref[Array]):
-    """A reference that keeps no array alive, and is a good key even when the array is dead: it equals itself only."""
+    """A weak reference that is a good key even when its array is dead: it equals itself only."""
 
     __slots__ = ()
     __eq__ = object.__eq__
@@ -77,12 +77,12 @@ class Alive(ref[Array]):
 
 
 class Recorder:
-    """Notes what one thread runs.
+    """Notes the events of one thread.
 
     Attributes:
-        events: what was run, in the order in which it ended.
-        before: nanoseconds from `bind` to the beginning of eager operations, of all of them.
-        place: the user's line that asks for all that runs at present; None if each operation has to look for it.
+        events: everything that ran, in the order in which it ended.
+        before: nanoseconds from `bind` to the beginning of the evaluation, of all eager operations together.
+        place: the user's line for all present operations; None if each operation has to look for its own.
         graphs: those that were run node by node.
         thread: the system's number of the thread.
         begin, end: when it began and stopped; the end is 0 until then.
@@ -95,22 +95,22 @@ class Recorder:
         self.graphs: dict[int, Any] = {}
         self.thread = threading.get_native_id()
         self.begin, self.end = perf_counter_ns(), 0
-        self._made: list[Any] = []  # of arrays with new memory: the reference, when it was made, its bytes, and so on
+        self._made: list[Any] = []  # for each array with new memory: reference, time, bytes
         self._freed: dict[Alive, int] = defaultdict(perf_counter_ns)
-        self._note_freed = self._freed.__getitem__  # what is missing is filled in with the time: no Python runs for it
+        self._note_freed = self._freed.__getitem__  # the callback: no Python code runs for it
         self._different: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        self._shared = 0  # events before this one have what they note in common with others
+        self._shared = 0  # events before this one share equal notes
 
     def __call__(self, *observed: Any) -> None:
-        """Values are of no interest: what runs asks for a recorder before it asks for an observer."""
+        """Ignored: the engine asks for a recorder before it asks for an observer of values."""
 
     def add(self, begin: int, kind: str, what: Any) -> None:
-        """Note that something which began then has just ended."""
+        """Note an event that began then and ends now."""
         self.events.append((begin, perf_counter_ns(), kind, what))
 
     @contextmanager
     def span(self, kind: str, what: Any) -> Iterator[None]:
-        """Note how long the `with` block takes."""
+        """Note the duration of the `with` block."""
         begin = perf_counter_ns()
         try:
             yield
@@ -150,31 +150,31 @@ class Recorder:
             self._share()
 
     def _share(self) -> None:
-        """Keep operations that are alike once: a program that runs for long runs few different ones."""
+        """Keep equal notes once: a long program runs few different operations."""
         for number, (begin, end, kind, what) in enumerate(self.events[self._shared :], self._shared):
             if kind == "operation":
                 self.events[number] = begin, end, kind, self._different.setdefault(what, what)
         self._shared = len(self.events)
 
     def made(self, array: Array, when: int | None = None) -> None:
-        """Note that an array has new memory, since then or since now; when it is freed is noted by itself."""
+        """Note that an array has new memory, since now or since a given time; its end is noted automatically."""
         self._made += Alive(array, self._note_freed), when or perf_counter_ns(), array.nbytes
 
     @property
     def changes(self) -> list[tuple[int, int]]:
-        """Of the memory that what was run takes: when, and by how many bytes."""
+        """The changes of the memory in use: times and bytes."""
         made = [each for each in zip(*[iter(self._made)] * 3, strict=True) if each[2]]
         end = self.end or perf_counter_ns()
         freed = [(self._freed.get(array, end), -size) for array, _, size in made]
         return sorted([each[1:] for each in made] + [each for each in freed if each[0] < end])
 
     def stop(self) -> None:
-        """Note nothing any more."""
+        """Stop noting."""
         self.end = perf_counter_ns()
 
 
 class Timed(Eager):
-    """Eager, noting how long each operation takes."""
+    """Eager mode, with the time of each operation noted."""
 
     intercepts = True
 
@@ -211,5 +211,5 @@ def _infer_copy() -> Any:
     raise TypeError("an in-place write is in no graph")
 
 
-# What an in-place write counts as: it reads one value and writes another, and computes nothing.
+# The pseudo-primitive of an in-place write: it reads one value, writes another, and computes nothing.
 COPY = Primitive("copy_", "movement", _infer_copy, lambda: None, doc="an in-place write")

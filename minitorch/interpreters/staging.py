@@ -1,11 +1,11 @@
-"""The interpreter that writes each operation down as a node, and computes nothing."""
+"""`Staging`, the interpreter that records each operation as a node, and computes nothing."""
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from .broadcasting import expand_operands, operands_text
 from .eager import check_writeable
 from .provenance import Trace, leaked, made_by
 from .reads import Reads, note
+from .state import Handle, thread
 from .views import memory_owner
-
-# An in-place write that is carried out when it is fetched: makes the tensor for what was written to, and its new node.
-Handle = Callable[[Tensor, Node], Tensor]
 
 
 class Captured:
@@ -44,7 +42,7 @@ class Captured:
 
 @dataclass(frozen=True, eq=False)
 class Callback:
-    """Something to be done with values when a recorded program runs.
+    """A function to be called with values when a recorded program runs.
 
     Attributes:
         function: takes one array per node.
@@ -56,7 +54,7 @@ class Callback:
 
 
 class Staging:
-    """Writes each operation down as a node, and computes nothing.
+    """Records each operation as a node, and computes nothing.
 
     Concrete tensors that are met on the way become inputs of the graph (`captured`): their values are read when the
     graph runs. In-place writes to them change `Captured.node`, and are written back by whoever runs the graph.
@@ -66,7 +64,7 @@ class Staging:
         names: names for tensors that may be captured, by `id` (e.g. parameters of a module).
     """
 
-    # What to do where a value is asked for that there is not.
+    # The advice of the error for a value that does not exist yet.
     remedy = "return it from the traced function, and use the result of the call; mt.debug.print shows it at every call"
 
     records = True
@@ -76,17 +74,17 @@ class Staging:
         self.trace = Trace(name, self.is_definition, self.defers)
         self.nodes: list[Node] = []
         self.captured: dict[int, Captured] = {}
-        self.memory: dict[int, list[Captured]] = {}  # what was captured, by the id of who owns the memory
-        self.renewed: dict[int, tuple[Tensor, Node, Node]] = {}  # views from outside: of which root's value, as what
-        self.arguments: dict[int, Tensor] = {}  # by id of the stand-in: what the trace was called with
+        self.memory: dict[int, list[Captured]] = {}  # captured tensors, by the id of the memory's owner
+        self.renewed: dict[int, tuple[Tensor, Node, Node]] = {}  # views from outside: root's value, view's node
+        self.arguments: dict[int, Tensor] = {}  # the arguments, by id of their stand-in
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
-        self.guards: list[tuple[Tensor, Tensor | None]] = []  # the gradients that were looked at
+        self.guards: list[tuple[Tensor, Tensor | None]] = []  # gradients that the program has looked at
         self.grad_owners: dict[int, Tensor] = {}
         self.names = dict(names or {})
         self.taken_names: set[str] = set()
         self.made: list[weakref.ref[Tensor]] = []
         self.callbacks: list[Callback] = []
-        self.reads: list[Reads] = []  # who wants to know what is read (see `noting`)
+        self.reads: list[Reads] = []  # told of every read (see `noting`)
 
     # Inputs ---------------------------------------------------------------------------------------------
 
@@ -101,7 +99,7 @@ class Staging:
         return Node(INPUT, (), {"name": unique}, spec, source or user_source(), self.trace)
 
     def name_of(self, tensor: Tensor) -> str:
-        """A name for a concrete tensor in messages and listings."""
+        """The name of a concrete tensor in messages and listings."""
         known = self.captured.get(id(tensor))
         if known is not None:
             return str(known.input.params["name"])
@@ -127,7 +125,7 @@ class Staging:
         return known
 
     def _neighbours(self, tensor: Tensor) -> Iterator[Captured]:
-        """The captured tensors that are no views of the same tensor and yet share memory with it."""
+        """Captured tensors that share memory with a tensor, and are no views of the same root."""
         for other in self.memory.get(memory_owner(tensor._value), ()):
             if other.tensor._root is not tensor._root and np.may_share_memory(other.tensor._value, tensor._value):
                 yield other
@@ -145,7 +143,7 @@ class Staging:
         )
 
     def node_of(self, tensor: Tensor) -> Node:
-        """The node that stands for a tensor at this point of the program."""
+        """The node of a tensor's value at this point of the program."""
         view = tensor._view
         value = tensor._value
         if not isinstance(value, Node):
@@ -296,3 +294,9 @@ class Staging:
             tensor._grad = grad
         else:
             self.grads[id(tensor)] = (tensor, grad)
+
+
+def current_staging() -> Staging | None:
+    """The recording that is under way in this thread, if there is one."""
+    interpreter = thread.interpreter
+    return cast(Staging, interpreter) if interpreter.records else None

@@ -1,30 +1,27 @@
-"""What belongs to a thread: which interpreter is current, whether the tape records, who watches the values."""
+"""Thread-local state: the current interpreter, whether the tape records, and the observer of values."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, cast
 
 from ..dtypes import DType
-from ..errors import ObserverError
-from ..ir import Primitive, user_place
+from ..ir import Node, Primitive
 from ..tensor import Tensor
-from .eager import Eager, Observed, Observer
-from .recorder import Recorder, Timed
+from .eager import Eager, Observer
+from .provenance import Trace
 
-if TYPE_CHECKING:
-    from .staging import Handle, Staging
-
-F = TypeVar("F", bound=Callable[..., Any])
+# The handle of an in-place write that is carried out when it is fetched: made from the target and its new node.
+Handle = Callable[[Tensor, Node], Tensor]
 
 
 class Interpreter(Protocol):
-    """Says when an operation happens."""
+    """Decides when a primitive is computed."""
 
-    records: bool  # whether operations are written down rather than computed
-    intercepts: bool  # whether it wants to know of the calls of compiled functions, too
+    records: bool  # whether operations are recorded rather than computed
+    intercepts: bool  # whether it is told of the calls of compiled functions, too
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Apply a primitive to tensors."""
@@ -39,8 +36,19 @@ class Interpreter(Protocol):
         ...
 
 
+class Recording(Interpreter, Protocol):
+    """An interpreter that records operations (`Staging`)."""
+
+    trace: Trace
+    reads: list[Any]  # the `Reads` that are told of every read
+
+    def name_of(self, tensor: Tensor) -> str:
+        """The name of a concrete tensor in messages and listings."""
+        ...
+
+
 class _ThreadState(threading.local):
-    """What belongs to one thread: its interpreter, whether the tape records, and who watches the values."""
+    """The state of one thread: its interpreter, whether the tape records, and its observer."""
 
     def __init__(self) -> None:
         self.eager = Eager()
@@ -57,10 +65,10 @@ def current() -> Interpreter:
     return thread.interpreter
 
 
-def current_staging() -> Staging | None:
+def current_recording() -> Recording | None:
     """The recording that is under way in this thread, if there is one."""
     interpreter = thread.interpreter
-    return cast("Staging", interpreter) if interpreter.records else None
+    return cast(Recording, interpreter) if interpreter.records else None
 
 
 @contextmanager
@@ -75,77 +83,13 @@ def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
         finally:
             state.interpreter = previous
         return
-    trace = cast("Staging", interpreter).trace
+    trace = cast(Recording, interpreter).trace
     owner, trace.thread = trace.thread, threading.current_thread()
     try:
         yield
     finally:
         state.interpreter = previous
         trace.thread = owner
-
-
-@contextmanager
-def observing(observer: Observer) -> Iterator[None]:
-    """Tell an observer about every value that this thread computes, in eager mode and in graphs.
-
-    Raises:
-        ObserverError: if there is one already, and one of the two is a recorder (``MT503``).
-    """
-    state = thread
-    if state.observer is not None and Recorder in (type(observer), type(state.observer)):
-        raise ObserverError(
-            "MT503",
-            f"{_watcher(observer)} inside of {_watcher(state.observer)}",
-            why="only one can watch what this thread runs, and the outer one would miss all of it",
-            fix="leave the outer block first, or run the program twice",
-        )
-    previous = state.observer, state.eager, state.interpreter
-    state.observer = observer
-    if isinstance(observer, Recorder):
-        state.eager = Timed(previous[1], observer)
-    else:
-        state.eager = Observed(previous[1], observer)
-    if state.interpreter is previous[1]:
-        state.interpreter = state.eager
-    try:
-        yield
-    finally:
-        state.observer, state.eager, state.interpreter = previous
-
-
-def _watcher(observer: Observer) -> str:
-    return "mt.profile" if isinstance(observer, Recorder) else "mt.debug.check_nan"
-
-
-def current_observer() -> Observer | None:
-    """Who watches the values that this thread computes."""
-    return thread.observer
-
-
-def current_recorder() -> Recorder | None:
-    """Who wants to know what this thread runs, and when."""
-    observer = thread.observer
-    return observer if isinstance(observer, Recorder) else None
-
-
-def for_one_line(function: F) -> F:
-    """A function that is called again and again on behalf of one line of the user's: recorders look for it once.
-
-    The function must be this package's, and call nothing of the user's, which has lines of its own.
-    """
-    recorder = current_recorder()
-    if recorder is None:
-        return function
-    place = user_place()
-
-    def placed(*args: Any) -> Any:
-        previous, recorder.place = recorder.place, place
-        try:
-            return function(*args)
-        finally:
-            recorder.place = previous
-
-    return cast("F", placed)
 
 
 def run_silently(function: Callable[..., Any], *args: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Which movements are views of the same memory: decided as NumPy does, also for values that are not there yet.
+"""View analysis: which movements are views of the same memory, decided as NumPy does, also for recorded values.
 
 In a trace the decision may depend on the strides of an argument. These are then a condition of the trace, as far as any
 view can tell them from others (`visible_strides`).
@@ -17,7 +17,7 @@ from ..tensor import Tensor, View
 
 
 def memory_owner(array: np.ndarray[Any, Any]) -> int:
-    """The same number for arrays that may share memory: the id of the object that owns it."""
+    """A number that arrays share if they may share memory: the id of the object that owns it."""
     owner: Any = array
     while True:
         lender = owner.base if isinstance(owner, np.ndarray) else owner.obj if isinstance(owner, memoryview) else None
@@ -27,12 +27,12 @@ def memory_owner(array: np.ndarray[Any, Any]) -> int:
 
 
 def shares_memory(base: np.ndarray[Any, Any], result: np.ndarray[Any, Any]) -> bool:
-    """Whether a movement gave a view. A reshape is a copy where no strides could make it a view."""
+    """Whether a movement gave a view. A reshape is a copy where no strides make it a view."""
     return result.base is base or (base.base is not None and result.base is base.base)
 
 
 def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """An array that lies in memory as a recorded tensor would; its elements are not there, and nobody reads them.
+    """An array with the strides of a recorded tensor; its elements do not exist, and are never read.
 
     Each view keeps its own, so that a long chain of them is gone through once.
     """
@@ -53,20 +53,20 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 def _layout_of_root(tensor: Tensor) -> np.ndarray[Any, Any]:
-    """Of what has memory of its own: an argument lies as it was given, and what is computed lies in order."""
+    """The strides of a tensor with memory of its own: an argument's as given, a computed one's contiguous."""
     given = _given_layout(tensor)
     return _with_strides(tensor.shape, _in_order(tensor.shape) if given is None else given.strides)
 
 
 def is_contiguous(tensor: Tensor) -> bool:
-    """Whether the elements of a tensor, recorded or not, lie in memory in order."""
+    """Whether the elements of a tensor, recorded or not, are contiguous in memory."""
     if (given := _given_layout(tensor)) is not None:
         given.matters = True
     return bool(layout_of(tensor).flags.c_contiguous)
 
 
 def reshape_is_view(tensor: Tensor, shape: Shape) -> bool:
-    """Whether a reshape of a tensor, recorded or not, is a view of its memory: a copy is made where it cannot be."""
+    """Whether a reshape of a tensor, recorded or not, is a view of its memory, and not a copy."""
     given = _given_layout(tensor)
     if given is not None and not given.matters:
         given.matters = not _reshapes_in_place(_with_strides(tensor.shape, _apart(tensor.shape)), shape)
@@ -89,7 +89,7 @@ def _reshapes_in_place(memory: np.ndarray[Any, Any], shape: Shape) -> bool:
 
 
 class ArgumentLayout:
-    """How an argument lies in memory, kept by the tensor that stands for it in a trace.
+    """The strides of an argument, kept by the tensor that stands for it in a trace.
 
     Attributes:
         visible: its `visible_strides`.
@@ -106,7 +106,7 @@ class ArgumentLayout:
 
 
 def visible_strides(array: np.ndarray[Any, Any]) -> Shape | None:
-    """The strides of an array in elements, as far as views of it can tell; None if it is contiguous.
+    """An array's strides in elements, as far as views can tell them from others; None if contiguous.
 
     Views tell strides apart by the dimensions that a reshape can join without a copy: those where one step of the outer
     one is as far as all steps of the inner one. An outer dimension that no slice of the inner ones can reach is the
@@ -123,7 +123,7 @@ def visible_strides(array: np.ndarray[Any, Any]) -> Shape | None:
 
 
 def layout_text(visible: Shape | None) -> str:
-    """A layout in words.
+    """A layout as text.
 
     Example:
         >>> layout_text(None), layout_text((1, 3))
@@ -134,7 +134,7 @@ def layout_text(visible: Shape | None) -> str:
 
 @lru_cache(maxsize=4096)
 def _visible(shape: Shape, strides: Shape, itemsize: int) -> Shape:
-    """From the innermost dimension out, with each stride as small as it can be while views see no difference.
+    """The smallest strides that no view can tell from the given ones, from the innermost dimension out.
 
     A dimension of a view has n >= 2 elements that are s apart, and lies within the span of the dimensions that it was
     taken from: (n - 1) * s <= span, so n * s <= 2 * span. No stride beyond that is ever joined with it. A dimension of
@@ -159,12 +159,12 @@ def _visible(shape: Shape, strides: Shape, itemsize: int) -> Shape:
 
 
 def _in_order(shape: Shape) -> Shape:
-    """The strides of what is computed: the last dimension next to each other, and so on."""
+    """The strides of a contiguous array, in elements."""
     return tuple([math.prod(shape[axis + 1 :]) for axis in range(len(shape))])
 
 
 def _apart(shape: Shape) -> Shape:
-    """Strides of which no two dimensions can be joined, in whatever order."""
+    """Strides of which no two dimensions can be joined, in any order."""
     return tuple([math.prod([2 * length for length in shape[axis + 1 :]]) for axis in range(len(shape))])
 
 
