@@ -65,7 +65,7 @@ class Compiled:
         self._without, self._own = without, own
         self.schedule = schedule(graph, target or host(), without, own)
         self.graph = graph = self.schedule.graph
-        self.placement = place(self.schedule, updates, donated)
+        self.placement = place(graph, self.schedule.kernels, updates, donated)
         self._interpreted: Interpreted | None = None
         self._cautious: Compiled | None = None
         bases = list(map(output_base, graph.outputs))

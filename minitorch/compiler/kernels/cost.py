@@ -68,7 +68,7 @@ def fused_cost(
 
     Outputs that replace an input, and inputs that are given away, are as for `place`.
     """
-    kernels, placement = schedule.kernels, place(schedule, updates, donated)
+    kernels, placement = schedule.kernels, place(schedule.graph, schedule.kernels, updates, donated)
     nodes = (*schedule.graph.inputs, *schedule.graph.nodes)
     there = sum(node.spec.nbytes for node in nodes if is_stored_already(node))
     return FusedCost(

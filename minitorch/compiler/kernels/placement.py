@@ -1,34 +1,34 @@
-"""Where each value of a schedule lies: in the arena, in an array for the caller, or in the memory of an input.
+"""Memory planning: each value lies in the arena, in an array for the caller, or in the memory of an input.
 
-An output is written over an input that it replaces (or that was donated) if nobody needs the input any more: the kernel
-that writes is the last to read it, and reads each element before it writes the same one. And only if nothing can fail
-from that kernel on: an input must never be left half overwritten.
+An output is written over an input that it replaces (or that was donated) if the kernel that writes is the last to read
+the input, and reads each element before it writes the same one. From that kernel on nothing may fail: an input is never
+left half overwritten.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ...graph import Graph
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..loop_ir.expressions import ALWAYS, Load, walk
 from ..loop_ir.loops import Nest, Store
 from .arena import Lifetime, aligned, lower_bound, plan
 from .kernel import Kernel
-from .schedule import Schedule
 
 
 @dataclass(frozen=True)
 class Placement:
-    """The places of a schedule's values.
+    """The memory of each value of a schedule.
 
     Attributes:
         offsets: of each value in the arena, in bytes.
-        overwritten: by position of the output, the position of the input whose memory it is written into.
+        overwritten: the input whose memory an output is written into, both by position.
         arena_bytes: the size of the arena.
-        peak_bytes: what a call takes at most: the arena, the outputs, and what library calls returned.
+        peak_bytes: the most that a call takes: the arena, the outputs, and the results of library calls.
         lower_bound: the most bytes of intermediate values and outputs that are live at one step.
         live: of each value that takes new memory, the numbers of the kernels that write it and that read it last; for
             an output the second is the number of all kernels.
@@ -43,18 +43,22 @@ class Placement:
 
     @property
     def intermediate_bytes(self) -> int:
-        """What the values in the arena would take if each had a place of its own."""
+        """Bytes of the values in the arena, if each had memory of its own."""
         return sum(node.spec.nbytes for node in self.offsets)
 
 
-def place(schedule: Schedule, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Placement:
-    """Find a place for every value.
+def place(
+    graph: Graph, kernels: Sequence[Kernel], updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
+) -> Placement:
+    """Find memory for every value.
 
     Args:
+        graph: the program.
+        kernels: the kernels that compute it, in order.
         updates: outputs that replace an input, by position, each with the position of the input.
         donated: positions of inputs that are not needed after the call.
     """
-    lives = _Lives(schedule)
+    lives = _Lives(graph, kernels)
     overwritten = dict(_overwritten(lives, updates or {}, donated))
     elsewhere = {lives.bases[output] for output in overwritten}  # in memory that is there already
     computed = [node for node in lives.written if node not in elsewhere]
@@ -74,12 +78,12 @@ def place(schedule: Schedule, updates: Mapping[int, int] | None = None, donated:
 
 
 class _Lives:
-    """When each value of a schedule is written and read."""
+    """The live range of each value: the kernels that write it and that read it last."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        self.kernels = schedule.kernels
-        self.inputs = schedule.graph.inputs
-        self.bases = [output_base(node) for node in schedule.graph.outputs]
+    def __init__(self, graph: Graph, kernels: Sequence[Kernel]) -> None:
+        self.kernels = kernels
+        self.inputs = graph.inputs
+        self.bases = [output_base(node) for node in graph.outputs]
         self.kept = Counter(self.bases)
         self.written = {node: number for number, kernel in enumerate(self.kernels) for node in kernel.made}
         self.last_read: dict[Node, int] = {}
@@ -90,7 +94,7 @@ class _Lives:
         self._taking_over: dict[int, set[tuple[Node, Node]]] = {}
 
     def by_loops(self, node: Node) -> bool:
-        """Whether a generated kernel writes the value; what a library call returns has memory of its own."""
+        """Whether a generated kernel writes the value; the result of a library call has memory of its own."""
         return self.kernels[self.written[node]].loops is not None
 
     def takes_over(self, new: Node, old: Node) -> bool:
@@ -101,7 +105,7 @@ class _Lives:
         return (new, old) in self._taking_over[number]
 
     def lifetimes(self, nodes: Collection[Node]) -> list[Lifetime]:
-        """When each of some values is live, and which of the others it may be written over."""
+        """The live ranges of some values, and which of the others each may be written over."""
         numbers = {node: number for number, node in enumerate(nodes)}
         found = []
         for node in nodes:

@@ -36,6 +36,7 @@ from ..scheduling.sweeps import recognise
 from ..target import Target, target_named
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
+from .placement import place
 
 FUSED = "fused"
 OTHER_ROWS = "the kernels run over different rows"
@@ -101,9 +102,7 @@ class Schedule:
         return schedule(self.graph, target_named(target) if isinstance(target, str) else target, self.without)
 
     def __str__(self) -> str:
-        from .placement import place  # which builds on this file
-
-        placement = place(self)
+        placement = place(self.graph, self.kernels)
         saved = sum(edge.bytes for edge in self.edges if edge.fused)
         kept = [edge for edge in self.edges if not edge.fused]
         count = f"{len(self.kernels)} kernel{'s' if len(self.kernels) != 1 else ''}"

@@ -90,7 +90,7 @@ def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
     schedule = f.ledger(*args, **kwargs)
     cost = f.cost(*args, **kwargs)
     steps = [Step(node.primitive.name, alive) for node, alive in live_bytes(schedule.graph).items()]
-    placement = place(schedule, program.updates, program.donated)
+    placement = place(schedule.graph, schedule.kernels, program.updates, program.donated)
     blocks = list(_blocks(schedule, placement))
     there = always(schedule.graph)
     before = max([step.bytes for step in steps] + [there])
