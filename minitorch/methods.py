@@ -1,8 +1,9 @@
-"""`TensorMethods`, the base class of `Tensor`: the operators, methods and properties that other rooms give to it.
+"""Base classes whose methods rooms further down install: `TensorMethods`, of `Tensor`, and `Drawable`.
 
 A method such as ``x.sum()`` is a composition of primitives, and primitives are made of tensors: so the class cannot be
-written down where `Tensor` is, and is filled by `install` as the package is imported. The stub beside this file
-(``methods.pyi``) says for type checkers and editors what it then holds. ``make stubs`` writes it.
+written down where `Tensor` is, and is filled by `install` as the package is imported. `minitorch.inspect` gives
+`Drawable` the method `show` in the same way. The stub beside this file (``methods.pyi``, written by ``make stubs``)
+tells type checkers and editors what the classes then hold.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-class TensorMethods:
+class Drawable:
+    """An object that `minitorch.inspect` can draw."""
+
+    __slots__ = ()
+
+
+class TensorMethods(Drawable):
     """The methods and operators of `Tensor`; its data is in `Tensor` itself."""
 
     __slots__ = ()
 
 
-def install(methods: Mapping[str, Callable[..., Any] | property]) -> None:
-    """Give tensors methods, operators or properties, by name."""
+def install(methods: Mapping[str, Callable[..., Any] | property], into: type = TensorMethods) -> None:
+    """Give a class methods, operators or properties, by name."""
     for name, method in methods.items():
-        setattr(TensorMethods, name, method)
+        setattr(into, name, method)

@@ -1,5 +1,5 @@
 # Written by `make stubs` from the package itself; do not edit.
-"""`TensorMethods`, the base class of `Tensor`: the operators, methods and properties that other rooms give to it."""
+"""Base classes whose methods rooms further down install: `TensorMethods`, of `Tensor`, and `Drawable`."""
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +16,17 @@ from .functional.ordering import Ordered
 from .inspect.picture import Picture
 from .tensor import Tensor
 
-class TensorMethods:
-    """What a tensor can do; `Tensor` itself holds what it is."""
+class Drawable:
+    """An object that `minitorch.inspect` can draw."""
+
+    __slots__ = ()
+    def show(
+        self, *args: Any, fused: builtins.bool = False, limit: builtins.int | None = 100, **kwargs: Any
+    ) -> Picture:
+        """A picture of a program: ``show(x, ...)``, or ``x.show(...)``."""
+
+class TensorMethods(Drawable):
+    """The methods and operators of `Tensor`; its data is in `Tensor` itself."""
 
     __slots__ = ()
     def __abs__(self) -> Tensor: ...
@@ -728,10 +737,6 @@ class TensorMethods:
         """1, 0 or -1; 0 for NaN, for each element. The type stays."""
     def short(self) -> Tensor:
         """The tensor in int16; itself if it has that type."""
-    def show(
-        self, *args: Any, fused: builtins.bool = False, limit: builtins.int | None = 100, **kwargs: Any
-    ) -> Picture:
-        """A picture of a program: ``show(x, ...)``, or ``x.show(...)``."""
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x)), for each element. Integers are converted to float32 first."""
     def sigmoid_(self) -> Tensor:
@@ -898,5 +903,5 @@ class TensorMethods:
     def zero_(self) -> Tensor:
         """Write zero into every element."""
 
-def install(methods: Mapping[str, Callable[..., Any] | property]) -> None:
-    """Give tensors methods, operators or properties, by name."""
+def install(methods: Mapping[str, Callable[..., Any] | property], into: type = ...) -> None:
+    """Give a class methods, operators or properties, by name."""

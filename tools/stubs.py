@@ -1,7 +1,7 @@
 """Writes the type stubs of what is put together when the package is imported: ``make stubs``.
 
 Two files need one. `minitorch/__init__.py` takes the public functions from wherever they are declared, and
-`minitorch/methods.py` has a class whose methods are installed from outside. Both stubs are written from the objects
+`minitorch/methods.py` has classes whose methods are installed from outside. Both stubs are written from the objects
 that are there after ``import minitorch``: names, parameters, defaults, annotations, and the first line of each
 docstring.
 `tests/test_stubs.py` compares the files with what this program writes, and with the package (mypy's ``stubtest``).
@@ -28,7 +28,7 @@ import minitorch
 from minitorch import dtypes
 from minitorch.dtypes import DType
 from minitorch.functional import operands
-from minitorch.methods import TensorMethods, install
+from minitorch.methods import Drawable, TensorMethods, install
 
 PACKAGE = Path(minitorch.__file__).parent
 WRITTEN_BY = "# Written by `make stubs` from the package itself; do not edit."
@@ -199,24 +199,29 @@ def formatted(text: str) -> str:
 
 
 def methods() -> str:
-    """The stub of `minitorch.methods`."""
-    own = {
-        name: value for name, value in vars(TensorMethods).items() if name not in ("__doc__", "__module__", "__slots__")
-    }
-    stub = Stub(sys.modules[TensorMethods.__module__], own)
-    body = ["    __slots__ = ()"]
+    """The stub of `minitorch.methods`: its classes as they were filled, and `install`."""
+    stub = Stub(sys.modules[TensorMethods.__module__], vars(TensorMethods))
+    lines = [*filled(stub, Drawable), *filled(stub, TensorMethods)]
+    outside = Stub(stub.module, ())
+    lines += outside.function("install", install)
+    stub.imports |= outside.imports
+    return stub.text(lines)
+
+
+def filled(stub: Stub, made: type) -> Iterator[str]:
+    """A class whose methods were installed from outside."""
+    own = {name: value for name, value in vars(made).items() if name not in ("__doc__", "__module__", "__slots__")}
+    bases = [stub.named(base) for base in made.__bases__ if base is not object]
+    yield f"class {made.__name__}{f'({bases[0]})' if bases else ''}:"
+    yield from stub.body(made.__doc__)
+    yield "    __slots__ = ()"
     # First what Python itself calls, then what is read, then what is called.
-    order = sorted(own, key=lambda name: (not name.startswith("_"), not isinstance(own[name], property), name))
-    for name in order:
+    for name in sorted(own, key=lambda name: (not name.startswith("_"), not isinstance(own[name], property), name)):
         value = own[name]
         lines = (
             stub.attribute(name, value) if isinstance(value, property) else stub.function(name, value, in_class=True)
         )
-        body += [f"    {line}" for line in lines]
-    outside = Stub(stub.module, ())
-    body += outside.function("install", install)
-    stub.imports |= outside.imports
-    return stub.text(["class TensorMethods:", *stub.body(TensorMethods.__doc__), *body])
+        yield from (f"    {line}" for line in lines)
 
 
 def package() -> str:

@@ -10,19 +10,16 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
 
 from ..ir import INPUT, Node
+from ..methods import Drawable
 from .build import input_node, topological_order, with_inputs
 from .cost import Cost
 from .cost import count as count_cost
 from .values import is_splat, params_key, splat_key
 
-if TYPE_CHECKING:
-    from ..inspect.picture import Picture
 
-
-class Graph:
+class Graph(Drawable):
     """A program as data.
 
     Args:
@@ -83,10 +80,6 @@ class Graph:
         from .verify import verify
 
         verify(self)
-
-    if TYPE_CHECKING:  # installed by `minitorch.inspect`
-
-        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     # Text -----------------------------------------------------------------------------------------------
 

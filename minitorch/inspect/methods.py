@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..graph import Graph
-from ..methods import install
-from ..modes import Jitted, Session
+from ..methods import Drawable, install
+from ..modes import Jitted
 from ..modes.looking_in.stages import Stages
-from ..modes.ways_in.lazy import LazyStaging
-from ..nn import Module
-from ..passes import Run
 
 if TYPE_CHECKING:
     from .picture import Picture
@@ -107,11 +103,6 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
     return explored(stages, fused)
 
 
-_kinds: tuple[Any, ...] = (Graph, Run, Jitted, Session, Module, LazyStaging)
-for _kind in _kinds:
-    _kind.show = show
-install({"show": show})
-
-_explored: tuple[Any, ...] = (Jitted, Stages)
-for _kind in _explored:
-    _kind.explore = explore
+install({"show": show}, into=Drawable)
+for _kind in (Jitted, Stages):
+    install({"explore": explore}, into=_kind)

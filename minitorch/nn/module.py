@@ -8,7 +8,7 @@ have to be named (`register_buffer`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from ..autograd import no_grad
 from ..autograd.gradients import HookHandle, set_grad
@@ -18,11 +18,9 @@ from ..functional.devices import on_cpu
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
 from ..interpreters import concrete, current_staging
+from ..methods import Drawable
 from ..tensor import Tensor
 from .parameter import Parameter
-
-if TYPE_CHECKING:
-    from ..inspect.picture import Picture
 
 T = TypeVar("T")
 
@@ -38,7 +36,7 @@ def _no_forward(self: Any, *args: Any, **kwargs: Any) -> Any:
     raise NotImplementedError(f"{type(self).__name__} has no forward: define `def forward(self, x): ...`")
 
 
-class Module:
+class Module(Drawable):
     """The base class of layers and networks, as `torch.nn.Module`.
 
     Assign parameters and modules as attributes in `__init__`, and define `forward`; calling the module calls it.
@@ -103,10 +101,6 @@ class Module:
             changed = hook(self, args, result)
             result = result if changed is None else changed
         return result
-
-    if TYPE_CHECKING:  # installed by `minitorch.inspect`
-
-        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     # Children ----------------------------------------------------------------------------------------------
 

@@ -6,15 +6,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
 
 from ..errors import GraphError
 from ..graph.graph import Graph
 from ..graph.rewrite import Rules, rewrite
 from ..graph.verify import verify
-
-if TYPE_CHECKING:
-    from ..inspect.picture import Picture
+from ..methods import Drawable
 
 
 @dataclass(frozen=True)
@@ -111,7 +108,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(Drawable):
     """The snapshots of a pipeline's run.
 
     Attributes:
@@ -121,10 +118,6 @@ class Run:
 
     initial: Graph
     stages: tuple[Stage, ...] = field(default=())
-
-    if TYPE_CHECKING:  # installed by `minitorch.inspect`
-
-        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     @property
     def graph(self) -> Graph:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,11 @@ from ...errors import TracingError
 from ...graph import Graph
 from ...interpreters import Staging, Trace, current_staging, interpreting
 from ...ir import Node, user_source
+from ...methods import Drawable
 from ...tensor import Tensor
 from ..looking_in.history import History
 from ..tracing.callbacks import Callbacks
 from ..tracing.recording import Program, are_apart, written
-
-if TYPE_CHECKING:
-    from ...inspect.picture import Picture
 
 _PROGRAMS_KEPT = 128
 
@@ -32,7 +30,7 @@ _PROGRAMS_KEPT = 128
 AT_THE_END = "the end of the block"
 
 
-class LazyStaging(Staging):
+class LazyStaging(Staging, Drawable):
     """A recording that computes what is pending when a value is needed, and goes on; `lazy` makes it.
 
     Example:
@@ -85,10 +83,6 @@ class LazyStaging(Staging):
     def _is_used(self, root: Tensor) -> bool:
         """Whether what is pending reads or writes a tensor's memory, which its owner may now change behind our back."""
         return any(item.tensor._root is root for item in self.captured.values())
-
-    if TYPE_CHECKING:  # installed by `minitorch.inspect`
-
-        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     def _held(self) -> tuple[list[Tensor], list[Tensor]]:
         """The tensors that wait for a value and that somebody holds: those with memory of their own, and views."""

@@ -13,6 +13,7 @@ import numpy as np
 from ...graph import Graph
 from ...interpreters import is_grad_enabled
 from ...ir import Source, Spec
+from ...methods import Drawable
 from ...tensor import Tensor
 from ...tree import unflatten
 from ..guards.naming import Names
@@ -26,19 +27,17 @@ from .calling import Calling, P, R
 if TYPE_CHECKING:
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.schedule import Schedule
-    from ...inspect.picture import Picture
     from ..checking.shadow import Report
     from ..looking_in.ablation import Ablation
     from ..looking_in.stepping import Values
     from ..tracing.breakeven import BreakEven
 
 
-class Looking(Calling[P, R]):
+class Looking(Calling[P, R], Drawable):
     """A function that can be called, and looked into: every method takes the arguments of a call."""
 
     if TYPE_CHECKING:  # installed by `minitorch.inspect`
 
-        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
         def explore(self, *args: Any, fused: bool = ..., **kwargs: Any) -> Any: ...
 
     def traced(self, *args: Any, **kwargs: Any) -> Traced:

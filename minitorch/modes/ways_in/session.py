@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from ...errors import FeedError, FetchError, TracingError, compose
 from ...graph import Graph as BaseGraph
 from ...interpreters import Captured, current_staging, made_by
 from ...ir import Node, warn_user
+from ...methods import Drawable
 from ...nn import Module
 from ...tensor import Tensor
 from ...tree import flatten, unflatten
@@ -23,13 +24,10 @@ from .definition import Graph, GraphStaging, Operation, Update, Write, needed_fo
 from .feeding import as_fed
 from .lazy import LazyStaging
 
-if TYPE_CHECKING:
-    from ...inspect.picture import Picture
-
 _PROGRAMS_KEPT = 64
 
 
-class Session:
+class Session(Drawable):
     """Runs parts of a graph: what is fetched, and only what that needs.
 
     Args:
@@ -149,10 +147,6 @@ class Session:
               return %0
         """
         return self._compiled(flatten(fetches)[0]).graph
-
-    if TYPE_CHECKING:  # installed by `minitorch.inspect`
-
-        def show(self, *args: Any, fused: bool = ..., limit: int | None = ..., **kwargs: Any) -> Picture: ...
 
     def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
         """Call those of the graph's callbacks that can be: all that they need is fed."""
