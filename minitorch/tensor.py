@@ -18,7 +18,7 @@ from .errors import AutogradError
 from .ir import Node, Primitive, Shape, Spec
 from .methods import TensorMethods
 
-Value = np.ndarray[Any, Any] | Node | Spec
+TensorValue = np.ndarray[Any, Any] | Node | Spec
 
 
 class Tensor(TensorMethods):
@@ -55,7 +55,7 @@ class Tensor(TensorMethods):
     _origin: Tensor  # set in what `share` gave: whose value it is
     _layout: Any  # set in what stands for an argument in a trace: how that lies in memory (`interpreters.views`)
 
-    def __init__(self, value: Value, requires_grad: bool = False) -> None:
+    def __init__(self, value: TensorValue, requires_grad: bool = False) -> None:
         self._value = value
         self._requires_grad = requires_grad
         self._grad = None

@@ -164,19 +164,19 @@ def in_another_order(patch: Patch) -> None:
     """The last kernel is run first; each by itself is right."""
 
     def reversed_(schedule: Any, *rest: Any) -> Any:
-        return steps.Program(dataclasses.replace(schedule, kernels=schedule.kernels[::-1]), *rest)
+        return steps.NativeProgram(dataclasses.replace(schedule, kernels=schedule.kernels[::-1]), *rest)
 
-    patch.setattr(llvm, "Program", reversed_)
+    patch.setattr(llvm, "NativeProgram", reversed_)
 
 
 def wild_addresses(patch: Patch) -> None:
-    where = steps.Layout.where
+    where = steps.CallMemory.where
 
     def wild(self: Any, node: Any) -> tuple[int, int]:
         place, offset = where(self, node)
         return place, offset + (1 << 45 if place == self.arena else 0)
 
-    patch.setattr(steps.Layout, "where", wild)
+    patch.setattr(steps.CallMemory, "where", wild)
 
 
 def beyond_the_arena(patch: Patch) -> None:

@@ -25,7 +25,7 @@ from ..compiler.kernels.schedule import schedule
 from ..compiler.runtime.alone import by_machine, run_watched
 from ..compiler.runtime.driver import driver, handles
 from ..compiler.runtime.memory import pool
-from ..compiler.runtime.steps import Call, Kernels, Layout, Memory, Program, Value
+from ..compiler.runtime.steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram
 from ..compiler.scheduling.schedules import Own
 from ..compiler.target import Target
 from ..graph import Graph
@@ -79,8 +79,8 @@ class Compiled:
             (np.empty if node.spec.nbytes < pool.smallest else pool.array, shape, node.dtype.numpy)
             for node, shape in written.items()
         ]
-        self._layout = layout = Layout(self.schedule, self.placement, list(written))
-        self._program = Program(self.schedule, layout, set(bases))
+        self._layout = layout = CallMemory(self.schedule, self.placement, list(written))
+        self._program = NativeProgram(self.schedule, layout, set(bases))
         self._pack = struct.Struct(f"={1 + layout.arrays}q").pack
         self._outputs = [_Output(layout, node, bases[:position]) for position, node in enumerate(graph.outputs)]
         # Most results are arrays of the call as they are.
@@ -93,8 +93,8 @@ class Compiled:
             self._places = [output.value.place for output in self._outputs]
         self._as_written = bases == list(written)  # the results are just what is written, in that order
         # If there is nothing but small kernels, one native function does everything.
-        self._kernels: Kernels | None = None
-        if len(self._program.steps) == 1 and isinstance(self._program.steps[0][0], Kernels):
+        self._kernels: KernelRun | None = None
+        if len(self._program.steps) == 1 and isinstance(self._program.steps[0][0], KernelRun):
             self._kernels = self._program.steps[0][0]
             self._run = driver().run_quickly if self._kernels.is_quick else driver().run
 
@@ -204,9 +204,9 @@ class Compiled:
 class _Output:
     """A result for the caller: an array of its own, copied if it lies in an input, a constant or another output."""
 
-    def __init__(self, layout: Layout, node: Node, earlier: Sequence[Node]) -> None:
+    def __init__(self, layout: CallMemory, node: Node, earlier: Sequence[Node]) -> None:
         base = output_base(node)
-        self.value = Value(layout, base, (base,))
+        self.value = Access(layout, base, (base,))
         self.shape = node.shape
         self.copied = is_stored_already(base) or base in earlier
 

@@ -65,7 +65,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Layout:
+class Positions:
     """Where the parts of a drawing go.
 
     Attributes:
@@ -189,7 +189,7 @@ def _narrowest(drawing: Drawing) -> Any:
     return best
 
 
-def lay_out(drawing: Drawing) -> Layout:
+def lay_out(drawing: Drawing) -> Positions:
     """Find a place for everything.
 
     Raises:
@@ -217,4 +217,4 @@ def lay_out(drawing: Drawing) -> Layout:
         tip, *points = item["pos"].split()  # "e,x,y x,y x,y ...": the tip, then the curve
         label = point(item["lp"]) if "lp" in item else None
         curves[int(item["comment"])] = Curve(tuple(map(point, points)), point(tip.removeprefix("e,")), label)
-    return Layout(right - left, high - low, marks, clusters, tuple(curves[number] for number in sorted(curves)))
+    return Positions(right - left, high - low, marks, clusters, tuple(curves[number] for number in sorted(curves)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .colours import BLACK, FAMILIES, KERNELS, ROLES, WHITE
 from .drawing import INSIDE, MEMORY, MODULE, VALUE, Arrow, Cluster, Drawing, Mark
-from .layout import LETTER, LINE, SHAPES, SIZE, SMALL, Box, Curve, Layout, Point, lines_of, text_width
+from .layout import LETTER, LINE, SHAPES, SIZE, SMALL, Box, Curve, Point, Positions, lines_of, text_width
 
 EDGE = 12.0  # around the whole picture
 NARROWEST = 360.0
@@ -216,7 +216,7 @@ def wrapped(text: str, width: float, size: float) -> Iterator[str]:
         yield line
 
 
-def scene(drawing: Drawing, layout: Layout) -> Scene:
+def scene(drawing: Drawing, layout: Positions) -> Scene:
     """Paint a drawing: its title, clusters, arrows, marks, then a legend of what occurs in it, and its notes."""
     width = max(layout.width + 2 * EDGE, NARROWEST)
     head = [Line(EDGE, EDGE + SIZE, drawing.title, SIZE, bold=True, centred=False)]

@@ -14,19 +14,19 @@ from .eager import Eager, Observed, Observer, check_writeable, settled
 from .observing import current_observer, current_recorder, for_one_line, observing
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
-from .recorder import Layout, Operation, Recorder, Timed
+from .recorder import ArrayMeta, Operation, Recorder, Timed
 from .staging import Callback, Captured, Staging, current_staging
 from .state import Handle, Interpreter, current, interpreting, is_grad_enabled, run_silently, set_grad_enabled
 from .views import ArgumentLayout, is_contiguous, layout_text, memory_owner, reshape_is_view, visible_strides
 
 __all__ = [
     "ArgumentLayout",
+    "ArrayMeta",
     "Callback",
     "Captured",
     "Eager",
     "Handle",
     "Interpreter",
-    "Layout",
     "Noting",
     "Observed",
     "Observer",

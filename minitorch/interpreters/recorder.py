@@ -23,7 +23,7 @@ from .eager import Eager, explained, settled
 from .views import shares_memory
 
 Array = np.ndarray[Any, Any]
-Layout = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
+ArrayMeta = tuple[tuple[int, ...], np.dtype[Any], tuple[int, ...]]  # shape, type, strides
 
 # Begin and end in nanoseconds, the kind of event, and its object:
 #   "operation"  a primitive computed eagerly: the arguments of `Operation.of`
@@ -37,7 +37,7 @@ Event = tuple[int, int, str, Any]
 MANY = 20_000  # events, of half a kilobyte each
 NOTED_BY = 3  # frames from `Recorder.operation` to the caller of `bind`; a frame object costs time to make
 
-described: Callable[[Array], Layout] = attrgetter("shape", "dtype", "strides")
+described: Callable[[Array], ArrayMeta] = attrgetter("shape", "dtype", "strides")
 
 
 class Operation(NamedTuple):
@@ -59,7 +59,7 @@ class Operation(NamedTuple):
     different: int
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    inputs: tuple[Layout, ...]
+    inputs: tuple[ArrayMeta, ...]
 
     @classmethod
     def of(cls, noted: tuple[Any, ...]) -> Operation:

@@ -14,17 +14,17 @@ from . import chrome, tables
 from .machines import Machine, machine
 from .rows import TIMED, Row, rows
 
-Value = TypeVar("Value")
+T = TypeVar("T")
 
 
-class _Counted(Generic[Value]):
+class _Counted(Generic[T]):
     """A property that is worked out once when the block is over; until then every time, as there is more each time."""
 
-    def __init__(self, count: Callable[[Profile], Value]) -> None:
+    def __init__(self, count: Callable[[Profile], T]) -> None:
         self.count = count
         self.__doc__ = count.__doc__
 
-    def __get__(self, profile: Profile | None, owner: type[Profile] | None = None) -> Value:
+    def __get__(self, profile: Profile | None, owner: type[Profile] | None = None) -> T:
         if profile is None:
             return self  # type: ignore[return-value]
         found = self.count(profile)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..dtypes import BY_NUMPY
 from ..graph import Graph, cost
-from ..interpreters import Layout, Operation, Recorder
+from ..interpreters import ArrayMeta, Operation, Recorder
 from ..ir import INPUT, Node, Source, Spec
 
 TIMED = ("operation", "node", "kernel")  # events in which numbers are computed
@@ -128,7 +128,7 @@ def _of_operation(operation: Operation) -> Work:
     return Work(operation.primitive.name, "eager", sources, _computed_in([node]), *counts)
 
 
-def _read(operation: Operation) -> Iterator[Layout]:
+def _read(operation: Operation) -> Iterator[ArrayMeta]:
     """The layouts of the different arrays among the inputs; one that is given twice looks alike both times."""
     surplus = len(operation.inputs) - operation.different
     seen = set()

@@ -29,7 +29,7 @@ FEW_ROWS, MANY_COLUMNS = 16, 4096
 FEW_SUMS, MANY_SUMMED = 4, 1 << 15
 
 
-Tile = tuple[Node, tuple[int | None, ...]]
+TransientRead = tuple[Node, tuple[int | None, ...]]
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Member:
     space: tuple[int, ...]
     rows: tuple[int, ...]
     is_outer: bool = False
-    tiles: frozenset[Tile] = frozenset()
+    tiles: frozenset[TransientRead] = frozenset()
     reads: tuple[tuple[Node, At], ...] = ()
 
     @property
@@ -98,7 +98,7 @@ class Group:
         return self.members[0].is_contraction
 
     @property
-    def tiles(self) -> frozenset[Tile]:
+    def tiles(self) -> frozenset[TransientRead]:
         """The contractions that its members are computed from, tile by tile."""
         return frozenset().union(*(member.tiles for member in self.members))
 
@@ -142,7 +142,7 @@ def _reads(member: Member, roots: Iterable[Node]) -> tuple[tuple[Node, At], ...]
     return tuple(dict.fromkeys(found))
 
 
-def _tiles(member: Member, roots: Iterable[Node], transient: Collection[Node]) -> frozenset[Tile]:
+def _tiles(member: Member, roots: Iterable[Node], transient: Collection[Node]) -> frozenset[TransientRead]:
     """The contractions that are not stored which a member is computed from."""
     inner = {node for node in transient if node.primitive.kind == "contraction"}
     if not inner or not (member.is_outer or (member.is_reduction and member.node.inputs[0] in transient)):

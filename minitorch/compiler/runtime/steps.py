@@ -38,7 +38,7 @@ def _cost(kernel: Kernel) -> float:
     return float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
 
 
-class Layout:
+class CallMemory:
     """Where each value of a graph is in a call's memory: the place of an array, and an offset in bytes.
 
     Args:
@@ -89,10 +89,10 @@ class Layout:
         return memory
 
 
-class Value:
+class Access:
     """How to see a value as an array: the place of one that is in `memory` by then, and movements of what is there."""
 
-    def __init__(self, layout: Layout, node: Node, memory: Container[Node]) -> None:
+    def __init__(self, layout: CallMemory, node: Node, memory: Container[Node]) -> None:
         self.chain: list[Node] = []
         while node not in memory:
             self.chain.append(node)
@@ -115,8 +115,8 @@ class Value:
         return np.asarray(array)
 
 
-class Kernels:
-    """Kernels of machine code that run one after another on the caller's thread: one native call."""
+class KernelRun:
+    """KernelRun of machine code that run one after another on the caller's thread: one native call."""
 
     def __init__(self, kernels: Sequence[tuple[Kernel, int]]) -> None:
         self.kernels = [kernel for kernel, _ in kernels]
@@ -130,10 +130,10 @@ class Kernels:
         if trouble:
             raise self.out_of_range(trouble)
 
-    def one_by_one(self) -> Iterator[tuple[Kernel, Kernels]]:
+    def one_by_one(self) -> Iterator[tuple[Kernel, KernelRun]]:
         """The kernels, each as a step of its own."""
         for kernel, record in self._each:
-            yield kernel, Kernels([(kernel, record)])
+            yield kernel, KernelRun([(kernel, record)])
 
     def out_of_range(self, number: int) -> IndexError:
         """The error for one of the kernels, counted from 1."""
@@ -158,10 +158,10 @@ class Shared:
 class Call:
     """A node that NumPy runs; its operands may be views of what is in memory."""
 
-    def __init__(self, kernel: Kernel, layout: Layout) -> None:
+    def __init__(self, kernel: Kernel, layout: CallMemory) -> None:
         self.kernel = kernel
         (self.node,) = kernel.nodes
-        self.operands = [Value(layout, operand, kernel.reads) for operand in self.node.inputs]
+        self.operands = [Access(layout, operand, kernel.reads) for operand in self.node.inputs]
         self.place, _ = layout.where(self.node)
 
     def run(self, memory: Memory, places: Any) -> None:
@@ -186,10 +186,10 @@ def out_of_range(kernel: Kernel) -> IndexError:
     return IndexError(f"an index is out of bounds for {shapes}, asked for at {where}")
 
 
-Step = Kernels | Shared | Call
+Step = KernelRun | Shared | Call
 
 
-class Program:
+class NativeProgram:
     """The kernels of a schedule, loaded, and the steps in which they run.
 
     Attributes:
@@ -197,7 +197,7 @@ class Program:
         steps: each with the places of what is not needed after it.
     """
 
-    def __init__(self, schedule: Schedule, layout: Layout, kept: Container[Node]) -> None:
+    def __init__(self, schedule: Schedule, layout: CallMemory, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
         alike: dict[
@@ -226,13 +226,13 @@ class Program:
         self.steps: list[tuple[Step, list[int]]] = []
         for kind, group in groupby(range(len(kernels)), key=lambda number: _kind(kernels[number])):
             numbers = list(group)
-            for run in [numbers] if kind is Kernels else [[number] for number in numbers]:
+            for run in [numbers] if kind is KernelRun else [[number] for number in numbers]:
                 records = [(kernels[number], self.address + 8 * starts[number]) for number in run]
                 step: Step
                 if kind is Call:
                     step = Call(records[0][0], layout)
                 else:
-                    step = Kernels(records) if kind is Kernels else Shared(*records[0])
+                    step = KernelRun(records) if kind is KernelRun else Shared(*records[0])
                 self.steps.append((step, [place for place, number in last.items() if number in run]))
 
     @cached_property
@@ -240,7 +240,7 @@ class Program:
         """The steps, no two kernels in one; each with its kernel."""
         found: list[tuple[Kernel, Step, list[int]]] = []
         for step, dead in self.steps:
-            if isinstance(step, Kernels):
+            if isinstance(step, KernelRun):
                 found += [(kernel, each, []) for kernel, each in step.one_by_one()]
                 found[-1][2].extend(dead)
             else:
@@ -248,13 +248,13 @@ class Program:
         return found
 
 
-def _kind(kernel: Kernel) -> type[Kernels] | type[Shared] | type[Call]:
+def _kind(kernel: Kernel) -> type[KernelRun] | type[Shared] | type[Call]:
     if kernel.loops is None:
         return Call
-    return Shared if _cost(kernel) >= 2 * GRAIN and kernel.units > 1 else Kernels
+    return Shared if _cost(kernel) >= 2 * GRAIN and kernel.units > 1 else KernelRun
 
 
-def _places_of(kernel: Kernel, layout: Layout, kept: Container[Node]) -> list[int]:
+def _places_of(kernel: Kernel, layout: CallMemory, kept: Container[Node]) -> list[int]:
     """The places of what library calls returned, of that which a kernel reads or writes; what is kept apart."""
     used = [node for node in (*kernel.reads, *kernel.writes) if node not in kept and not is_stored_already(node)]
     return [place for place, _ in map(layout.where, used) if place > layout.arena]

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..tracing.recording import Program
 
 Array = np.ndarray[Any, Any]
-Values = dict[Node, Array]
+Arrays = dict[Node, Array]
 
 MOST_ROUNDS = 100_000  # of loops that are run in Python
 
@@ -162,7 +162,7 @@ def _first_wrong_kernel(schedule: Schedule, arrays: Sequence[Array], backend: st
 def _apart(run: Runner) -> Runner:
     """The same in a child process, which may crash."""
 
-    def isolate(kernel: Kernel, known: Values) -> None:
+    def isolate(kernel: Kernel, known: Arrays) -> None:
         def inside() -> list[Array]:
             run(kernel, known)
             return [known[node] for node in kernel.writes]
@@ -172,7 +172,7 @@ def _apart(run: Runner) -> Runner:
     return isolate
 
 
-def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence[Node], values: Values) -> str:
+def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence[Node], values: Arrays) -> str:
     """Whether the loops of a kernel are wrong already, or only their machine code.
 
     Args:
@@ -206,7 +206,7 @@ def _rounds(kernel: Kernel) -> int:
     return kernel.loops.rounds * max(1, sum(sums))
 
 
-def _fault(kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner) -> str | None:
+def _fault(kernel: Kernel, nodes: Sequence[Node], values: Arrays, run: Runner) -> str | None:
     """What a kernel does wrong with right values: empty for wrong numbers, None if it does nothing wrong."""
     from ...compiler.runtime.alone import OutOfBoundsError
 
@@ -226,7 +226,7 @@ def _operands(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def _first_wrong_node(
-    kernel: Kernel, nodes: Sequence[Node], values: Values, run: Runner
+    kernel: Kernel, nodes: Sequence[Node], values: Arrays, run: Runner
 ) -> tuple[Node, set[Node]] | None:
     """The first node of a kernel that is wrong as a program of its own, else the first beginning of it that is.
 
@@ -246,7 +246,7 @@ def _first_wrong_node(
     return None
 
 
-def _is_right_alone(node: Node, known: set[Node], values: Values, run: Runner, target: Target) -> bool:
+def _is_right_alone(node: Node, known: set[Node], values: Arrays, run: Runner, target: Target) -> bool:
     """Whether a node is computed rightly by a program that begins with the known values."""
     from ...compiler.kernels.schedule import schedule
     from ...compiler.runtime.alone import OutOfBoundsError, run_alone

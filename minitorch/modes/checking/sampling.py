@@ -20,7 +20,7 @@ from .difference import ulps
 from .noise import NOISY, ROUNDED, TIMES_NOISE, TIMES_ORDER, further, move, noisy
 
 Array = np.ndarray[Any, Any]
-Values = dict[Node, Array]
+Arrays = dict[Node, Array]
 
 # Jumps among floats; all that makes something else of floats is a decision too.
 JUMPS = frozenset({"floor", "trunc", "floor_divide", "remainder"})
@@ -58,7 +58,7 @@ class Decision:
         )
 
 
-def evaluated(nodes: Sequence[Node], known: Mapping[Node, Array]) -> Values:
+def evaluated(nodes: Sequence[Node], known: Mapping[Node, Array]) -> Arrays:
     """The values of some nodes in program order, from those that are known."""
     values = dict(known)
     for node in nodes:
@@ -97,13 +97,13 @@ class Sampler:
         self._class = _numbered(nodes, known)
         self._weights = _weights(nodes)
 
-    def sample(self, number: int, wanted: Sequence[Node], decides: bool) -> Values:
+    def sample(self, number: int, wanted: Sequence[Node], decides: bool) -> Arrays:
         """What some nodes are made of, with the noise of a sample.
 
         Args:
             decides: whether decisions that noise can turn are turned.
         """
-        values: Values = dict(self.known)
+        values: Arrays = dict(self.known)
         needed = set(topological_order(wanted, self.known))
         for node in self.nodes:
             if node not in needed or node in values:
@@ -136,7 +136,7 @@ class Sampler:
         """A value that is computed in two places is one value, and has one noise."""
         return np.random.default_rng((number, self._class[node]))
 
-    def _moved(self, node: Node, values: Values) -> Any:
+    def _moved(self, node: Node, values: Arrays) -> Any:
         """In which elements noise has moved an operand: there the last place of the result is another one as well."""
         moved: Any = False
         for operand in node.inputs:
