@@ -1,6 +1,4 @@
-"""Looking into programs while they run, in every mode: `print`, `breakpoint`, and `check_nan`, which names the first
-operation that made a NaN or an infinity.
-"""
+"""Debugging in every mode: `print`, `breakpoint`, and `check_nan`, which names the operation that made a NaN."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ def _has(test: Callable[[Array], Array], array: Array) -> bool:
 
 
 class _NonFinite:
-    """The observer behind `check_nan`."""
+    """The observer of `check_nan`."""
 
     def __init__(self, infinities: bool) -> None:
         self.infinities = infinities
@@ -95,7 +93,7 @@ def check_nan(infinities: bool = True) -> Iterator[None]:
 
 
 class _Formatter(string.Formatter):
-    """`str.format`, which refuses arguments that the text does not use: most often it was an f-string by mistake."""
+    """`str.format` that refuses unused arguments: the text was most often an f-string by mistake."""
 
     def check_unused_args(self, used_args: set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
         """Refuse what is not used."""
@@ -108,7 +106,7 @@ class _Formatter(string.Formatter):
 
 
 class _Checker(_Formatter):
-    """Checks that text and arguments belong together; the values are not there yet, and are not looked at."""
+    """Checks text against arguments; the values do not exist yet, and are not looked at."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         """Nothing is formatted."""
@@ -205,7 +203,7 @@ def breakpoint() -> None:
     if staging is None:
         debugger.stop_in(frame)
         return
-    # Nothing traced may be held on to, so each traced tensor is left out, and its value put in when there is one. One
+    # A traced tensor may not be kept alive, so each is left out, and its value put in when it exists. One
     # of another recording, such as a graph that was defined in an earlier cell of a notebook, has none, and stays.
     leaves, structure = flatten({name: value for name, value in frame.f_locals.items() if _can_be_kept(value)})
     recorded = {
@@ -229,6 +227,6 @@ def breakpoint() -> None:
 
 
 def _can_be_kept(value: Any) -> bool:
-    """Whether a variable cannot hold a traced tensor in a way that we do not see."""
+    """Whether a variable cannot contain a traced tensor that we do not see."""
     leaves, _ = flatten(value)
     return all(isinstance(leaf, (Tensor, Module, np.ndarray, *_PLAIN)) or callable(leaf) for leaf in leaves)

@@ -1,5 +1,4 @@
-"""Automatic differentiation: the tape (`tape`), `backward` and `grad`, functions of functions (`transforms`), own
-gradients.
+"""Automatic differentiation: the tape, `backward` and `grad`, function transforms, hand-written gradients.
 
 `minitorch.autograd.grad` is PyTorch's (of tensors), `minitorch.grad` is JAX's (of functions).
 """

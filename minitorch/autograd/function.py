@@ -1,4 +1,4 @@
-"""`Function`: an operation with a gradient of one's own, as `torch.autograd.Function`."""
+"""`Function`: an operation with a hand-written gradient, as `torch.autograd.Function`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tape import overwritten, record_many
 
 
 class Context:
-    """What `forward` leaves for `backward`; attributes may be set freely.
+    """The state that `forward` leaves for `backward`; attributes may be set freely.
 
     Attributes:
         needs_input_grad: for each argument of `apply`, whether its gradient will be used.
@@ -25,7 +25,7 @@ class Context:
         self.needs_input_grad = needs_input_grad
         self._name = name
         self._saved: tuple[Any, ...] = ()
-        self._versions: tuple[int, ...] = ()  # of what was saved, when `forward` was over
+        self._versions: tuple[int, ...] = ()  # of the saved tensors, at the end of `forward`
         self._outputs: dict[int, Tensor] = {}
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -34,7 +34,7 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        """What was kept, in the same order.
+        """The tensors given to `save_for_backward`, in the same order.
 
         Raises:
             AutogradError: if something of it was overwritten since (``MT402``).
@@ -47,13 +47,13 @@ class Context:
 
 @dataclass(frozen=True)
 class _Output:
-    """Stands for one of the function's own outputs among what it saved: the tape shall not point to itself."""
+    """Stands for one of the function's own outputs among the saved tensors: the tape may not point to its results."""
 
     position: int
 
 
 class _Forward(threading.local):
-    """How many `Function.forward` are running in this thread."""
+    """The number of `Function.forward` running in this thread."""
 
     depth = 0
 
@@ -62,7 +62,7 @@ _forward = _Forward()
 
 
 def in_forward() -> bool:
-    """Whether a `Function.forward` is running: it is not recorded, and yet its result has a derivative."""
+    """Whether a `Function.forward` is running: its operations are not recorded, yet its result has a derivative."""
     return _forward.depth > 0
 
 
@@ -107,7 +107,7 @@ class Function:
         needs = tuple(recording and isinstance(arg, Tensor) and arg._requires_grad for arg in args)
         context = Context(needs, cls.__name__)
         previous = set_grad_enabled(False)
-        _forward.depth += recording  # under no_grad it is no more than its operations
+        _forward.depth += recording  # under no_grad it is an ordinary function
         try:
             result = cls.forward(context, *args)
         finally:
@@ -159,7 +159,7 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
 
 
 def _filled(cotangents: dict[int, Tensor], specs: list[Spec]) -> list[Tensor]:
-    """One cotangent per output: zeros for those that the loss does not depend on."""
+    """One cotangent per output: zeros for outputs that the loss does not depend on."""
     return [
         cotangents[position] if position in cotangents else constant(value=0, shape=spec.shape, dtype=spec.dtype)
         for position, spec in enumerate(specs)

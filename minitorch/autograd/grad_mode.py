@@ -12,14 +12,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _GradMode(ContextDecorator):
-    """What they have in common. The switch is the thread's own; one object may be entered again while it is open."""
+    """The base of the three switches, which belong to a thread; one object may be entered again while it is open."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
         self._previous: list[bool] = []
 
     def _recreate_cm(self) -> _GradMode:
-        """For decorators: every call has an object of its own, so that threads do not meet in one."""
+        """For decorators: each call has an object of its own, so threads do not share one."""
         return _GradMode(self.enabled)
 
     def __enter__(self) -> None:

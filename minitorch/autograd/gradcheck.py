@@ -1,4 +1,4 @@
-"""`gradcheck`: the tape's derivatives against finite differences."""
+"""`gradcheck`: derivatives by the tape against finite differences."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _compare(
     atol: float,
     rtol: float,
 ) -> str | None:
-    """The first disagreement for one output and one input, in words."""
+    """The first disagreement for one output and one input, as text."""
     output = outputs(*tensors)[position]
     base = _numbers(detach(tensors[number]))
     rows = output.numel()

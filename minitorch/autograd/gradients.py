@@ -1,4 +1,4 @@
-"""What users call to walk the tape: `backward` and `grad`; a tensor's ``grad`` and hooks; `detach`."""
+"""`backward` and `grad`; a tensor's ``grad`` and hooks; `detach`."""
 
 from __future__ import annotations
 
@@ -105,13 +105,13 @@ def backward(
 
 
 def _accumulate(tensor: Tensor, gradient: Tensor) -> None:
-    """Add to ``tensor.grad``. What is stored there is the tensor's own: it may be written to in place."""
+    """Add to ``tensor.grad``. The stored gradient belongs to the tensor alone, and may be written in place."""
     known = get_grad(tensor)
     set_grad(tensor, _own(gradient) if known is None else add(known, gradient))
 
 
 def _own(gradient: Tensor) -> Tensor:
-    """A gradient in memory of its own; on its way it may have been somebody else's, or a view."""
+    """A gradient in memory of its own: the given one may be shared, or a view."""
     own = twin(gradient)
     staging = current_staging()
     own._view = None
@@ -179,7 +179,7 @@ class HookHandle:
 
 
 def register_hook(tensor: Tensor, hook: Any) -> HookHandle:
-    """Call a function with the gradient of a tensor when `backward` computes it; what it returns replaces the gradient.
+    """Call a function with a tensor's gradient in `backward`; its result, if any, replaces the gradient.
 
     Example:
         >>> import minitorch as mt
@@ -216,7 +216,7 @@ def retain_grad(tensor: Tensor) -> None:
         raise AutogradError("MT405", f"retain_grad of {tensor.spec}, which requires no gradient")
     if tensor._entry is None:
         return
-    reference = weakref.ref(tensor)  # the tape must not keep its results alive
+    reference = weakref.ref(tensor)  # weak: the tape must not keep its results alive
 
     def keep(gradient: Tensor) -> None:
         result = reference()

@@ -20,14 +20,14 @@ from .tape import overwritten
 
 
 class Recomputation:
-    """What it takes to compute the values of some entries again.
+    """All that is needed to compute the values of some entries again.
 
     Args:
         name: of the function, for messages.
         again: runs the function, and returns what it recorded as `recorded_since` does.
         entries: what it recorded the first time; their values are dropped.
-        reads: the tensors from outside that its operations read, each with the line that did; recorded or not, for
-            what is computed from them is computed again.
+        reads: the free tensors that its operations read, each with the line that did; recorded or not, because
+            everything computed from them is recomputed.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Recomputation:
 
 
 def recorded_since(outputs: Sequence[Tensor], serial: int) -> list[TapeEntry]:
-    """The entries that some results depend on, and that are no older than a serial number, in program order."""
+    """The entries behind some results that are no older than a serial number, in program order."""
     found: dict[int, TapeEntry] = {}
     pending = [output._entry for output in outputs]
     while pending:
@@ -86,12 +86,12 @@ def _strip(entry: TapeEntry) -> None:
     entry.inputs = tuple(map(ghost, entry.inputs))
     shade = ghost(entry.output)
     entry.output, entry.output_version = shade, shade._version
-    if entry.primitive.kind == "custom":  # its rule may hold on to values
+    if entry.primitive.kind == "custom":  # its rule may keep values alive
         entry.primitive = Primitive(entry.primitive.name, "custom", entry.primitive.infer, entry.primitive.evaluate)
 
 
 def _refill(entry: TapeEntry, again: TapeEntry) -> None:
-    """The values of one entry in the place of another; both have recorded the same operation."""
+    """Move the values of one entry into another; both have recorded the same operation."""
     if again.recompute is not None:  # of a checkpoint within the checkpoint
         again.recompute()
     assert entry.inputs is not None and again.inputs is not None

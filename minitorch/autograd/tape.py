@@ -1,4 +1,4 @@
-"""Walking the tape backwards: `propagate`, and `record_many`, which puts functions of several outputs on it.
+"""Reverse-mode differentiation: `propagate` walks the tape, `record_many` records functions of several outputs.
 
 The tape is the chain of `TapeEntry` objects that hangs on each result. Walking it visits an entry only after all
 entries that use its output: that is what topological order is for, and since every entry is younger than its inputs,
@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _reachable(roots: Sequence[Tensor]) -> list[TapeEntry]:
-    """All entries that the roots depend on, the youngest first."""
+    """All entries that the roots depend on, youngest first."""
     seen: dict[int, TapeEntry] = {}
     pending = [root._entry for root in roots if root._entry is not None]
     while pending:
@@ -43,7 +43,7 @@ def _reachable(roots: Sequence[Tensor]) -> list[TapeEntry]:
 
 
 def _check_versions(entry: TapeEntry) -> None:
-    """Refuse to compute a gradient from a value that is no longer what the operation saw."""
+    """Refuse to compute a gradient from a value that was overwritten since the operation read it."""
     assert entry.inputs is not None
     for index, (tensor, version) in enumerate(zip(entry.inputs, entry.versions, strict=True)):
         if index in entry.primitive.saves and tensor._root._version != version:
@@ -53,7 +53,7 @@ def _check_versions(entry: TapeEntry) -> None:
 
 
 def overwritten(name: str, what: str, tensor: Tensor, read_at: Source | None = None) -> AutogradError:
-    """The error for a value that a gradient has to be computed with, and that is gone."""
+    """The error for a saved value that was overwritten."""
     return AutogradError(
         "MT402",
         f"{what} of the recorded {name}, {tensor.spec}, was overwritten by an in-place operation",
@@ -64,7 +64,7 @@ def overwritten(name: str, what: str, tensor: Tensor, read_at: Source | None = N
 
 
 def _rewrap(entry: TapeEntry) -> Tensor:
-    """The output of an entry as a tensor that continues the tape, for rules that differentiate through it."""
+    """An entry's output as a tensor that continues the tape, for rules that differentiate through it."""
     output = twin(entry.output)
     output._requires_grad = True
     output._entry = entry
@@ -72,7 +72,7 @@ def _rewrap(entry: TapeEntry) -> Tensor:
 
 
 def _by_custom(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
-    """The cotangents of the inputs of an entry that are asked for, by what somebody wrote for a function of theirs."""
+    """The wanted cotangents of an entry's inputs, by a hand-written rule."""
     assert entry.primitive.gradient is not None and entry.inputs is not None
     custom: Any = entry.primitive.gradient[0]  # gives all gradients at once
     gradients: Sequence[Tensor | None] = custom(cotangent, _rewrap(entry), *entry.inputs, asked=asked)
@@ -80,7 +80,7 @@ def _by_custom(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequen
 
 
 def _by_rules(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequence[Tensor | None]:
-    """The same, by the rules of the primitive."""
+    """The wanted cotangents of an entry's inputs, by the primitive's rules."""
     primitive, inputs, rules = entry.primitive, entry.inputs, entry.primitive.gradient
     assert rules is not None and inputs is not None
     output = _rewrap(entry)
@@ -94,7 +94,7 @@ def _by_rules(entry: TapeEntry, cotangent: Tensor, asked: list[bool]) -> Sequenc
 
 
 class Cotangents(Tensor):
-    """The cotangents of a function with several outputs, by position, gathered on their way back."""
+    """The cotangents of a function's several outputs, by position, gathered on the way back."""
 
     __slots__ = ("parts",)
 
@@ -103,7 +103,7 @@ class Cotangents(Tensor):
         self.parts = parts
 
     def merged(self, other: Cotangents) -> Cotangents:
-        """Both together; what is in both is added."""
+        """Both together; cotangents of the same output are added."""
         parts = dict(self.parts)
         for position, part in other.parts.items():
             parts[position] = _accumulate(parts.get(position), part)
@@ -112,8 +112,8 @@ class Cotangents(Tensor):
 
 _NO_VALUE = Spec((), float32)
 
-# Of a function with several outputs: the cotangents of those that the loss depends on, the outputs whose values were
-# saved, and which inputs are asked for -> the gradients of the inputs.
+# For a function of several outputs: the cotangents of those that the loss depends on, the outputs whose values were
+# saved, and which inputs are wanted -> the gradients of the inputs.
 ManyRule = Callable[[dict[int, Tensor], dict[int, Tensor], list[bool]], Sequence[Tensor | None]]
 
 
@@ -189,22 +189,22 @@ def _run_hooks(hooks: Sequence[Any] | None, gradient: Tensor) -> Tensor:
 
 
 class LeafHooks(list[Any]):
-    """The hooks of a leaf, in the order in which they are called.
+    """The hooks of a leaf, in the order of their calls.
 
     Attributes:
-        changes: how often any leaf's hooks have changed, so that who depends on them need not look each time.
+        changes: how often any leaf's hooks have changed, so that guards need not compare them at every call.
     """
 
     changes = 0
 
 
 def hooks_of(leaf: Tensor) -> tuple[Any, ...]:
-    """The hooks of a leaf as they are now."""
+    """The present hooks of a leaf."""
     return tuple(getattr(leaf, "_hooks", ()))
 
 
 def _leaf_hooks(leaf: Tensor, outside: bool) -> tuple[Any, ...]:
-    """The hooks to run for a leaf. A recording's stand-in for an argument has those of the argument, and its own."""
+    """The hooks to run for a leaf. A recording's stand-in for an argument has the argument's hooks, and its own."""
     staging = current_staging()
     if staging is None:
         return hooks_of(leaf)
@@ -215,7 +215,7 @@ def _leaf_hooks(leaf: Tensor, outside: bool) -> tuple[Any, ...]:
 
 
 def _arrived(entry: TapeEntry, cotangent: Tensor) -> Tensor:
-    """What happens when all parts of an output's gradient are there: the hooks, and keeping it as ``grad``."""
+    """Called when an output's gradient is complete: runs the hooks, and keeps it as ``grad``."""
     cotangent = _run_hooks(entry.hooks, cotangent)
     if entry.retain is not None:
         entry.retain(cotangent)
@@ -232,13 +232,13 @@ def propagate(
     stop_at_wanted: bool = False,
     outside_hooks: bool = True,
 ) -> dict[int, tuple[Tensor, Tensor]]:
-    """Walk the tape from the roots down, and collect the gradients of the leaves, or of what is wanted.
+    """Walk the tape from the roots, and collect the gradients of the leaves, or of the wanted tensors.
 
     Args:
         wanted: keys (see `key_of`) of the tensors whose gradients are asked for; None stands for all leaves. Only
             entries on a way to them are visited.
         stop_at_wanted: do not look for other wanted tensors behind a wanted one.
-        outside_hooks: run the hooks of leaves that are from outside the recording under way; not where the walk is the
+        outside_hooks: run the hooks of leaves from outside the recording under way; off where the walk is the
             part of a longer one that is inside of it.
 
     Returns:
@@ -294,18 +294,18 @@ def propagate(
 
 
 def key_of(tensor: Tensor) -> int:
-    """What identifies a tensor during a walk: the ``id`` of a leaf, minus one minus the serial of a recorded result."""
+    """The key of a tensor during a walk: the ``id`` of a leaf, ``-1 - serial`` of a recorded result."""
     return id(tensor) if tensor._entry is None else -1 - tensor._entry.serial
 
 
 def _leads(tensor: Tensor, useful: set[int], wanted: set[int] | None) -> bool:
-    """Whether a gradient given to a tensor reaches something wanted."""
+    """Whether a gradient given to a tensor reaches a wanted one."""
     assert wanted is not None
     return key_of(tensor) in wanted or (tensor._entry is not None and tensor._entry.serial in useful)
 
 
 def _on_the_way(order: Sequence[TapeEntry], wanted: set[int]) -> set[int]:
-    """The serials of the entries from which something wanted is reached through an input."""
+    """The serials of the entries from which a wanted tensor is reached through an input."""
     useful: set[int] = set()
     for entry in reversed(order):
         assert entry.inputs is not None

@@ -1,5 +1,4 @@
-"""Functions of functions: `grad`, `value_and_grad`, `vjp`, `jacobian`, `hessian`, under the names of `torch.func` and
-JAX.
+"""Function transforms: `grad`, `value_and_grad`, `vjp`, `jacobian`, `hessian`, as in `torch.func` and JAX.
 
 They take a function and give a function, leave every ``grad`` alone, and nest: the tape records the inner gradient's
 computation whenever an outer one will differentiate it.
@@ -23,7 +22,7 @@ from .gradients import grad as gradients_of
 
 
 class _Depth(threading.local):
-    """How many transforms are running in this thread."""
+    """The number of transforms running in this thread."""
 
     value = 0
 
@@ -42,7 +41,7 @@ def _check_float(tensor: Any, what: str) -> None:
 
 
 def _variable(tensor: Tensor) -> Tensor:
-    """A tensor with the same value to differentiate by, connected to the outer tape if there is one."""
+    """A tensor of the same value to differentiate by, connected to the outer tape if there is one."""
     if tensor._requires_grad and is_grad_enabled():
         return reshape(tensor, shape=tensor.shape)
     leaf = detach(tensor)
@@ -51,7 +50,7 @@ def _variable(tensor: Tensor) -> Tensor:
 
 
 class _Run:
-    """One call of a function whose gradient is wanted: its variables, its result, and how to go back."""
+    """One call of a function whose gradient is wanted: its variables, its result, and the way back."""
 
     def __init__(
         self,
@@ -86,7 +85,7 @@ class _Run:
             _depth.value -= 1
 
     def gradients(self, outputs: Sequence[Tensor], cotangents: Sequence[Tensor], retain: bool = False) -> list[Any]:
-        """The derivatives by the variables, in the structure of each argument; zeros where there is no way to one."""
+        """The derivatives by the variables, in the structure of each argument; zeros where nothing depends on them."""
         pairs = [(y, g) for y, g in zip(outputs, cotangents, strict=True) if y._requires_grad]
         found: Sequence[Tensor | None] = [None] * len(self.variables)
         if pairs:
@@ -105,7 +104,7 @@ class _Run:
         return [unflatten(structure, full) for structure in self.structures]
 
     def finished(self, value: Any) -> Any:
-        """A result to hand out: with history only if an outer transform needs it."""
+        """A result for the caller: with history only if an outer transform needs it."""
         leaves, structure = flatten(value)
         if self.create_graph:
             return value

@@ -1,10 +1,10 @@
-"""Ways out: what turns a graph into something that runs. One small interface, one row per backend.
+"""Backends: functions that turn a graph into something that runs. One interface, one row per backend.
 
 A backend is a function ``compile(graph, updates, donated) -> Executable``; an executable takes one array per input of
 the graph and returns one per output. The arrays that come back are the caller's own: they share no memory with the
 inputs.
 
-Two things allow a backend to be sparing with memory. `updates` has for outputs that replace an input (a parameter's new
+Two arguments let a backend reuse memory. `updates` has for outputs that replace an input (a parameter's new
 value, say) the position of that input: such an output may be written into the input's memory, and then the input's own
 array comes back. And the memory of the inputs in `donated` may be used for any output. Neither is done in a call with
 ``overwrite=False``, and an input is overwritten only if nothing can fail any more.
@@ -25,17 +25,17 @@ Array = np.ndarray[Any, Any]
 Executable = Callable[..., list[Array]]  # of (arrays, overwrite=True)
 Compile = Callable[..., Executable]  # of (graph, updates=None, donated=())
 
-# The module of each backend; it is loaded when it is first used, and with it whatever it needs (LLVM, for one).
+# The module of each backend, loaded with its dependencies (such as LLVM) when it is first used.
 BACKENDS = {"interpret": "interpret", "llvm": "llvm", "loops": "loops"}
 
 DEFAULT = "llvm"
 
-# The backends that make loops of a graph.
+# The backends that lower a graph to loops.
 COMPILING = frozenset(("llvm", "loops"))
 
 
 def check(name: str) -> None:
-    """Refuse the name of a backend that there is not.
+    """Refuse an unknown backend's name.
 
     Raises:
         ValueError: naming those that there are.
@@ -56,7 +56,7 @@ def get(name: str) -> Compile:
 
 
 def passes_for(name: str) -> tuple[Pass, ...]:
-    """The passes that a graph goes through on its way to a backend, unless others are asked for.
+    """The default passes of a graph on its way to a backend.
 
     Example:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")]

@@ -1,4 +1,4 @@
-"""The backend that a graph is explained with: NumPy, node by node, in program order.
+"""The reference backend: NumPy, node by node, in program order.
 
 Each node becomes one row of a program: a function, the slots of its arguments, the slot of its result, whether that is
 a view, and the slots that are free afterwards. Nothing is fused, and nothing is kept longer than its last use.
@@ -36,7 +36,7 @@ class Interpreted:
         slots = {id(node): slot for slot, node in enumerate((*graph.inputs, *graph.nodes))}
         self.outputs = [slots[id(node)] for node in graph.outputs]
         self.copied = _must_be_copied(graph)
-        # What the slots hold before anything has run, the inputs apart: constants.
+        # The slots before the run, without the inputs: constants.
         summed = _summed(graph)
         self.initial: list[Any] = [_constant(node, node in summed) for node in graph.nodes]
         self.program: list[Row] = []
@@ -54,7 +54,7 @@ class Interpreted:
             self.nodes.append(node)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
-        """Run the program. What comes back is new, even where an input might be overwritten."""
+        """Run the program. The results are new arrays, even where an input might be overwritten."""
         observer = current_observer()
         values: list[Any] = [*arrays, *self.initial]
         if observer is None:
@@ -102,7 +102,7 @@ class Interpreted:
             recorder.add(begin, "node", node)
             if value.base is None:
                 recorder.made(value)
-            del operands, value  # so that what is not needed any more is freed here
+            del operands, value  # the last references: memory is freed here
             for slot in dead:
                 values[slot] = None
 
@@ -117,7 +117,7 @@ def _summed(graph: Graph) -> set[Node]:
 
 
 def _constant(node: Node, is_summed: bool) -> Array | None:
-    """The value of a constant: one number is stored once, however often its shape repeats it, unless it is added up."""
+    """The value of a constant: a splat is stored once, as a view of one element."""
     if node.primitive is not CONSTANT:
         return None
     if isinstance(node.params["value"], Literal):
@@ -128,7 +128,7 @@ def _constant(node: Node, is_summed: bool) -> Array | None:
 
 
 def _last_uses(graph: Graph) -> dict[int, list[int]]:
-    """For each node, which values (by id) are needed no more once it has run."""
+    """For each node, the values (by id) of which it is the last user."""
     last: dict[int, int] = {}
     for node in graph.nodes:
         if node.primitive is CONSTANT:
@@ -155,7 +155,7 @@ def _owner(node: Node) -> tuple[Node, bool]:
 
 
 def _must_be_copied(graph: Graph) -> list[bool]:
-    """Which outputs may share memory with an input, a constant or an earlier output."""
+    """The outputs that may share memory with an input, a constant or an earlier output."""
     taken: set[int] = set()
     result = []
     for node in graph.outputs:
@@ -167,5 +167,5 @@ def _must_be_copied(graph: Graph) -> list[bool]:
 
 
 def compile(graph: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()) -> Interpreted:
-    """Make a graph runnable with NumPy."""
+    """The backend's interface: a graph that NumPy runs."""
     return Interpreted(graph)

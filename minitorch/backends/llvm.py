@@ -1,4 +1,4 @@
-"""The backend that fuses: kernels of generated machine code, run one after another.
+"""The fusing backend: kernels of generated machine code, run one after another.
 
 Outputs and large intermediates come from a pool of memory, because fresh pages cost more than the arithmetic on them.
 Each call works on memory of its own, so several threads may call one executable at once.
@@ -71,7 +71,7 @@ class Compiled:
         bases = list(map(output_base, graph.outputs))
         over = {bases[output] for output in self.placement.overwritten}
         by_loops = {node for kernel in self.schedule.kernels if kernel.loops for node in kernel.writes} - over
-        written: dict[Node, tuple[int, ...]] = {}  # outputs that get new arrays, and the shapes of these
+        written: dict[Node, tuple[int, ...]] = {}  # outputs in new arrays, and their shapes
         for base, node in zip(bases, graph.outputs, strict=True):
             if base in by_loops:
                 written.setdefault(base, node.shape)
@@ -83,7 +83,7 @@ class Compiled:
         self._program = NativeProgram(self.schedule, layout, set(bases))
         self._pack = struct.Struct(f"={1 + layout.arrays}q").pack
         self._outputs = [_Output(layout, node, bases[:position]) for position, node in enumerate(graph.outputs)]
-        # Most results are arrays of the call as they are.
+        # Most results are arrays of the call, unchanged.
         shapes = written | {bases[output]: graph.inputs[at].shape for output, at in self.placement.overwritten.items()}
         self._places: list[int] | None = None
         if all(
@@ -91,8 +91,8 @@ class Compiled:
             for base, output in zip(bases, self._outputs, strict=True)
         ):
             self._places = [output.value.place for output in self._outputs]
-        self._as_written = bases == list(written)  # the results are just what is written, in that order
-        # If there is nothing but small kernels, one native function does everything.
+        self._as_written = bases == list(written)  # the results are the written arrays, in that order
+        # If there are only small kernels, one native call runs everything.
         self._kernels: KernelRun | None = None
         if len(self._program.steps) == 1 and isinstance(self._program.steps[0][0], KernelRun):
             self._kernels = self._program.steps[0][0]
@@ -100,12 +100,12 @@ class Compiled:
 
     @property
     def arena_bytes(self) -> int:
-        """What a call takes for intermediate values."""
+        """The bytes of a call's intermediate values."""
         return self.placement.arena_bytes
 
     @property
     def peak_bytes(self) -> int:
-        """What a call takes at most: for intermediate values, outputs, and what library calls return."""
+        """The most bytes that a call takes: intermediate values, outputs, results of library calls."""
         return self.placement.peak_bytes
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = True) -> list[Array]:
@@ -135,7 +135,7 @@ class Compiled:
             trouble = self._run(call)
             if trouble > 0:
                 raise self._kernels.out_of_range(trouble)
-        if trouble:  # an array does not lie in order, or one that is to be written may not be
+        if trouble:  # an array is not contiguous, or one that will be written is read-only
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         if self._as_written:
             return written
@@ -145,7 +145,7 @@ class Compiled:
         return [output.of(memory) for output in self._outputs]
 
     def allocate(self, new: Callable[..., Array]) -> None:
-        """Take new memory, for outputs and intermediate values, from a function of shape and type from now on."""
+        """From now on take new memory, for outputs and intermediate values, from a function of shape and type."""
         self._new = [(new, shape, dtype) for _, shape, dtype in self._new]
         self._layout.new = new
         self._cautious = None
@@ -160,14 +160,14 @@ class Compiled:
         return self._cautious(arrays)
 
     def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:
-        """Run while somebody watches: node by node, or only the kernels whose results are suspect."""
+        """Run under an observer: node by node, or only the kernels whose results it suspects."""
         if hasattr(observer, "suspects"):
             return run_watched(self.schedule, arrays, by_machine, observer)
         self._interpreted = self._interpreted or Interpreted(self.graph)
         return self._interpreted(arrays)
 
     def _timed(self, arrays: Sequence[Array], overwrite: bool, recorder: Recorder) -> list[Array]:
-        """The same call, each kernel by itself, noting when it ran and what memory the call takes."""
+        """Run kernel by kernel, and note the times and the memory of the call."""
         if self.placement.overwritten and not overwrite:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
@@ -190,7 +190,7 @@ class Compiled:
         return [output.of(memory) for output in self._outputs]
 
     def _step_by_step(self, call: bytes, memory: Memory) -> int:
-        """Run the steps; not 0, and nothing is run, if an array is not as native code needs it."""
+        """Run the steps. Nonzero, and nothing is run, if an array is not as native code needs it."""
         places = (ctypes.c_int64 * len(memory))()
         trouble: int = driver().look(call, places)
         if not trouble:
@@ -202,7 +202,7 @@ class Compiled:
 
 
 class _Output:
-    """A result for the caller: an array of its own, copied if it lies in an input, a constant or another output."""
+    """A result for the caller: its own array, copied if it lies in an input, a constant or another output."""
 
     def __init__(self, layout: CallMemory, node: Node, earlier: Sequence[Node]) -> None:
         base = output_base(node)
@@ -224,5 +224,5 @@ def compile(
     target: Target | None = None,
     own: Own | None = None,
 ) -> Compiled:
-    """Make a graph run as fused machine code."""
+    """The backend's interface: a graph as fused machine code."""
     return Compiled(graph, updates, donated, without, target, own)

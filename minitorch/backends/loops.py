@@ -1,4 +1,4 @@
-"""The backend for looking closely: the kernels of the fused graph, run by Python element by element.
+"""The backend for inspection: the fused kernels, run by Python element by element.
 
 The same schedule and the same loops as in `llvm`, evaluated instead of emitted: slow by four orders of magnitude, easy
 to follow in a debugger, and what the machine code is compared with.
@@ -32,7 +32,7 @@ class Evaluated:
         self.schedule: Schedule = schedule(graph, host(), without, own)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
-        """Run the kernels; node by node, if somebody wants to see every value. What comes back is always new."""
+        """Run the kernels; node by node under an observer of values. The results are always new arrays."""
         observer = current_observer()
         if observer is None:
             return run_alone(self.schedule, arrays, by_python)
@@ -45,7 +45,7 @@ class Evaluated:
 
 
 def _timed(recorder: Recorder) -> Callable[[Kernel, Known], None]:
-    """Run a kernel, and note when it ran and what memory it made."""
+    """Run a kernel, and note its time and its new memory."""
 
     def run(kernel: Kernel, known: Known) -> None:
         begin = perf_counter_ns()
@@ -64,5 +64,5 @@ def compile(
     without: Set[str] = ALL_ON,
     own: Own | None = None,
 ) -> Evaluated:
-    """Make a graph run as loops in Python."""
+    """The backend's interface: a graph as loops in Python."""
     return Evaluated(graph, without, own)

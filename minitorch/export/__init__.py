@@ -1,1 +1,1 @@
-"""Files that others read and write, too. Nothing here can run code from a file: no pickle, anywhere."""
+"""File formats that other programs read and write, too. No format here can run code: no pickle, anywhere."""

@@ -1,4 +1,4 @@
-"""The file format safetensors: named arrays, and nothing that could be run.
+"""The safetensors format: named arrays, and nothing that could be executed.
 
 A file is 8 bytes, the length of the header as a little-endian number; the header, a JSON object; then the elements of
 all tensors, packed in C order, little-endian. For each tensor the header has its type, its shape, and where its bytes
@@ -23,10 +23,10 @@ from ..dtypes import BY_NUMPY, DType
 
 Array = np.ndarray[Any, Any]
 
-MOST_HEADER = 100_000_000  # bytes, as in the reference implementation
-ALIGNMENT = 8  # where the elements begin
+MOST_HEADER = 100_000_000  # bytes, as in the reference implementation; raising it accepts larger headers
+ALIGNMENT = 8  # bytes; the elements begin at a multiple of it
 
-# The format's name of each element type; it has some that we do not.
+# The format's name of each element type; the format has more.
 NAMES: dict[DType, str] = {
     dtypes.bool_: "BOOL",
     dtypes.uint8: "U8",
@@ -140,7 +140,7 @@ def _metadata(path: str | os.PathLike[str], found: Any) -> dict[str, str]:
 
 
 def _row(path: str | os.PathLike[str], name: str, row: Any) -> tuple[DType, tuple[int, ...], int, int]:
-    """Type, shape, begin and end of one tensor."""
+    """Type, shape, begin and end of one tensor, checked."""
     if not isinstance(row, dict) or set(row) != {"dtype", "shape", "data_offsets"}:
         _refuse(path, f"{name!r} is not described by dtype, shape and data_offsets")
     dtype = TYPES.get(row["dtype"]) if isinstance(row["dtype"], str) else None
@@ -160,7 +160,7 @@ def _are_lengths(value: Any) -> bool:
 
 
 def _little_endian(array: Array) -> Array:
-    """The array with its bytes in the order of the file, whatever the machine's is; and the other way round."""
+    """The array in the file's byte order, whatever the machine's is; and the inverse."""
     return array if np.little_endian else array.byteswap()
 
 
