@@ -1,1 +1,1 @@
-"""From a graph to machine code: fusion, loops, LLVM, memory."""
+"""The compiler: from a graph to machine code, by fusion, scheduling and code generation."""

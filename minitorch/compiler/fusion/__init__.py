@@ -1,1 +1,1 @@
-"""Fusion: the values that are stored (roots), the roots that share a kernel, and why the others do not."""
+"""Fusion: the values that are stored (roots), the roots that share a kernel, and the reasons against it."""

@@ -1,8 +1,8 @@
 """The cost model of fusion: picoseconds of one core, for arithmetic and for traffic to memory.
 
-A value that several kernels need is stored, or computed again by each of them (rematerialisation). To store it costs a
-write, and a read by every kernel. To compute it again costs its operations, once for every element that is asked for,
-and reads of what it is made of. `minitorch.compiler.fusion.remat` compares the two; `roots` and the loops use the same
+A value that several kernels read is stored, or recomputed by each of them (rematerialisation). Storing it costs a
+write, and a read by every kernel. Recomputing it costs its operations, once for every element that is asked for,
+and reads of its operands. `minitorch.compiler.fusion.remat` compares the two; `roots` and the loops use the same
 weights to tell what is expensive.
 
 The figures are round ones of a core of 3 GHz with vectors of 16 float32 lanes. Decisions depend on their ratios, which
@@ -31,8 +31,8 @@ RANDOM = 100 * OPERATION
 PART = 5 * OPERATION
 # Picoseconds that one more kernel takes: its call, and waking other threads. If it is raised, there are fewer kernels.
 KERNEL = 4096 * BYTE
-# Picoseconds of cheap arithmetic for an element that are done while memory is waited for: a float32 is read, another is
-# written. If it is raised, longer expressions are computed again.
+# Picoseconds of cheap arithmetic for an element that hide behind memory traffic: a float32 is read, another is
+# written. If it is raised, longer expressions are recomputed.
 HIDDEN = 2 * 4 * BYTE
 
 WEIGHTS: dict[str, int] = {
@@ -46,26 +46,26 @@ WEIGHTS: dict[str, int] = {
     "concatenate": PART,
 }  # by name of the primitive; any other pointwise one is an `OPERATION`
 
-# Operations that cost far more than reading a number that is already there.
+# Operations that cost far more than reading a stored number.
 HEAVY = frozenset(name for name, weight in WEIGHTS.items() if weight >= EXPENSIVE)
 
 
 def weight(node: Node) -> int:
-    """Picoseconds for an element of a node, from its operands on; movements are a part of the index."""
+    """Picoseconds for an element of a node, its operands not counted; movements are index arithmetic."""
     if node.primitive.name == "div" and node.inputs[1].primitive.name == "expand":
-        return OPERATION  # by a number of the row
+        return OPERATION  # by one number of a row
     return WEIGHTS.get(node.primitive.name, OPERATION if node.primitive.kind in POINTWISE else 0)
 
 
 def is_expensive(node: Node) -> bool:
-    """Whether computing a node costs far more than reading a number that is already there."""
+    """Whether computing a node costs far more than reading a stored number."""
     return weight(node) >= EXPENSIVE
 
 
 def noticed(nodes: Iterable[Node]) -> int:
     """Picoseconds that the arithmetic of an expression adds to a kernel, for an element.
 
-    Cheap operations are done while memory is waited for, as long as they are `HIDDEN`; expensive ones are not.
+    Cheap operations hide behind memory traffic up to `HIDDEN`, expensive ones do not.
     """
     cheap = expensive = 0
     for time in map(weight, nodes):

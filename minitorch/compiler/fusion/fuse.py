@@ -1,11 +1,11 @@
-"""Fusion: which roots share a kernel.
+"""Kernel fusion: roots that run over the same rows share a kernel.
 
 Every root starts as a kernel of its own: a reduction loops over its operand, anything else over itself. It joins the
-kernel of a root that it reads if both run over the same *rows*, so that what one row needs of the other is at hand: in
-an accumulator if it is a reduction of the row, in a scratch row if it is a row itself. Softmax becomes one kernel in
-this way: its maximum, its exponentials, their sum and the quotient all run over the same rows.
+kernel of a root that it reads if both run over the same *rows*. Then the values that one row needs are in an
+accumulator (a reduction of the row) or in a scratch row. Softmax becomes one kernel in this way: its maximum, its
+exponentials, their sum and the quotient all run over the same rows. No operation is known by name.
 
-A group of pointwise roots alone has no rows yet (`rows` is None): a reduction that joins decides what a row is.
+A group of pointwise roots has no rows yet (`rows` is None). The first reduction that joins decides.
 """
 
 from __future__ import annotations
@@ -24,11 +24,14 @@ from .fusions import ALL_ON, EPILOGUES, ROWS, SIBLINGS
 from .roots import LONG, base_of, is_stored_already
 from .transient import is_outer, outer_axes
 
-# Rows are what runs in parallel. Where they are few and long, kernels that can be cut elsewhere are better than one.
-FEW_ROWS, MANY_COLUMNS = 16, 4096
+# Rows run in parallel. A root joins no kernel of fewer rows than FEW if it has more columns than MANY (elements of a
+# row): alone it has more parallelism. Raising FEW, or lowering MANY, makes more and smaller kernels. For reductions:
 FEW_SUMS, MANY_SUMMED = 4, 1 << 15
+# and for all other roots:
+FEW_ROWS, MANY_COLUMNS = 16, 4096
 
 
+# A transient contraction that a root is computed from, and for each of its axes the number of the root's row, or None.
 TransientRead = tuple[Node, tuple[int | None, ...]]
 
 
@@ -57,7 +60,7 @@ class Member:
 
     @property
     def is_reduction(self) -> bool:
-        """Whether the columns are reduced away."""
+        """Whether the columns are reduced."""
         return self.node.primitive.kind == "reduction" or self.is_contraction
 
     @property
@@ -94,12 +97,12 @@ class Group:
 
     @property
     def is_contraction(self) -> bool:
-        """Whether it begins with a contraction; what joins is its epilogue."""
+        """Whether it begins with a contraction; the members that joined are its epilogue."""
         return self.members[0].is_contraction
 
     @property
     def tiles(self) -> frozenset[TransientRead]:
-        """The contractions that its members are computed from, tile by tile."""
+        """The transient contractions that its members read."""
         return frozenset().union(*(member.tiles for member in self.members))
 
 
@@ -143,7 +146,7 @@ def _reads(member: Member, roots: Iterable[Node]) -> tuple[tuple[Node, At], ...]
 
 
 def _tiles(member: Member, roots: Iterable[Node], transient: Collection[Node]) -> frozenset[TransientRead]:
-    """The contractions that are not stored which a member is computed from."""
+    """The transient contractions that a member reads."""
     inner = {node for node in transient if node.primitive.kind == "contraction"}
     if not inner or not (member.is_outer or (member.is_reduction and member.node.inputs[0] in transient)):
         return frozenset()
@@ -193,7 +196,7 @@ def _lengths(member: Member) -> tuple[int, ...]:
 
 
 def _candidates(reads: list[tuple[Node, At]], home: dict[Node, Group | Node]) -> list[Group]:
-    """The groups that are read, the latest first."""
+    """The groups of the roots that are read, latest first."""
     found: list[Group] = []
     for root, _ in reversed(reads):
         group = home[root]
@@ -203,7 +206,7 @@ def _candidates(reads: list[tuple[Node, At]], home: dict[Node, Group | Node]) ->
 
 
 def _depends_on(start: Iterable[Node], group: Group, home: dict[Node, Group | Node]) -> bool:
-    """Whether computing some roots needs a group to have run before, other than as part of it."""
+    """Whether some roots depend on a group by a path through other kernels."""
     pending = [home[root] for root in start if home[root] is not group]
     seen: set[int] = set()
     while pending:
@@ -239,7 +242,7 @@ def _join(group: Group, member: Member, reads: list[tuple[Node, At]]) -> bool:
 
 
 def _fits_tiles(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
-    """Whether a root is computed from tiles that a group has, or in the end from what it makes of them."""
+    """Whether a root reads the tiles of a group, or only results of its reductions."""
     read = [known for known in group.members if known.node in dict(inside)]
     if member.tiles or member.is_reduction:
         return bool(member.tiles & group.tiles) and all(known.is_reduction for known in read)
@@ -252,7 +255,7 @@ def _is_wider(member: Member, group: Group) -> bool:
 
 
 def _plain(index: Index, length: int) -> Any:
-    """The variable that an index is and goes through all places, None where there is one, False for anything else."""
+    """The variable that an index equals and that covers a dimension, None for a dimension of length 1, else False."""
     if length == 1 and index == NOWHERE:
         return None
     found = index.as_variable
@@ -260,7 +263,7 @@ def _plain(index: Index, length: int) -> Any:
 
 
 def _join_pointwise(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
-    """Join a group of pointwise roots: as another one over the same elements, or as the reduction that makes rows."""
+    """Join a group of pointwise roots, as a further one over the same elements, or as a reduction that defines rows."""
     shape = group.members[0].space
     orders = {tuple(_plain(index, length) for index, length in zip(at, shape, strict=True)) for _, at in inside}
     if len(orders) != 1:
@@ -287,7 +290,7 @@ def _join_pointwise(group: Group, member: Member, inside: list[tuple[Node, At]])
 
 
 def _join_rows(group: Group, member: Member, inside: list[tuple[Node, At]]) -> bool:
-    """Join a group that runs over rows: what is read of it must be of the same row."""
+    """Join a group over rows, if all that is read of the group is of the same row."""
     assert group.rows is not None
     rows: dict[int, Variable] = {}
     for known in group.members:
@@ -328,7 +331,7 @@ def _join_rows(group: Group, member: Member, inside: list[tuple[Node, At]]) -> b
 
 
 def _merge_siblings(groups: list[Group], home: dict[Node, Group | Node]) -> None:
-    """Join groups of reductions over the same rows and columns that do not need each other: they read in one pass."""
+    """Join independent groups of reductions over the same rows and columns, which read them in one pass."""
     kept: list[Group] = []
     alike: dict[object, list[Group]] = {}
     for group in groups:
@@ -354,7 +357,7 @@ def _merge_siblings(groups: list[Group], home: dict[Node, Group | Node]) -> None
 
 
 def _kind_of_sums(group: Group) -> object:
-    """Equal for groups in which all are reductions of one space over the same dimensions, or that have the same tiles.
+    """A key that is equal for groups of reductions of one space over the same dimensions, or with equal tiles.
 
     None for any other group.
     """
@@ -366,7 +369,7 @@ def _kind_of_sums(group: Group) -> object:
 
 
 def _ordered(roots: dict[Node, str], home: dict[Node, Group | Node]) -> list[Group | Node]:
-    """Kernels in an order in which each comes after what it reads."""
+    """Kernels in topological order."""
     order: list[Group | Node] = []
     place = {root: number for number, root in enumerate(roots)}
     state: dict[int, int] = {}  # 1 while waiting for what it reads, 2 when done

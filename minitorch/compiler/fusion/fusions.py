@@ -1,4 +1,4 @@
-"""The classes of fusion, by name, each of which can be switched off: to see what it is worth (``f.ablate``)."""
+"""The classes of fusion, each of which can be switched off (``f.ablate``)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PHASES = "phases"
 TRANSIENT = "transient products"
 
 FUSIONS: dict[str, str] = {
-    RECOMPUTING: "cheap values are computed where they are read, instead of being stored",
-    ROWS: "what runs over the same rows shares a kernel",
+    RECOMPUTING: "cheap values are recomputed where they are read, and not stored",
+    ROWS: "operations over the same rows share a kernel",
     SIBLINGS: "reductions of the same rows and columns read them in one pass",
-    EPILOGUES: "what follows a matrix product is done where its tiles are finished",
-    SPLITTING: "long reductions are cut into parts that run at the same time",
-    SIDE_BY_SIDE: "kernels that do not need each other are one",
-    TRANSIENT: "products that only rows of another product need are never stored (attention)",
-    PHASES: "small kernels are done at the end of the one before",
+    EPILOGUES: "the epilogue of a matrix product is computed on each complete tile",
+    SPLITTING: "long reductions are split into parts that run in parallel",
+    SIDE_BY_SIDE: "independent kernels become one",
+    TRANSIENT: "matrix products that are reduced at once are never stored (attention)",
+    PHASES: "small kernels become later phases of the kernel before",
 }
 
 ALL_ON: Set[str] = frozenset()  # nothing is switched off

@@ -1,16 +1,16 @@
-"""Rematerialisation: values that several kernels read, stored or computed again by each, whichever costs less.
+"""Rematerialisation: a value that several kernels read is stored, or recomputed by each, whichever costs less.
 
-An activation, or a bias that is added, is read together with its operands, and costs arithmetic alone: every reader had
-better compute it for itself. A sum of two arrays is not so: who computes it reads two arrays instead of one. And in
-``x = x + f(x)``, again and again, the last layer would read the results of all layers before it: the traffic of the
-whole would grow with the square of its depth. An expensive value costs arithmetic. But one that no cache holds has to
-go to memory and come back, and a core does about ten vector instructions in the time in which it moves one vector: a
-training step, whose backward pass needs the argument of a `tanh` anyhow, had better store that alone.
+Recomputing an activation or an added bias costs arithmetic alone, so every reader does it. Recomputing a sum of two
+arrays reads two arrays instead of one. In a residual network, ``x = x + f(x)`` layer after layer, the last layer would
+read the results of all layers before it, and traffic would grow with the square of the depth: there the sums are
+stored. An expensive value costs arithmetic. But a value too large for the caches has to go to memory and back, and a
+core executes about ten vector instructions in the time in which it moves one vector. So a training step that needs the
+argument of a large `tanh` in its backward pass stores the argument, and recomputes the `tanh`.
 
-All of them are decided by one comparison, in picoseconds of `cost_model`. Which kernels there are is known after a
-first fusion, in which every value in question is a root. They are gone through in program order, cheap ones first. One
-that is not stored is replaced, in all that reads it, by its operands, and the next are judged by what is left. That is
-a heuristic: with the kernels given, the least cost of all is a minimum cut, but the kernels depend on the choice.
+One comparison in picoseconds of `cost_model` decides all of them. The kernels are those of a first fusion, in which
+every value in question is a root. The values are visited in program order, cheap ones first. A value that is not stored
+is replaced by its operands in all of its readers, before the next is judged. That is a heuristic: for given kernels the
+least cost is a minimum cut, but the kernels depend on the choice.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from .fuse import Group, fuse
 from .roots import SHARED, base_of, count_readers, find_roots, inlined, is_call, output_base
 
 IN_QUESTION = "several kernels may read it"
-MOST_READ = 8  # arrays that a value is made of, if it moves no more bytes to store it on the way
-NEGLIGIBLE = 8  # what is so many times smaller than something else adds next to nothing to it
+# Operand arrays of a recomputed value, where storing it would move no more bytes. Raising it stores fewer values.
+MOST_READ = 8
+NEGLIGIBLE = 8  # ratio: amounts that are so many times smaller than another are neglected beside it
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def decide(graph: Graph, transient: Collection[Node], without: Set[str], target:
 
 
 def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node], target: Target) -> list[Node]:
-    """Values that are read more than once and made of more bytes than their own, or of many arrays or operations."""
+    """Shared values with more bytes of operands than of their own, or with many operand arrays or operations."""
     users = graph.users()
     made_of: dict[Node, dict[Node, int]] = {}  # what is read to compute a value, and how many bytes of it
     arithmetic: dict[Node, int] = {}  # picoseconds for an element
@@ -88,21 +89,21 @@ def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node
 
 
 def _is_made_of_many(node: Node, sources: Mapping[Node, int], target: Target) -> bool:
-    """Whether a value that no cache holds is made of many arrays of its size, which all have to be in memory for it."""
+    """Whether a value too large for the caches has many operand arrays of its size, all in memory for it."""
     large = node.spec.nbytes > target.caches[1]
     return large and sum(size >= node.spec.nbytes for size in sources.values()) > MOST_READ
 
 
 @dataclass
 class _Read:
-    """How a root reads a value: how many bytes, and how many elements, counted as often as they are read."""
+    """The bytes of a value that a root reads, and its elements, counted as often as they are read."""
 
     bytes: int = 0
     elements: int = 0
 
 
 class _Kernels:
-    """Which root reads what, and in which kernel it is. A value that is not stored is taken out."""
+    """The reads of each root, and the kernel of each; a value that is not stored is taken out."""
 
     def __init__(self, graph: Graph, order: Sequence[Group | Node], roots: Mapping[Node, str], target: Target) -> None:
         self.target = target
@@ -135,7 +136,7 @@ class _Kernels:
             self.readers.setdefault(node, {})[root] = None
 
     def why_keep(self, node: Node) -> str:
-        """Why a cheap value is kept; empty if it is not, and is no root any more."""
+        """The reason for storing a cheap value; empty if it is recomputed, and no root any more."""
         others, kept, again = self._traffic(node)
         arithmetic = self._arithmetic(node, others)
         if (again - kept) * BYTE + arithmetic >= self._least(node):
@@ -147,7 +148,7 @@ class _Kernels:
         return ""
 
     def is_cheaper_again(self, node: Node) -> bool:
-        """Whether an expensive value costs less if every kernel computes it; then it is no root any more."""
+        """Whether recomputing an expensive value in every kernel costs less; then it is no root any more."""
         others, kept, again = self._traffic(node)
         once = self.home[node] not in self.sums
         cheaper = bool(others) and once and (again - kept) * BYTE + self._arithmetic(node, others) < 0
@@ -156,7 +157,7 @@ class _Kernels:
         return cheaper
 
     def _traffic(self, node: Node) -> tuple[set[int], int, int]:
-        """The other kernels that read a value; the bytes that are moved to store it, and to compute it again."""
+        """The other kernels that read a value; the bytes moved if it is stored, and if it is recomputed."""
         others = {self.home[reader] for reader in self.readers.get(node, ())} - {self.home[node]}
         kept = node.spec.nbytes + sum(self._read(kernel, node) for kernel in others)
         again = sum(self._read_instead(kernel, node) for kernel in others) + self._moved_at_home(node, others)
@@ -168,12 +169,12 @@ class _Kernels:
         return noticed(inlined(node, self.roots)) * sum(self.reads[reader][node].elements for reader in readers)
 
     def _read(self, kernel: int, node: Node, but: Node | None = None) -> int:
-        """How many bytes of a value a kernel reads; without what one of its roots does."""
+        """Bytes of a value that a kernel reads, without the reads of one of its roots."""
         roots = [root for root in self.readers[node] if self.home[root] == kernel and root is not but]
         return min(node.spec.nbytes, sum(self.reads[root][node].bytes for root in roots))
 
     def _read_instead(self, kernel: int, node: Node) -> int:
-        """How many bytes more a kernel reads to compute a value that it does not read any more."""
+        """Additional bytes that a kernel reads to compute a value instead of reading it."""
         share = self._read(kernel, node)
         return sum(
             max(0, min(read.bytes, share * read.bytes // node.spec.nbytes) - self._read(kernel, source))
@@ -182,7 +183,7 @@ class _Kernels:
         )
 
     def _least(self, node: Node) -> int:
-        """How many picoseconds should be saved for one more kernel to be worth it.
+        """The picoseconds that one more kernel has to save.
 
         A kernel of sums reads in one pass with others like it, as long as nothing follows the sums: then it is a share
         of what they read.
@@ -195,7 +196,7 @@ class _Kernels:
         return max(KERNEL, read // NEGLIGIBLE * BYTE)
 
     def _moved_at_home(self, node: Node, others: Set[int]) -> int:
-        """How many bytes more its own kernel moves if it does not store a value, which may be less than none.
+        """Additional bytes that its own kernel moves if it does not store a value; may be negative.
 
         If it has no use for it, it need not read what it is made of; what of that it makes itself, others will read.
         """
@@ -209,11 +210,11 @@ class _Kernels:
         return total
 
     def _stays(self, node: Node) -> bool:
-        """Whether only the kernel that computes a value reads it, so that it is not in memory."""
+        """Whether only the kernel that computes a value reads it, so that it need not be in memory."""
         return all(self.home[reader] == self.home[node] for reader in self.readers[node])
 
     def _take_out(self, node: Node) -> None:
-        """Whatever reads a value reads what that is made of."""
+        """Make the readers of a value read its operands."""
         del self.roots[node], self.home[node]
         sources = self.reads.pop(node)
         for source in sources:
@@ -229,6 +230,6 @@ class _Kernels:
 
 
 def _elements(node: Node, at: At) -> int:
-    """How many elements of a value are read at some indices, at most."""
+    """An upper bound of the elements of a value that are read at some indices."""
     lengths = (high - low + 1 for low, high in (index.bounds for index in at))
     return math.prod(lengths)

@@ -26,9 +26,9 @@ from ...graph import Graph
 from ...ir import POINTWISE, Node
 from .roots import output_base
 
-DEEPEST = 256  # the longest shared dimension of a contraction that is computed again
-# How often a value that is not transient is written and read, with what is made of it. What has no batch is compared as
-# it is: it may be a layer with weights, whose result is needed again and again.
+DEEPEST = 256  # the longest shared dimension of a transient contraction; raising it recomputes more
+# How often a stored matrix of scores would be written and read, together with the values computed from it; raising it
+# makes more contractions transient. Without a batch it is not used: the contraction may be a layer with weights.
 TRAFFIC = 4
 AGAIN = "transient: larger than its operands, so it is recomputed tile by tile and never stored"
 
@@ -36,7 +36,7 @@ Users = Mapping[Node, tuple[Node, ...]]
 
 
 def find_transient(graph: Graph, refused: Collection[Node] = ()) -> set[Node]:
-    """The transient values of a graph; those that are computed from contractions in `refused` apart."""
+    """The transient values of a graph, except those computed from contractions in `refused`."""
     if sum(node.primitive.kind == "contraction" for node in graph.nodes) < 2:
         return set()
     users, outputs = graph.users(), set(map(output_base, graph.outputs))
@@ -48,7 +48,7 @@ def find_transient(graph: Graph, refused: Collection[Node] = ()) -> set[Node]:
 
 
 def _is_large(node: Node) -> bool:
-    """Whether storing a contraction would cost more than what it is made of, and computing it again not much."""
+    """Whether storing a contraction costs more than its operands, and recomputing it little."""
     (*batch, rows, columns), depth = node.shape, node.inputs[0].shape[-1]
     if min(rows, columns, depth) < 2 or depth > DEEPEST or not node.dtype.is_floating_point:
         return False
@@ -57,7 +57,7 @@ def _is_large(node: Node) -> bool:
 
 
 def _cone(contraction: Node, users: Users, outputs: set[Node]) -> list[Node] | None:
-    """What is computed element by element from a contraction, if reductions and contractions are all that reads it."""
+    """The values computed element by element from a contraction, if only reductions and contractions read them."""
     cone, ends = [contraction], []
     known = {contraction}
     for value in cone:
@@ -83,7 +83,7 @@ def _cone(contraction: Node, users: Users, outputs: set[Node]) -> list[Node] | N
 
 
 def _flows_back(reductions: list[Node], cone: set[Node], users: Users) -> bool:
-    """Whether what is reduced is needed to go on."""
+    """Whether the result of a reduction is read by a value of the cone."""
     pending, seen = list(reductions), set(reductions)
     while pending:
         for user in users[pending.pop()]:
@@ -96,11 +96,11 @@ def _flows_back(reductions: list[Node], cone: set[Node], users: Users) -> bool:
 
 
 def is_outer(node: Node, transient: Collection[Node]) -> bool:
-    """Whether a contraction sums up transient values."""
+    """Whether a contraction sums over transient values."""
     return node.primitive.kind == "contraction" and any(operand in transient for operand in node.inputs)
 
 
 def outer_axes(node: Node, transient: Collection[Node]) -> tuple[int, ...]:
-    """The axes of a contraction over transient values that are theirs; the one left is the other operand's."""
+    """The axes of a contraction over transient values that are theirs; the remaining one is the other operand's."""
     last = len(node.shape) - 1
     return (*range(last - 1), last - 1 if node.inputs[0] in transient else last)

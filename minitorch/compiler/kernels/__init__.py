@@ -1,1 +1,1 @@
-"""Kernels: the loop nests of a graph in the order in which they run, and the memory of their values."""
+"""Kernels: the loop nests of a graph in the order of their execution, and the memory of their values."""

@@ -1,4 +1,4 @@
-"""Offsets in one arena for the values that a graph computes on the way, from their live ranges."""
+"""Arena allocation: offsets in one block of memory for intermediate values, from their live ranges."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ALIGNMENT = 64  # bytes: a cache line, and the longest vector register
 
 @dataclass(frozen=True)
 class Lifetime:
-    """A buffer of a schedule.
+    """The live range of a buffer.
 
     Attributes:
         size: bytes.
         first: the step that writes it.
         last: the last step that reads it (or `first`, if none does).
-        in_place: numbers of buffers, last read at step `first`, whose place it may take: the step reads each element of
-            theirs before it writes the same bytes of this one.
+        in_place: numbers of buffers, last read at step `first`, whose memory it may take: the step reads each of their
+            elements before it writes the same bytes of this one.
     """
 
     size: int
@@ -31,12 +31,12 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where each buffer lies in the arena.
+    """The offset of each buffer in the arena.
 
     Attributes:
         offsets: in bytes, one per buffer.
         size: bytes of the arena.
-        lower_bound: the most bytes that are live at one step; no plan is smaller.
+        lower_bound: the most bytes live at one step; no plan is smaller.
     """
 
     offsets: tuple[int, ...]
@@ -49,7 +49,7 @@ def aligned(size: int, alignment: int = ALIGNMENT) -> int:
     return -(-size // alignment) * alignment
 
 
-# Orders in which buffers are placed; the first that reaches the lower bound wins, else the smallest arena. Large ones
+# Orders of placement; the first that reaches the lower bound wins, else the smallest arena. Large buffers
 # first is "greedy by size" of Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference" (2020).
 ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
     lambda buffer: (-buffer.size, buffer.first),
@@ -59,9 +59,9 @@ ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 
 
 def plan(buffers: Sequence[Lifetime]) -> Plan:
-    """Places in one arena such that no two buffers overlap while both are live.
+    """Offsets in one arena such that no two buffers overlap while both are live.
 
-    A buffer goes where one of its `in_place` buffers lies, if it can, else into the smallest gap that holds it.
+    A buffer takes the memory of one of its `in_place` buffers if it can, else the smallest gap that holds it (best fit).
 
     Example:
         >>> chain = plan([Lifetime(100, 0, 1), Lifetime(100, 1, 2, in_place=(0,)), Lifetime(100, 2, 3)])
@@ -117,8 +117,8 @@ def _may_share(buffers: Sequence[Lifetime], new: int, old: int) -> bool:
 
 
 def lower_bound(buffers: Sequence[Lifetime]) -> int:
-    """The most live bytes at one step, supposing that every buffer that may take a place of another one does."""
-    change: dict[int, int] = defaultdict(int)  # what is live at a step, less what was at the one before
+    """The most live bytes at one step, if every buffer that may take the memory of another does."""
+    change: dict[int, int] = defaultdict(int)  # live bytes at a step, less those at the step before
     shared: dict[int, int] = defaultdict(int)
     for buffer in buffers:
         size = aligned(buffer.size)

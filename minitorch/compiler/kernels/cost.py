@@ -1,4 +1,4 @@
-"""What running a graph as kernels costs, beside what running it node by node would."""
+"""The cost of a graph run as kernels, beside its cost node by node."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class FusedCost(Traffic):
     """The counts of a schedule.
 
     Attributes:
-        kernels: units of work, library calls among them.
+        kernels: units of work, including library calls.
         bytes_read, bytes_written: from and to memory, of all kernels.
         flops: arithmetic on elements of any type.
         transcendentals: elements of exp, log, sqrt and the like.
         peak_bytes: the most memory alive at once, kernel by kernel: inputs and array constants always, a value until
             the last kernel that reads it, outputs until the end. Memory that is used in place counts twice.
-        arena_bytes: what intermediate values take, where those that are not needed at the same time share memory.
-        intermediate_bytes: what they would take if each had memory of its own.
+        arena_bytes: bytes of intermediate values, where values with disjoint live ranges share memory.
+        intermediate_bytes: their bytes if each had memory of its own.
         peak_in_arena: inputs, array constants, and the most that a call takes: the arena and outputs, but for those
             that are written over an input.
         unfused: the same counts of the function as it is written, every operation by itself, as eager mode runs them:

@@ -1,4 +1,4 @@
-"""A kernel: one unit of work of a schedule, what it reads and writes, and its texts."""
+"""`Kernel`: one unit of work of a schedule, its reads and writes, and its texts."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Kernel:
         name: short, with the operations it ends in.
         kind: ``"K1"`` pointwise, ``"K2"`` reduction, ``"K3"`` row-resident, ``"K4"`` contraction, ``"K5"`` side by
             side, ``"call"`` other calls.
-        phases: the nodes that it computes, in program order; those of each phase by themselves.
+        phases: for each phase the nodes that it computes, in program order.
         reads, writes: the nodes whose values it reads from memory, and those that it writes.
-        target: the machine that it is made for.
+        target: the machine of its code.
         loops: its loops; None for a call.
         buffers: the node behind each buffer of the loops.
         own: the user's own schedule of each nest, or None; empty if there is none for any.
@@ -48,22 +48,22 @@ class Kernel:
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
-        """What it computes, in program order."""
+        """The nodes that it computes, in program order."""
         return tuple(dict.fromkeys(node for phase in self.phases for node in phase))
 
     @property
     def made(self) -> tuple[Node, ...]:
-        """What has to be given memory: the values that it writes, and what it needs for itself while it runs."""
+        """The values that need memory: those that it writes, and its partial results."""
         return self.writes + tuple(dict.fromkeys(node for node in self.buffers if node.primitive is PARTIAL))
 
     @property
     def bytes_read(self) -> int:
-        """From memory: every element that is needed, once."""
+        """Bytes from memory: every needed element once."""
         return self._bytes[0]
 
     @property
     def bytes_written(self) -> int:
-        """To memory."""
+        """Bytes to memory."""
         return self._bytes[1]
 
     @cached_property
@@ -82,7 +82,7 @@ class Kernel:
 
     @cached_property
     def flops(self) -> int:
-        """Arithmetic operations on elements; exp, log and the like apart."""
+        """Arithmetic operations on elements, transcendental functions not counted."""
         return sum(map(cost.flops, self.nodes)) if self.loops is None else count.operations(self.loops)[0]
 
     @cached_property
@@ -92,17 +92,17 @@ class Kernel:
 
     @cached_property
     def source(self) -> str:
-        """The definition of the kernel as Python that runs; of a call, the name of what is called.
+        """The definition of the kernel as Python that runs; for a library call, its name.
 
-        The same in the order in which it is run is the source of the last of the `steps`.
+        The last of the `steps` has the source in the order of execution.
         """
         return source(self.loops) if self.loops else f"# {self.nodes[0].primitive.name}, run by NumPy\n"
 
     @cached_property
     def compiled(self) -> tuple[LoopKernel, tuple[int, ...]]:
-        """The loops that machine code is made of, and the bytes by which the address of each buffer is moved for them.
+        """The loops that are compiled, and the bytes by which the address of each of their buffers is moved.
 
-        Every buffer is counted from its first element in use, so that kernels which differ only in these share code.
+        Buffers begin at their first element in use, so kernels that differ only in offsets share code.
         """
         assert self.loops is not None
         loops, origins = kernel_at_origin(self.loops)
@@ -121,7 +121,7 @@ class Kernel:
 
     @cached_property
     def units(self) -> int:
-        """How many parts of it can be run at the same time."""
+        """The number of parts that can run in parallel."""
         if self.loops is None:
             return 0
         found = parallel_units(self.loops, self.target, self.own)
@@ -129,7 +129,7 @@ class Kernel:
 
     @property
     def schedule(self) -> Listing:
-        """The rewrites that turn the definition into the loops that are run, nest by nest."""
+        """The rewrites from the definition to the loops that are run, nest by nest."""
         return Listing(chosen(self.loops, self.target, self.own) if self.loops else ())
 
     @cached_property

@@ -1,7 +1,7 @@
-"""Kernels put together after fusion: what runs side by side, and what is too small to be a kernel of its own.
+"""Merging after fusion: independent kernels become one, and small kernels become phases of a larger one.
 
-Fusion joins what runs over the same rows. What is left are kernels that have nothing to do with each other, such as the
-updates of fifty parameters, and small ones that wait for a large one, such as the mean of the losses of a batch. Each
+Fusion joins roots over the same rows. That leaves independent kernels, such as the
+updates of fifty parameters, and small kernels that wait for a large one, such as the mean of a batch's losses. Each
 call of a kernel costs some microseconds, and each wait for all threads more.
 """
 
@@ -15,13 +15,13 @@ from ..loop_ir.loops import LoopKernel
 from .kernel import Kernel
 
 LONGEST_NAME = 36
-SMALL = 1 << 15  # operations and rounds of the loops of a kernel that is not worth a call
+SMALL = 1 << 15  # FLOPs plus iterations of a kernel that is not worth a call; raising it moves more work to one thread
 
 
 def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Put pointwise kernels that do not need each other side by side, in one kernel of kind K5.
+    """Make one kernel of kind K5 of independent pointwise kernels (horizontal fusion).
 
-    The *depth* of a kernel is the longest way from it to the end. Kernels of one depth do not need each other, whatever
+    The *depth* of a kernel is its longest path to the end. Kernels of one depth are independent, whatever
     their shapes: the updates of all parameters by an optimiser are the case that matters.
     """
     depth: dict[int, int] = {}
@@ -41,7 +41,7 @@ def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 
 def _in_order(kernels: Sequence[Kernel], levels: Sequence[tuple[int, ...]]) -> list[Kernel]:
-    """The kernels, those of one level put together, as near to their order as possible: so nothing waits in memory.
+    """The kernels with each level merged, near their original order, so that values do not wait in memory.
 
     A level comes when its last kernel would have come, or before the first that reads one of it.
     """
@@ -71,7 +71,7 @@ def _side_by_side(kernels: Sequence[Kernel]) -> Kernel:
 
 
 def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
-    """Make small kernels later phases of the one before them, where that is made of loops too.
+    """Make small kernels later phases of a loop kernel before them.
 
     A kernel can move up to the last one that it reads from.
     """
@@ -97,7 +97,7 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
 
 
 def _together(kernels: Sequence[Kernel], name: str, kind: str, first_phases: Sequence[int]) -> Kernel:
-    """The kernels in one, the phases of each beginning where they are told to."""
+    """Several kernels as one, with given first phases."""
     loops = [kernel.loops for kernel in kernels if kernel.loops is not None]
     begins = list(accumulate((len(kernel.buffers) for kernel in kernels), initial=0))
     phases: list[dict[Node, None]] = [{} for _ in range(max(first_phases) + 1)]

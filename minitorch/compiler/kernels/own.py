@@ -1,4 +1,4 @@
-"""A schedule of the user's own for a kernel: checked, and compiled once to see that it can be."""
+"""A user's schedule for a kernel: checked by the laws, and compiled once."""
 
 from __future__ import annotations
 

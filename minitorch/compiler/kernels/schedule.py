@@ -1,8 +1,7 @@
-"""The schedule of a graph: its kernels in order, and the ledger, which says of every edge whether it was fused and why
-not.
+"""The schedule of a graph: its kernels in order, and the ledger, which says why edges were fused or not.
 
 A kernel is either generated loops (kinds K1 pointwise, K2 reduction, K3 row-resident, K4 contraction) or a call into
-NumPy (whatever has no loops yet). Bytes are those that a kernel must move at least: every buffer once.
+NumPy (operations without loops). Bytes are the least that a kernel has to move: every buffer once.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class Edge:
         producer, consumer: the nodes.
         fused: whether the value goes from one to the other without memory.
         reason: why not, or ``"fused"``, or that the value is computed again rather than stored.
-        bytes: what is saved by fusing, or moved for want of it: a write and a read of the value.
+        bytes: a write and a read of the value, which fusing saves.
     """
 
     producer: Node
@@ -164,7 +163,7 @@ def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own 
 
 
 def _transient(graph: Graph, without: Set[str]) -> set[Node]:
-    """What is computed in tiles and never stored, which takes two other classes of fusion."""
+    """The values that are computed in tiles and never stored, if the classes of fusion that they need are on."""
     return set() if without & {TRANSIENT, ROWS, RECOMPUTING} else find_transient(graph)
 
 
@@ -181,14 +180,14 @@ def _kernels(
 
 
 def _without_tiles(kernel: Kernel, group: Group | Node) -> set[Node]:
-    """The contractions that a kernel would have to compute on the spot, if that cannot be done in tiles."""
+    """The transient contractions of a kernel whose loops cannot be run in tiles."""
     if kernel.loops is None or not isinstance(group, Group) or not group.tiles:
         return set()
     return set() if all(map(recognise, kernel.loops.nests)) else {inner for inner, _ in group.tiles}
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
-    """The roots that end in memory: outputs, and what another kernel reads."""
+    """The roots that are stored in memory: outputs, and values that another kernel reads."""
     needed = set(map(output_base, graph.outputs))
     for item in order:
         if isinstance(item, Group):
@@ -250,13 +249,13 @@ def _ledger(
     transient: Container[Node],
     again: Container[Node],
 ) -> tuple[Edge, ...]:
-    """Every use of a computed value: fused, or why it was not."""
+    """Every use of a computed value: fused, or the reason against it."""
     home: dict[Node, set[tuple[int, int]]] = {}  # by kernel and phase
     for number, kernel in enumerate(kernels):
         for phase, nodes in enumerate(kernel.phases):
             for node in nodes:
                 home.setdefault(node, set()).add((number, phase))
-    shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # the same memory, seen otherwise
+    shown = {node for node in graph.outputs if node.primitive.name == "reshape"}  # views of the same memory
     edges = []
     for node in graph.nodes:
         for operand in dict.fromkeys(node.inputs):

@@ -1,7 +1,7 @@
-"""A kernel's schedule, and the kernel after each of its rewrites: a program that can be read, run, counted and timed.
+"""`kernel.steps`: the kernel after each rewrite of its schedule, a program that can be read, run, counted and timed.
 
 Halide (Ragan-Kelley et al., 2013) separates an algorithm from its schedule; Exo (Ikarashi et al., 2022) shows the
-program after every rewrite. Here both are looked at on the kernels that the engine itself runs.
+program after every rewrite. These are the kernels that the engine itself runs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Call = Callable[[], list[Array]]  # runs a kernel on arrays that it was given, and returns those that it writes
 
-# How kernels are run is the business of the rooms below: `minitorch.compiler.runtime.alone` puts its function here.
+# The function that runs a kernel; `minitorch.compiler.runtime.alone`, a room below this one, registers its own here.
 LOADERS: list[Callable[[Kernel, Sequence[Array]], Call]] = []
 
-SLOW = 1.0  # seconds; a step that takes longer is run once when steps are measured
-INTENSITY = 4  # FLOPs for each byte from which on a kernel is measured by its arithmetic, below by its bytes
+SLOW = 1.0  # seconds; slower steps are measured by one run
+INTENSITY = 4  # FLOPs per byte; kernels above it are measured in FLOP/s, others in B/s
 
 
 class Peaks(Protocol):
@@ -75,7 +75,7 @@ NO_LIST = "(in an order of the engine's that is not a list of rewrites)"
 
 @dataclass(frozen=True)
 class Step:
-    """A kernel after some of the rewrites of its schedule; call it like the kernel.
+    """A kernel after the first rewrites of its schedule; call it like the kernel.
 
     Attributes:
         number: how many rewrites were made.
@@ -103,7 +103,7 @@ class Step:
 
     @cached_property
     def source(self) -> str:
-        """Python that runs, with the loops in the order in which the machine code runs them."""
+        """Python that runs, with the loops in the order of the machine code."""
         assert self.kernel.loops is not None
         return printed(self.kernel.loops, self.procedures)
 
@@ -124,7 +124,7 @@ class Step:
 
     @property
     def bytes(self) -> int:
-        """Read from memory and written to it, every element once."""
+        """Bytes read and written, every element once."""
         return self.kernel.bytes_read + self.kernel.bytes_written
 
     def __call__(self, *inputs: Tensor | Array) -> Any:
@@ -143,7 +143,7 @@ class Step:
         return found[0] if len(found) == 1 else found
 
     def prepared(self, *inputs: Tensor | Array) -> Call:
-        """The call by itself, to be timed: it writes to the same memory every time."""
+        """The call alone, for timing: it writes to the same memory every time."""
         wanted = [node for node in self.kernel.reads if node.primitive.name != "constant"]
         if len(inputs) != len(wanted):
             names = ", ".join(str(node.spec) for node in wanted)
@@ -253,7 +253,7 @@ def _time(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """What each rewrite of a schedule bought: a table, which notebooks show as such.
+    """The gain of each rewrite of a schedule: a table, which notebooks show as such.
 
     Attributes:
         rows: each step, and its seconds.
@@ -270,7 +270,7 @@ class Measured:
         return "FLOP/s" if step.flops > INTENSITY * step.bytes else "B/s"
 
     def rates(self) -> list[float]:
-        """How much each step does in a second, in the table's unit."""
+        """The rate of each step, in the table's unit."""
         return [(step.flops if self.unit == "FLOP/s" else step.bytes) / seconds for step, seconds in self.rows]
 
     @property
