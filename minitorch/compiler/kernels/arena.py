@@ -61,7 +61,7 @@ ORDERS: tuple[Callable[[Lifetime], tuple[int, ...]], ...] = (
 def plan(buffers: Sequence[Lifetime]) -> Plan:
     """Offsets in one arena such that no two buffers overlap while both are live.
 
-    A buffer takes the memory of one of its `in_place` buffers if it can, else the smallest gap that holds it (best fit).
+    A buffer takes the memory of one of its `in_place` buffers if it can, else the smallest gap (best fit).
 
     Example:
         >>> chain = plan([Lifetime(100, 0, 1), Lifetime(100, 1, 2, in_place=(0,)), Lifetime(100, 2, 3)])

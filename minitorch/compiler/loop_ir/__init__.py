@@ -1,4 +1,4 @@
-"""The loop IR: loop nests, expressions and index algebra as data, and printed as Python that runs.
+"""The loop IR: loop nests, expressions and index algebra as data, printed as Python that runs.
 
 Nothing here knows about a machine, or imports LLVM.
 """

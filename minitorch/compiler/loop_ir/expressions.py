@@ -1,7 +1,7 @@
-"""Expressions: how one number of a kernel is computed from elements in memory, as data.
+"""Expressions: the computation of one number of a kernel from elements in memory, as data.
 
-Where the elements are is index algebra (`minitorch.compiler.loop_ir.index`); in which order the numbers are computed,
-and where they go, is `minitorch.compiler.loop_ir.loops`.
+The indices of the elements are index algebra (`minitorch.compiler.loop_ir.index`). The order of the numbers,
+and the stores, are in `minitorch.compiler.loop_ir.loops`.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ ALWAYS = Inside()
 
 @dataclass(frozen=True)
 class Expression:
-    """How one number is computed. Equal expressions have equal values, so a kernel computes each once."""
+    """The computation of one number. Equal expressions have equal values, so a kernel computes each once."""
 
     dtype: DType
 
     def __post_init__(self) -> None:
-        # At once, while the hashes of the parts are at hand: later it would recurse through the whole expression.
+        # Now, while the parts' hashes are known: later it would recurse through the whole expression.
         fields = tuple(getattr(self, name) for name, field in self.__dataclass_fields__.items() if field.compare)
         object.__setattr__(self, "_fields", fields)
         object.__setattr__(self, "_hash", hash((type(self).__name__, fields)))
@@ -78,7 +78,7 @@ class Expression:
         return known
 
     def __eq__(self, other: object) -> bool:
-        # Not part by part as it comes: parts that occur often would be compared as often, and their parts, and so on.
+        # Pairs are compared once: shared parts would otherwise be compared at each occurrence, exponentially often.
         if not isinstance(other, Expression) or hash(self) != hash(other):
             return False
         pending: list[tuple[Expression, Expression]] = [(self, other)]
@@ -95,12 +95,12 @@ class Expression:
         return True
 
     def _itself(self) -> tuple[Any, ...]:
-        """All that tells it from others, but for its parts."""
+        """The fields that distinguish it from others, without its parts."""
         known: tuple[Any, ...] = self.__dict__["_fields"]
         return known
 
     def parts(self) -> tuple[Expression, ...]:
-        """The expressions that it is computed from."""
+        """The operands."""
         return ()
 
     def substitute(self, places: Places) -> Expression:
@@ -108,7 +108,7 @@ class Expression:
         return self
 
     def depends_on(self, variable: Variable) -> bool:
-        """Whether the number differs along a variable."""
+        """Whether the number varies with a loop variable."""
         return any(part.depends_on(variable) for part in self.parts())
 
 
@@ -124,7 +124,7 @@ class Number(Expression):
 
 @dataclass(frozen=True)
 class Load(Expression):
-    """An element of a buffer; only read where `inside` holds."""
+    """An element of a buffer, read only where `inside` holds."""
 
     buffer: int
     index: Index
@@ -181,7 +181,7 @@ class Apply(Expression):
 
 @dataclass(frozen=True)
 class Choose(Expression):
-    """One expression where the conditions hold, another elsewhere; what is not chosen reads no memory."""
+    """A select: one expression where the conditions hold, another elsewhere; the other reads no memory."""
 
     inside: Inside
     here: Expression
@@ -193,7 +193,7 @@ class Choose(Expression):
         return self.dtype, self.inside
 
     def parts(self) -> tuple[Expression, ...]:
-        """Both."""
+        """Both alternatives."""
         return (self.here, self.elsewhere)
 
     def substitute(self, places: Places) -> Expression:
@@ -211,7 +211,7 @@ def converted(value: Expression, dtype: DType) -> Expression:
 
 
 def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expression:
-    """A choice, or what is always chosen."""
+    """A select, or its only possible alternative."""
     if inside == ALWAYS or inside.never_holds:
         return here if inside == ALWAYS else elsewhere
     return Choose(here.dtype, inside, here, elsewhere)
@@ -219,7 +219,7 @@ def chosen(inside: Inside, here: Expression, elsewhere: Expression) -> Expressio
 
 @dataclass(frozen=True)
 class Sum(Expression):
-    """The sum of a value over a variable of its own, computed on the spot: a contraction that is not stored."""
+    """A reduction inside an expression, over a variable of its own: a contraction that is not stored."""
 
     variable: Variable
     value: Expression
@@ -227,7 +227,7 @@ class Sum(Expression):
     __hash__ = Expression.__hash__
 
     def parts(self) -> tuple[Expression, ...]:
-        """What is summed."""
+        """The summand."""
         return (self.value,)
 
     def substitute(self, places: Places) -> Expression:
@@ -241,7 +241,7 @@ class Sum(Expression):
 
 @dataclass(frozen=True)
 class Total(Expression):
-    """What an earlier loop of the kernel accumulated for this row."""
+    """The result of an accumulator of an earlier loop, for this row."""
 
     slot: int
 
@@ -267,7 +267,7 @@ class Scratch(Expression):
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and all that it is computed from, each once."""
+    """The expression and its parts at all depths, each once."""
     seen: set[Expression] = set()
     pending = [expression]
     while pending:
@@ -282,7 +282,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 def rewritten(
     expression: Expression, change: Callable[[Expression], Expression], known: dict[Expression, Expression]
 ) -> Expression:
-    """The expression with a change made to each of its parts and to itself, innermost first; `known` are those done."""
+    """A bottom-up rewrite: a change is made to each part, then to the expression; `known` memoises."""
     found = known.get(expression)
     if found is None:
         parts = tuple(rewritten(part, change, known) for part in expression.parts())
@@ -300,7 +300,7 @@ def rewritten(
 
 
 def _at_values(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """The expression with a change made to the values that it reads memory at."""
+    """The expression with a change made to the values that are indices in it."""
     fields: dict[str, Any] = {}
     if (index := getattr(expression, "index", None)) is not None:
         fields["index"] = index.with_values(change)
@@ -310,7 +310,7 @@ def _at_values(expression: Expression, change: Callable[[Expression], Expression
 
 
 def moved(places: Places) -> Callable[[Expression], Expression]:
-    """For `rewritten`: other expressions in place of variables."""
+    """For `rewritten`: a substitution of loop variables."""
 
     def change(expression: Expression) -> Expression:
         if isinstance(expression, Choose):
@@ -321,7 +321,7 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
 
 
 def atoms(expression: Expression) -> Iterator[Atom]:
-    """The atoms of all indices of an expression, those inside others too."""
+    """The atoms of all indices of an expression, nested ones included."""
     indices: list[Index] = []
     if (index := getattr(expression, "index", None)) is not None:
         indices.append(index)
@@ -335,10 +335,10 @@ def atoms(expression: Expression) -> Iterator[Atom]:
 
 
 def looked_up(expression: Expression) -> list[Looked]:
-    """The indices that are data, of an expression by itself."""
+    """The data-dependent indices (gathers) of an expression, without its parts."""
     return [atom for atom in atoms(expression) if isinstance(atom, Looked)]
 
 
 def index_values(expression: Expression) -> list[Expression]:
-    """The values that an expression reads memory at."""
+    """The values that an expression uses as indices."""
     return [atom.value for atom in looked_up(expression)]

@@ -1,4 +1,4 @@
-"""Index algebra: where an element is, as an integer expression over loop variables.
+"""Index algebra: the index of an element, as an integer expression over loop variables.
 
 Every movement primitive becomes arithmetic on these expressions, so a reshape or transpose inside a kernel costs no
 memory traffic. An `Index` is affine, ``c0 + c1*v1 + c2*v2 + ...``; what is not affine (a quotient, a remainder, an
@@ -71,9 +71,9 @@ class Remainder:
 
 @dataclass(frozen=True)
 class Looked:
-    """An index that is a value: what `gather` reads at. Below `extent`; negative ones count from the end."""
+    """A data-dependent index, as of a gather. It is below `extent`; negative ones count from the end."""
 
-    value: Any  # an expression of minitorch.compiler.loop_ir.loops
+    value: Any  # a `minitorch.compiler.loop_ir.expressions.Expression`
     extent: int
 
     @property
@@ -90,7 +90,7 @@ Atom = Variable | Quotient | Remainder | Looked
 
 @dataclass(frozen=True)
 class Index:
-    """``constant`` plus the sum of the atoms times their coefficients.
+    """An affine expression: ``constant`` plus the sum of the atoms times their coefficients.
 
     Example:
         >>> i, j = variable("i", 4), variable("j", 10)
@@ -137,7 +137,7 @@ class Index:
         return _made({atom: by * factor for atom, by in self.terms}, self.constant * factor)
 
     def _divided(self, divisor: int) -> tuple[Index, Index]:
-        """A multiple of the divisor, divided by it, and what is left over."""
+        """Quotient and rest by a divisor, as far as the coefficients are multiples of it."""
         whole: dict[Atom, int] = {}
         rest: dict[Atom, int] = {}
         for atom, factor in self.terms:
@@ -174,7 +174,7 @@ class Index:
         return _atom(Remainder(rest, divisor))
 
     def _split(self, divisor: int) -> Iterator[tuple[int, Index, Index]]:
-        """Steps in which a divisor can be counted, and the expression as whole steps and less than one."""
+        """The common steps of a divisor and the coefficients, with the expression as whole steps and a rest."""
         for step in sorted({gcd(factor, divisor) for _, factor in self.terms} - {1}, reverse=True):
             coarse = {atom: factor // step for atom, factor in self.terms if factor % step == 0}
             fine = _made({atom: factor for atom, factor in self.terms if factor % step}, self.constant % step)
@@ -183,7 +183,7 @@ class Index:
                 yield step, _made(coarse, self.constant // step), fine
 
     def coefficient(self, atom: Atom) -> int:
-        """By how much the expression grows with an atom that it is affine in."""
+        """The coefficient of an atom."""
         return next((factor for known, factor in self.terms if known == atom), 0)
 
     def depends_on(self, wanted: Variable) -> bool:
@@ -192,7 +192,7 @@ class Index:
 
     @property
     def as_variable(self) -> Variable | None:
-        """The variable, if the expression is nothing but one."""
+        """The variable that the expression equals, if it is one."""
         if self.constant == 0 and len(self.terms) == 1:
             atom, factor = self.terms[0]
             if factor == 1 and isinstance(atom, Variable):
@@ -200,7 +200,7 @@ class Index:
         return None
 
     def substitute(self, places: Mapping[Variable, Index]) -> Index:
-        """The expression with other expressions in place of variables, simplified again."""
+        """The expression with others in place of variables, simplified."""
         result = Index((), self.constant)
         for atom, factor in self.terms:
             result = result + _substituted(atom, places) * factor
@@ -276,7 +276,7 @@ def _atom(atom: Atom) -> Index:
 
 
 def variable(name: str, extent: int) -> Index:
-    """A loop variable as an expression; one that takes a single value is that value."""
+    """A loop variable as an expression; a variable of one value is that value."""
     return NOWHERE if extent == 1 else _atom(Variable(name, extent))
 
 
@@ -304,7 +304,7 @@ def _substituted(atom: Atom, places: Mapping[Variable, Index]) -> Index:
 
 
 def strides(shape: Shape) -> Shape:
-    """How far apart, in elements, neighbours are in each dimension of a dense array.
+    """The strides of a dense array, in elements.
 
     Example:
         >>> strides((2, 3, 4))
@@ -318,7 +318,7 @@ def strides(shape: Shape) -> Shape:
 
 
 def linear(indices: Iterable[Index], shape: Shape) -> Index:
-    """The position in a dense array of the element at these indices."""
+    """The row-major offset of the element at these indices."""
     total = NOWHERE
     for index, stride in zip(indices, strides(shape), strict=True):
         total = total + index * stride
@@ -326,7 +326,7 @@ def linear(indices: Iterable[Index], shape: Shape) -> Index:
 
 
 def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:
-    """The indices of the element at a position of a dense array: the inverse of `linear`."""
+    """The indices of the element at an offset: the inverse of `linear`."""
     result = []
     is_outermost = True  # of those that are not of length 1: it needs no remainder
     for length, stride in zip(shape, strides(shape), strict=True):

@@ -1,7 +1,7 @@
-"""Several loop variables as one, where memory goes on evenly from the last value of one to the next of another.
+"""Loop collapsing: neighbouring loop variables become one where all indices step evenly across them.
 
-Rows of a matrix that lie one after another are one row. Loops over fewer variables have longer runs, which fill vectors
-and are packed and stored with less ado.
+Contiguous rows of a matrix are one row. Longer loops fill vectors,
+and are packed and stored in longer runs.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ Joinable = tuple[tuple[Store, ...], tuple[Expression, ...]]
 
 
 def joined(variables: Sequence[Variable], code: Joinable) -> tuple[tuple[Variable, ...], Joinable]:
-    """Neighbouring variables as one, wherever no index tells them apart, and stores and expressions in terms of those.
+    """Neighbouring variables collapsed wherever no index distinguishes them, and the code in terms of the new ones.
 
-    An index does not if it grows as much from the last value of the inner one to the next value of the outer one as it
-    does between values of the inner one.
+    An index does not if its step from the last value of the inner variable to the next value of the outer one is its
+    step between values of the inner one.
     """
     found = list(variables)
     for place in range(len(found) - 2, -1, -1):

@@ -1,7 +1,7 @@
-"""Loop IR: what a kernel does, as data. Statements, loops, nests, kernels.
+"""The loop nest IR: the computation of a kernel as data. Statements, loops, nests, kernels.
 
-How one element is computed is an expression (`minitorch.compiler.loop_ir.expressions`). The same data is *printed*
-as Python that runs (`source`, a slow reference) and *emitted* as LLVM IR (`emit`). Nothing here knows about graphs or
+An element is computed by an expression (`minitorch.compiler.loop_ir.expressions`). A nest is *printed*
+as Python that runs (`source`), and scheduled and emitted as LLVM IR. Nothing here knows about graphs or
 about machines.
 
 A kernel runs over *rows*, in any order and in parallel. For each row it runs its loops one after another; a loop runs
@@ -20,7 +20,7 @@ from ...dtypes import DType, float32, float64
 from .expressions import Apply, Expression, atoms, walk
 from .index import Index, Looked, Shape, Variable
 
-# The primitive that a reduction combines two values with.
+# The binary primitive of each reduction.
 COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}
 
 
@@ -39,7 +39,7 @@ class Accumulate:
 
     @property
     def factors(self) -> tuple[Expression, ...]:
-        """The two that are multiplied, if this is a sum of products, else none; 16-bit products are rounded first."""
+        """The two factors, if this is a sum of products, else none; 16-bit products are rounded first."""
         value = self.value
         is_product = isinstance(value, Apply) and value.primitive == "mul" and value.dtype in (float32, float64)
         return value.parts() if self.reduction == "reduce_sum" and is_product else ()
@@ -80,7 +80,7 @@ class Nest:
 
     Attributes:
         rows: the row's variables, the outermost first.
-        loops: what happens for a row.
+        loops: run for each row, one after another.
         scratch: the length and type of each scratch row.
     """
 
@@ -110,8 +110,8 @@ class LoopKernel:
     """Nests, one after another, and their buffers.
 
     The nests of phase 0 do not depend on each other, and are shared out among the threads. Those of later phases are
-    small: whoever finishes the last part of phase 0 runs them, in order. So sums of parts become a sum of the whole,
-    and a few numbers are computed from what a large loop has found, without another kernel.
+    small, and run in order on the thread that finishes the last part of phase 0. So partial sums become a total,
+    and a few numbers are computed from the results of a large loop, without another kernel.
 
     Attributes:
         name: of the function.
@@ -136,7 +136,7 @@ class LoopKernel:
 
     @property
     def rounds(self) -> int:
-        """How often the bodies of its loops are run, all together."""
+        """The number of iterations of all its loop bodies."""
         return sum(
             math.prod(variable.extent for variable in (*nest.rows, *loop.columns))
             for nest in self.nests
@@ -145,12 +145,12 @@ class LoopKernel:
 
     @property
     def has_tail(self) -> bool:
-        """Whether something runs after the parallel part."""
+        """Whether it has phases after the parallel one."""
         return self.phases[-1] > 0
 
     @property
     def looks_up(self) -> bool:
-        """Whether memory is read at indices that are data, which may turn out to be out of range."""
+        """Whether it gathers, so that an index may be out of range."""
         return any(
             isinstance(atom, Looked)
             for nest in self.nests
@@ -161,7 +161,7 @@ class LoopKernel:
 
 
 def neutral(reduction: str, dtype: DType) -> Any:
-    """What a reduction starts with."""
+    """The neutral element of a reduction."""
     if reduction == "reduce_sum":
         return 0
     if reduction == "reduce_prod":

@@ -1,8 +1,7 @@
-"""From nodes to expressions: what one element of a node is, in terms of elements that are stored somewhere.
+"""Lowering: an element of a node as an expression over stored elements.
 
-Movement primitives disappear here: each is a rule from an index of its result to an index of its input. Whatever the
-schedule has stored (inputs, other kernels' results, accumulators, scratch rows) is read through the `readers` that are
-given.
+Movement primitives become index arithmetic: each is a rule from an index of its result to an index of its input. Stored
+values (inputs, other kernels' results, accumulators, scratch rows) are read through the given `readers`.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from .expressions import (
 )
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 
-uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # of no tensor: what random bits are computed in
+uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # no tensor has it: random bits are computed in it
 
 At = tuple[Index, ...]
 Reader = Callable[[At, Inside], Expression]
@@ -46,19 +45,19 @@ def number(value: Any, node: Node) -> Number:
 
 
 class Lowering:
-    """Expressions for nodes; each asked for at the same place is built once.
+    """Expressions for nodes, memoised by index.
 
     Args:
-        read: how to read a node that is stored, or None if it has to be computed on the spot.
+        read: gives the reader of a stored node, or None for a node to be computed in the expression.
     """
 
     def __init__(self, read: Callable[[Node], Reader | None]) -> None:
         self.read = read
         self._known: dict[tuple[Node, At, Inside], Expression] = {}
-        self._sums: dict[Node, str] = {}  # the variables of contractions that are computed on the spot
+        self._sums: dict[Node, str] = {}  # the variables of transient contractions
 
     def element(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
-        """The element of a node at an index; `inside` says where it will be used."""
+        """The element of a node at an index; `inside` has the conditions under which it is used."""
         key = (node, at, inside)
         known = self._known.get(key)
         if known is None:
@@ -67,7 +66,7 @@ class Lowering:
         return known
 
     def term(self, node: Node, at: At) -> Expression:
-        """What a reduction or a contraction combines, at an index of the whole space that it runs over."""
+        """The operand of a reduction or contraction at a point of its iteration space."""
         if node.primitive.kind == "reduction":
             return self.element(node.inputs[0], at)
         return self._product(node, at)
@@ -89,7 +88,7 @@ class Lowering:
         return converted(Sum(value.dtype, k, value), node.dtype)
 
     def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
-        """The element computed from the node's inputs, stored or not."""
+        """The element as computed from the node's inputs, stored or not."""
         if node.primitive.kind in POINTWISE:
             return Apply(
                 node.dtype, node.primitive.name, tuple(self.element(operand, at, inside) for operand in node.inputs)
@@ -98,7 +97,7 @@ class Lowering:
 
 
 def _part(labels: tuple[int, ...], at: At, lengths: tuple[int, ...]) -> Index:
-    """The index in a dimension of an operand that some dimensions of a contraction's space are joined in."""
+    """The index in an operand's dimension that joins some dimensions of a contraction's space."""
     return linear([at[label] for label in labels], tuple(lengths[label] for label in labels))
 
 
@@ -196,7 +195,7 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
     where = []
     for operand, length in zip(indices, x.shape, strict=False):
         place = lowering.element(operand, at[:count], inside)
-        if not isinstance(place, Load):  # which is 0 elsewhere by itself
+        if not isinstance(place, Load):  # a load gives 0 where it is masked
             place = chosen(inside, place, number(0, operand))
         where.append(looked(place, length))
     value = lowering.element(x, (*where, *at[count:]), inside)
@@ -208,7 +207,7 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
 
 
 def _checked(value: Expression, index: Index, length: int) -> Expression:
-    """A value at an index that makes no difference to it: one out of range has to be noticed all the same."""
+    """A value at an index that it does not depend on: an index out of range has to be noticed all the same."""
     is_inside = Apply(bool_, "less", (Position(int64, index), Number(int64, length, f"i64 {length}")))
     return Apply(value.dtype, "where", (is_inside, value, value))
 
@@ -271,7 +270,7 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
 def can_lower(node: Node) -> bool:
     """Whether a node can be part of an expression; reductions and contractions have loops of their own.
 
-    Of the pointwise ones only a power of integers, and a bitcast from or to a type that registers hold as another one,
+    Of the pointwise primitives only powers of integers, and bitcasts from or to a type that is computed in another one,
     are left to NumPy.
     """
     name = node.primitive.name

@@ -16,13 +16,13 @@ from .loops import Accumulate, Loop, LoopKernel, Nest, Statement, Store
 
 
 def at_origin(nest: Nest) -> tuple[Nest, dict[int, int]]:
-    """The nest with every buffer counted from its first element in use, and for each buffer where that is."""
+    """A nest with each buffer's indices relative to the first element in use, and these first elements."""
     firsts = _firsts([nest])
     return _moved(nest, firsts), firsts
 
 
 def kernel_at_origin(kernel: LoopKernel) -> tuple[LoopKernel, tuple[int, ...]]:
-    """The kernel with every buffer counted from its first element in use, and for each buffer which element that is.
+    """A kernel with each buffer's indices relative to the first element in use, and these first elements.
 
     Nests that have their buffers in common count them from the same elements.
     """
@@ -37,7 +37,7 @@ def kernel_at_origin(kernel: LoopKernel) -> tuple[LoopKernel, tuple[int, ...]]:
 
 
 def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
-    """Where each of the buffers that these nests share begins to be used, by its number; of those not used from 0."""
+    """The first element in use of each buffer that these nests share, where that is not 0."""
     firsts: dict[int, int] = {}
 
     def use(buffer: int, index: Index) -> None:
@@ -56,7 +56,7 @@ def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
 
 
 def _moved(nest: Nest, firsts: Mapping[int, int]) -> Nest:
-    """The nest with the indices into some buffers counted from other elements."""
+    """The nest with the indices into some buffers relative to other elements."""
     if not firsts:
         return nest
     known: dict[Expression, Expression] = {}

@@ -1,4 +1,4 @@
-"""Code generation for people: a procedure of the tiled loop IR as Python that runs, in the order of the machine code.
+"""The printer: a procedure of the tiled loop IR as Python that runs, in the order of the machine code.
 
 Every loop, guard, load and store of the procedure is a line, and so is a value that is used more than once. The text
 of a kernel's definition is this text, and so is the one after each rewrite of its schedule: it computes the numbers of
@@ -24,7 +24,7 @@ from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Proc
 
 Array = np.ndarray[Any, Any]
 
-# How a primitive is written. Arguments are NumPy scalars, so arithmetic has the element type's rounding and overflow.
+# Primitives as Python. Arguments are NumPy scalars, so arithmetic has the element type's rounding and overflow.
 OPERATORS = {
     "add": "{} + {}",
     "sub": "{} - {}",
@@ -49,7 +49,7 @@ REDUCTIONS = {"reduce_sum": "{} + {}", "reduce_prod": "{} * {}", "reduce_max": "
 LOOPS = {Kind.SERIAL: "", Kind.PARALLEL: "  # in parallel", Kind.VECTOR: "  # vector", Kind.UNROLLED: "  # unrolled"}
 PLACES = {Place.STACK: "on the stack", Place.REGISTERS: "in registers"}
 
-# Brackets inside each other in one line; a value that would need more gets a line. Python's parser takes up to 200.
+# Nested brackets in a line; deeper values get a line of their own. Python's parser takes up to 200.
 DEEPEST = 40
 
 AT = """\
@@ -60,7 +60,7 @@ def at(place, length):
 
 
 def scalar_type(dtype: DType) -> str:
-    """What makes a number of an element type."""
+    """The constructor of a number of an element type."""
     return "bfloat16" if dtype.name == "bfloat16" else "np.bool_" if dtype.name == "bool" else f"np.{dtype.name}"
 
 
@@ -74,7 +74,7 @@ class _Printer:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self.lines: list[str] = []
-        self.known: dict[Expression, str] = {}  # values that have a line, by the name that it gave them
+        self.known: dict[Expression, str] = {}  # the names of values that have a line
         self.given = 0  # names of values
         self.inside: set[tuple[int, Index, int]] = set()  # conditions that hold where text is being written
         self.read: dict[Expression, frozenset[int | Local]] = {}  # the arrays that a value depends on
@@ -133,7 +133,7 @@ class _Printer:
         written: Sequence[int | Local],
         depth: int,
     ) -> None:
-        """Give a line to what is used more than once or nested too deeply, innermost first."""
+        """Give a line to each value that is used more than once or nested too deeply, innermost first."""
         if expression in self.known:
             return
         if not isinstance(expression, Choose):  # a part that is not chosen must not be computed
@@ -158,7 +158,7 @@ class _Printer:
     def _branches(
         self, choice: Choose, uses: Counter[tuple[Expression, int]], written: Sequence[int | Local], depth: int
     ) -> None:
-        """Write a choice as an ``if`` statement: its parts get lines that are run where they are chosen."""
+        """Print a select as an ``if`` statement, in which each alternative has lines of its own."""
         name, inside = self._named(choice), set(choice.inside.bounds)
         for head, part, holds in (
             (f"if {self._inside(choice.inside)}:", choice.here, inside),
@@ -180,12 +180,12 @@ class _Printer:
         return found
 
     def _epoch(self, expression: Expression, written: Sequence[int | Local]) -> int:
-        """The number of the last statement that wrote to what a value reads."""
+        """The number of the last statement that wrote to an array that a value reads."""
         arrays = self._reads(expression)
         return max((number for number, array in enumerate(written) if array in arrays), default=-1)
 
     def _depth(self, expression: Expression) -> int:
-        """How many values of one line are nested in each other, this one outermost."""
+        """The nesting depth of a value within its line."""
         found = self.depths.get(expression)
         if found is None:
             parts = (self._depth(part) for part in expression.parts() if part not in self.known)
@@ -278,7 +278,7 @@ class _Printer:
 
 
 def bare(text: str) -> str:
-    """A text without the brackets around all of it.
+    """A text without its outer brackets.
 
     Example:
         >>> bare("(a + (b * c))"), bare("(a + b) * (c + d)")
@@ -295,7 +295,7 @@ def bare(text: str) -> str:
 
 
 def _parts(expression: Expression) -> list[Expression]:
-    """An expression's parts at all depths, each once for every use."""
+    """An expression's parts at all depths, once for every use."""
     found, pending = [], [expression]
     seen: set[Expression] = set()
     while pending:
@@ -308,7 +308,7 @@ def _parts(expression: Expression) -> list[Expression]:
 
 
 def source(kernel: LoopKernel, name: str = "kernel") -> str:
-    """The definition of a kernel: every loop as it is written, and none of its schedule's rewrites."""
+    """The definition of a kernel as Python: every loop as written, without a schedule."""
     return printed(kernel, (procedure(nest, buffers) for nest, buffers, _ in kernel.parts), name)
 
 
@@ -316,7 +316,7 @@ def printed(kernel: LoopKernel, procedures: Iterable[Procedure], name: str = "ke
     """A module with one function, ``name(buffers...)``, whose arguments are flat arrays in the order of the buffers.
 
     Args:
-        kernel: its buffers, and which nests wait for which.
+        kernel: its buffers and phases.
         procedures: one for each of its nests.
     """
     names = names_of(kernel.buffers)
@@ -342,17 +342,17 @@ def printed(kernel: LoopKernel, procedures: Iterable[Procedure], name: str = "ke
 
 
 def names_of(buffers: Iterable[Buffer]) -> list[str]:
-    """What the arguments of a kernel are called."""
+    """The arguments of a kernel."""
     return [f"{'out' if buffer.written else 'x'}{number}" for number, buffer in enumerate(buffers)]
 
 
 def compiled(text: str, name: str = "kernel", **known: Any) -> Any:
-    """The function of a text that `printed` wrote. It is quiet where arithmetic overflows, as machine code is.
+    """The function of a text that `printed` wrote. It does not warn of overflow, as machine code does not.
 
     Args:
         text: the module.
         name: of the function.
-        known: names that the text may use, beside those that it imports.
+        known: further names that the text may use.
     """
     exec(compile(text, f"<{name}>", "exec"), known)
     return np.errstate(all="ignore")(known[name])

@@ -1,9 +1,9 @@
 """The tiled loop IR: a kernel as a tree of loops in the order in which it runs.
 
-A `Nest` (see `loops`) says what is computed for every row. A `Procedure` also says how: which loop is outside of which,
-which one runs on vectors, is unrolled or shared among threads, and which arrays the kernel has for itself. The first
-procedure of a nest is its definition, loop by loop; rewrites (`minitorch.compiler.scheduling.rewrites`) turn it into
-the one that is run. The structure is that of Halide's and TVM's statements and of Exo's procedures.
+A `Nest` (see `loops`) says what is computed for every row. A `Procedure` also says how: the order of the loops,
+which run on vectors, are unrolled or shared among threads, and the local arrays. The first
+procedure of a nest is its definition; rewrites (`minitorch.compiler.scheduling.rewrites`) turn it into
+the one that runs. The structure is that of Halide's and TVM's statements and of Exo's procedures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .loops import Store as StoreElement
 
 
 class Kind(Enum):
-    """How the iterations of a loop are run."""
+    """The kind of a loop: how its iterations run."""
 
     SERIAL = "serial"
     PARALLEL = "parallel"  # shared among threads
@@ -46,7 +46,7 @@ class Kind(Enum):
 
 
 class Place(Enum):
-    """Where an array of a kernel lies."""
+    """The storage of a local array."""
 
     STACK = "stack"
     REGISTERS = "registers"
@@ -54,13 +54,13 @@ class Place(Enum):
 
 @dataclass(frozen=True)
 class Local:
-    """An array that one call of a kernel has for itself.
+    """A local array of one call of a kernel.
 
     Attributes:
         name: as it is printed.
         size: elements.
         dtype: of an element.
-        place: memory on the stack, or vector registers, whose elements are known by constant indices alone.
+        place: memory on the stack, or vector registers, which only constant indices address.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Read(Expression):
         return Read(self.dtype, self.local, self.index.substitute(places))
 
     def depends_on(self, variable: Variable) -> bool:
-        """Whether another element is read."""
+        """Whether the index depends on the variable."""
         return self.index.depends_on(variable)
 
 
@@ -117,7 +117,7 @@ class For:
 
 @dataclass(frozen=True)
 class If:
-    """Statements that run where some conditions on loop variables hold: a guard."""
+    """A guard: statements that run where some conditions on loop variables hold."""
 
     inside: Inside
     body: tuple[Statement, ...]
@@ -136,14 +136,14 @@ Block = tuple[Statement, ...]
 
 @dataclass(frozen=True)
 class Procedure:
-    """A kernel in the order in which it runs: its arguments, and what is done with them."""
+    """A kernel in the order of its execution: arguments and statements."""
 
     buffers: tuple[Buffer, ...]
     body: Block
 
 
 def statements(block: Block) -> Iterator[Statement]:
-    """All statements of a block, those inside of others too, in order."""
+    """All statements of a block, nested ones included, in order."""
     pending = list(reversed(block))
     while pending:
         each = pending.pop()
@@ -172,7 +172,7 @@ def parallel(procedure: Procedure) -> list[Variable]:
 
 
 def substituted(block: Block, places: Places) -> Block:
-    """A block with other expressions in place of loop variables."""
+    """A block with expressions substituted for loop variables."""
     return mapped(block, moved(places), lambda index: index.substitute(places), lambda at: at.substitute(places))
 
 
@@ -182,7 +182,7 @@ def mapped(
     index: Callable[[Index], Index] = lambda index: index,
     inside: Callable[[Inside], Inside] = lambda inside: inside,
 ) -> Block:
-    """A block with all expressions, indices and conditions changed."""
+    """A block with a change made to all expressions, indices and conditions."""
     known: dict[Expression, Expression] = {}
     found: list[Statement] = []
     for each in block:
@@ -202,7 +202,7 @@ def mapped(
 
 
 def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
-    """The definition of a nest: every loop as it is written, every accumulator and scratch row an array of its own."""
+    """The definition of a nest: every loop as written, every accumulator and scratch row a local array."""
     rows = {slot: Local(f"row{slot}", length, dtype) for slot, (length, dtype) in enumerate(nest.scratch)}
     totals: dict[int, Local] = {}
     names = count()
@@ -259,7 +259,7 @@ def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
 
 
 def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
-    """The sums that a value contains, but for those in others, each with the conditions under which it is chosen."""
+    """The sums in a value, outermost only, each with the conditions under which it is chosen."""
     pending, seen = [(value, ALWAYS)], set()
     while pending:
         at, inside = pending.pop()

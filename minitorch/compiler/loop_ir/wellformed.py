@@ -1,7 +1,7 @@
-"""The rules that every procedure of the tiled loop IR keeps, whichever rewrites have made it.
+"""The verifier of the tiled loop IR: rules that every procedure keeps, whichever rewrites made it.
 
-They are what the printed Python and the emitted code rely on: names mean one thing, arrays are there when they are
-used, and loops are run in ways that exist. Whether a rewrite computes the same numbers is not looked at here.
+The printer and the emitter rely on them: names are unique, arrays exist where they are
+used, and loops are of possible kinds. That a rewrite keeps the numbers is not checked here.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Proc
 # Bytes of all local arrays. Threads have stacks of 8 MB on Linux, and of 512 KB to 16 MB elsewhere; the blocks that
 # matrix products pack take up to 1.3 MB. Raising it lets schedules stage more, and overflows small stacks.
 STACK = 4 << 20
-LANES = 64  # of a vector: the bytes of the widest registers, so elements of one byte fill one
-COPIES = 4096  # of a statement that is in unrolled loops; more would take seconds to compile
+LANES = 64  # lanes of a vector, at most: the bytes of the widest registers
+COPIES = 4096  # of a statement in unrolled loops; raising it allows code that takes seconds to compile
 
 
 @dataclass
 class _Scope:
-    """What is known at a place in the tree."""
+    """The names in scope at a place in the tree."""
 
     loops: dict[Variable, Kind] = field(default_factory=dict)
     locals: frozenset[Local] = frozenset()
