@@ -127,8 +127,7 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
     """Print values, also from inside compiled code: whenever it runs, and in program order.
 
     The text is that of ``fmt.format(*args, **kwargs)`` with arrays in place of the tensors, as in JAX's function of
-    this name. In a function that is traced, an ordinary `print` prints once, while it is traced, and has
-    no values.
+    this name. In a function that is traced, an ordinary `print` prints once, while it is traced, and has no values.
 
     What is printed is computed beside the compiled program, before that runs: printing changes no kernel and no number.
     In a `Session`, a print happens in every `run` that is fed what it needs, whatever is fetched; in a `lazy` block,
@@ -177,8 +176,7 @@ def breakpoint() -> None:
     In eager mode this is the builtin function. In compiled code the debugger shows the line of this call, and the
     variables that the function had there, with their values in this run: ``p x``, ``p x.mean()`` and the like. The
     function itself is over, so there is no next line; ``c`` goes on with the run, ``q`` ends it before it has changed
-    anything.
-    Like `print`, it changes no number.
+    anything. Like `print`, it changes no number.
 
     A debugger that is set by ``sys.breakpointhook`` or ``PYTHONBREAKPOINT`` is used instead.
 

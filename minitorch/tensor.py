@@ -1,8 +1,8 @@
 """`Tensor`, the one object that users hold, and what it remembers: its value, its view, its place on the tape.
 
 A tensor's value is an `ndarray` (eager) or a graph `Node` (while a program is being recorded); nothing else differs.
-Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in
-`minitorch.functional`, which installs them in the base class, `TensorMethods`; this file computes nothing.
+Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in `minitorch.functional`,
+which installs them in the base class, `TensorMethods`; this file computes nothing.
 """
 
 from __future__ import annotations
@@ -191,10 +191,10 @@ def _rebuilt(kind: type[Tensor], array: np.ndarray[Any, Any], requires_grad: boo
 class View:
     """How a tensor views another one's memory: `primitive` (a movement) applied to `base`.
 
-    Eager needs `root` alone, whose version counts the writes: NumPy's views share memory by themselves. A trace has
-    no memory to share, so it keeps the recipe: `stamp` is the root's node when the view was made, and a view whose
-    root was written since is made again (see `Staging.node_of`). `layout` is an array that lies in memory as the view
-    would, once somebody asked whether the view can be reshaped in place.
+    Eager needs `root` alone, whose version counts the writes: NumPy's views share memory by themselves. A trace has no
+    memory to share, so it keeps the recipe: `stamp` is the root's node when the view was made, and a view whose root
+    was written since is made again (see `Staging.node_of`). `layout` is an array that lies in memory as the view would,
+    once somebody asked whether the view can be reshaped in place.
     """
 
     __slots__ = ("base", "layout", "params", "primitive", "root", "stamp")
@@ -226,8 +226,8 @@ class TapeEntry:
     """One recorded operation: what was applied to what, and the values that its gradient reads.
 
     Inputs and output that the gradient does not read are kept as *ghosts*: tensors whose value is only a `Spec`, so
-    that the tape holds no memory that it does not need. Entries point to the entries they depend on and never back,
-    so dropping the last tensor frees the whole tape at once, without the garbage collector.
+    that the tape holds no memory that it does not need. Entries point to the entries they depend on and never back, so
+    dropping the last tensor frees the whole tape at once, without the garbage collector.
 
     Attributes:
         primitive: the operation.

@@ -4,9 +4,9 @@ A backend is a function ``compile(graph, updates, donated) -> Executable``; an e
 the graph and returns one per output. The arrays that come back are the caller's own: they share no memory with the
 inputs.
 
-Two arguments let a backend reuse memory. `updates` has for outputs that replace an input (a parameter's new
-value, say) the position of that input: such an output may be written into the input's memory, and then the input's own
-array comes back. And the memory of the inputs in `donated` may be used for any output. Neither is done in a call with
+Two arguments let a backend reuse memory. `updates` has for outputs that replace an input (a parameter's new value, say)
+the position of that input: such an output may be written into the input's memory, and then the input's own array comes
+back. And the memory of the inputs in `donated` may be used for any output. Neither is done in a call with
 ``overwrite=False``, and an input is overwritten only if nothing can fail any more.
 """
 

@@ -1,8 +1,7 @@
 """Cost analysis: bytes, FLOPs and peak memory of a graph, counted from shapes and types alone.
 
-The counts are those of the *unfused* execution, node by node, as the `interpret` backend does it: every node
-reads all of its inputs from memory and writes its whole output. They are what a fusing compiler starts from.
-Exactly:
+The counts are those of the *unfused* execution, node by node, as the `interpret` backend does it: every node reads all
+of its inputs from memory and writes its whole output. They are what a fusing compiler starts from. Exactly:
 
 - a movement that only views its input (`Primitive.is_view`) reads and writes nothing; whoever uses a view reads
   its elements, those of an expanded or unfolded one once only;

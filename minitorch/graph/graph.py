@@ -1,8 +1,8 @@
 """`Graph`: a program as data. Inputs, nodes in program order, outputs.
 
-A graph computes nothing: backends run it, passes rewrite it. Nodes are immutable and may be shared by
-several graphs, so a pass copies only what it changes. Whatever walks a graph does so in a loop over `nodes`, which
-are in an order in which each comes after its inputs; nothing here recurses, however deep the graph.
+A graph computes nothing: backends run it, passes rewrite it. Nodes are immutable and may be shared by several graphs,
+so a pass copies only what it changes. Whatever walks a graph does so in a loop over `nodes`, which are in an order in
+which each comes after its inputs; nothing here recurses, however deep the graph.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ class Graph(Drawable):
     def key(self, names: bool = False) -> Hashable:
         """Equal for graphs that compute the same thing in the same way, e.g. to find compiled code again.
 
-        Sources and the graph's name are left out, and the names of the inputs too unless `names` is set.
-        Literals count by their bits. The time is linear in the size of the graph.
+        Sources and the graph's name are left out, and the names of the inputs too unless `names` is set. Literals count
+        by their bits. The time is linear in the size of the graph.
         """
         places: dict[Node, Hashable] = {node: ~index for index, node in enumerate(self.inputs)}
         rows: list[Hashable] = [
@@ -172,9 +172,9 @@ class Graph(Drawable):
     def substitute(self, replacements: Mapping[Node, Node]) -> Graph:
         """A copy in which every use of some nodes is a use of others.
 
-        A replacement is taken as it is: in ``{x: relu_of_x}`` the new node still reads `x` itself. It need
-        not be of this graph; what it depends on comes with it. Inputs that were replaced leave unless
-        something still reads them; inputs that a replacement brings along take their place.
+        A replacement is taken as it is: in ``{x: relu_of_x}`` the new node still reads `x` itself. It need not be of
+        this graph; what it depends on comes with it. Inputs that were replaced leave unless something still reads them;
+        inputs that a replacement brings along take their place.
 
         Raises:
             ShapeError, DTypeError: if a replacement does not fit where it is used.

@@ -1,7 +1,7 @@
 """Reading a listing back into a `Graph`; the grammar is at the top of `minitorch.graph.text`.
 
-Anything that is not a legal graph is a `ParseError` with the number of its line. Nothing is computed, and no memory
-is taken but for what the text itself spells out, so that a damaged listing does no harm.
+Anything that is not a legal graph is a `ParseError` with the number of its line. Nothing is computed, and no memory is
+taken but for what the text itself spells out, so that a damaged listing does no harm.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ A pattern is written like the expression it matches: with wildcards, numbers, Py
 - A replacement is an expression of the same kind, or a function ``(match) -> node or None``.
 - The result has the shape and type of what it replaces; the engine checks that.
 
-`rewrite` goes through the program once, forwards, applying rules to each node until none fires. New nodes
-take the source of the one they replace.
+`rewrite` goes through the program once, forwards, applying rules to each node until none fires. New nodes take the
+source of the one they replace.
 """
 
 from __future__ import annotations

@@ -11,12 +11,11 @@ The listing is exact: two graphs with the same listing (sources apart) compute t
     spec       = type "[" [number {"," number}] "]"                        e.g. f32[32,10]
     number     = an integer, a decimal fraction, inf, -inf, nan, true, false
 
-A splat constant is written as a number where it is used. In an elementwise operation it takes shape and type
-from the other operands; elsewhere, and where these do not say it, its own are added: ``0.5:f32[32,10]``. Any
-other constant is a node of its own: ``constant([[1, 2], [3, 4]]) : i64[2,2]`` if it is small and prints exactly,
-otherwise ``constant(base64="...")``, which is its memory in C order, little-endian. A comment such as
-``# train.py:12`` is the line of the program that made the node. Line breaks mean nothing to the parser, but for
-comments.
+A splat constant is written as a number where it is used. In an elementwise operation it takes shape and type from the
+other operands; elsewhere, and where these do not say it, its own are added: ``0.5:f32[32,10]``. Any other constant is a
+node of its own: ``constant([[1, 2], [3, 4]]) : i64[2,2]`` if it is small and prints exactly, otherwise
+``constant(base64="...")``, which is its memory in C order, little-endian. A comment such as ``# train.py:12`` is the
+line of the program that made the node. Line breaks mean nothing to the parser, but for comments.
 """
 
 from __future__ import annotations

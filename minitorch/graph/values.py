@@ -1,9 +1,9 @@
 """The static values in a graph: parameters of nodes, and the numbers in literals. When two of them are the same.
 
 A *splat* is a `constant` node whose value is one Python number, repeated in every element. It is written into a listing
-where it is used (``add(%0, 1.0)``) and has no identity: two splats with the same bits are the same. Python's
-own equality will not do for that: it says ``0.0 == -0.0``, ``1 == True`` and ``nan != nan``. The keys made
-here go by type and bits.
+where it is used (``add(%0, 1.0)``) and has no identity: two splats with the same bits are the same. Python's own
+equality will not do for that: it says ``0.0 == -0.0``, ``1 == True`` and ``nan != nan``. The keys made here go by type
+and bits.
 """
 
 from __future__ import annotations

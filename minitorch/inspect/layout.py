@@ -1,8 +1,8 @@
 """Where everything in a drawing goes: sizes by counting characters, places by Graphviz, which pygraphviz brings along.
 
 Graphviz is not asked to measure or paint text: it would use whatever fonts a machine has, and the same graph would come
-out differently elsewhere. All text is in a typewriter face, whose letters are equally wide, so sizes are known.
-Lengths are in points, y goes down.
+out differently elsewhere. All text is in a typewriter face, whose letters are equally wide, so sizes are known. Lengths
+are in points, y goes down.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`show` and `explore`, as functions and as methods of what they take.
 
-They are installed here, for the rooms above do not know of this one.
-What draws is loaded when somebody asks for a picture, so that ``import minitorch`` stays quick.
+They are installed here, for the rooms above do not know of this one. What draws is loaded when somebody asks for a
+picture, so that ``import minitorch`` stays quick.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Interpreters: Eager computes a primitive when it is applied, Staging records it as a node.
 
-Every operation of every mode goes through `bind`. It asks the thread's current interpreter
-for the result and, if a gradient may be asked for later, records the application on the tape; the tape is the same
-for both interpreters, which is why `backward` can itself be recorded into a graph.
+Every operation of every mode goes through `bind`. It asks the thread's current interpreter for the result and, if a
+gradient may be asked for later, records the application on the tape; the tape is the same for both interpreters, which
+is why `backward` can itself be recorded into a graph.
 
-Which interpreter is current, and whether the tape records, belongs to the thread: two threads with different modes
-do not disturb each other.
+Which interpreter is current, and whether the tape records, belongs to the thread: two threads with different modes do
+not disturb each other.
 """
 
 from .binding import bind, callback, concrete, number, staging_or_error, twin

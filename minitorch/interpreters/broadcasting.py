@@ -14,8 +14,8 @@ def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool =
     """Make broadcasting explicit: operands of an elementwise primitive, expanded to their common shape.
 
     NumPy broadcasts by itself, so eager needs an explicit `expand` only where a gradient has to be summed back
-    (`recorded_only`). This is the only place where broadcasting happens, and the gradient of `expand` is the
-    only place where it is undone.
+    (`recorded_only`). This is the only place where broadcasting happens, and the gradient of `expand` is the only place
+    where it is undone.
     """
     shapes = [tensor.shape for tensor in inputs]
     if shapes.count(shapes[0]) == len(shapes):

@@ -1,9 +1,8 @@
 """Algebraic simplification: laws that hold for every value of every type, bit for bit.
 
-That is a high bar. Floats have NaN, infinities and two zeros, and round; integers wrap around. A law of the
-real numbers that fails one of these stays out, or is guarded by a condition on the type.
-`minitorch.passes.rejected` lists the tempting ones that stay out, each with a value that refutes it. The bits
-inside a NaN are all that a law may change.
+That is a high bar. Floats have NaN, infinities and two zeros, and round; integers wrap around. A law of the real
+numbers that fails one of these stays out, or is guarded by a condition on the type. `minitorch.passes.rejected` lists
+the tempting ones that stay out, each with a value that refutes it. The bits inside a NaN are all that a law may change.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Two nodes are the same if primitive, operands and parameters are; constants and parameters are compared by bits, so that
 0.0 and -0.0 stay apart and NaN is found again. Draws of `random_bits` are no exception: they are a function of their
-state, and equal states mean equal bits. Operands of primitives whose result does not depend on their order
-are sorted first; `maximum` is not one of them, as the order may decide which of 0.0 and -0.0 it returns.
+state, and equal states mean equal bits. Operands of primitives whose result does not depend on their order are sorted
+first; `maximum` is not one of them, as the order may decide which of 0.0 and -0.0 it returns.
 """
 
 from __future__ import annotations

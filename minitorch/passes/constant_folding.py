@@ -1,9 +1,8 @@
 """Constant folding: nodes that depend on constants alone are evaluated at compile time.
 
-Splats stay splats: an elementwise operation on them is done on a sample. `iota` is not a constant here, and
-neither is `random_bits` ever: a compiler makes their elements where they are used, which is better than
-reading them from memory. What is larger than `MOST_ELEMENTS`, or fails when evaluated (an index out of
-range), is left to the run.
+Splats stay splats: an elementwise operation on them is done on a sample. `iota` is not a constant here, and neither is
+`random_bits` ever: a compiler makes their elements where they are used, which is better than reading them from memory.
+What is larger than `MOST_ELEMENTS`, or fails when evaluated (an index out of range), is left to the run.
 """
 
 from __future__ import annotations

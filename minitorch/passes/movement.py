@@ -1,7 +1,7 @@
 """Movement simplification: movements that cancel each other, or change nothing, are removed.
 
-Gradients and broadcasting leave many of these behind: a reshape of a reshape, a transposition undone by the
-next one, an expansion to the same shape. Only places change, so every law holds for every value.
+Gradients and broadcasting leave many of these behind: a reshape of a reshape, a transposition undone by the next one,
+an expansion to the same shape. Only places change, so every law holds for every value.
 """
 
 from __future__ import annotations

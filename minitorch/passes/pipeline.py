@@ -18,9 +18,9 @@ from ..methods import Drawable
 class Pass:
     """A named function from graph to graph.
 
-    A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs
-    and outputs: their number, order, shapes and types. What it computes is the same bits, NaN counting as
-    NaN, if sums are taken as of contiguous operands, and in the same order.
+    A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs and
+    outputs: their number, order, shapes and types. What it computes is the same bits, NaN counting as NaN, if sums are
+    taken as of contiguous operands, and in the same order.
 
     Attributes:
         name: how listings and pictures call it.

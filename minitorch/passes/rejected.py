@@ -1,7 +1,7 @@
 """Laws that stay out: true of real numbers, and wrong for some value of some type.
 
-Each row carries a value that refutes it, and the tests evaluate both sides there. Compilers that apply such
-laws do it under a flag with a name like `-ffast-math`; here there is none.
+Each row carries a value that refutes it, and the tests evaluate both sides there. Compilers that apply such laws do it
+under a flag with a name like `-ffast-math`; here there is none.
 """
 
 from __future__ import annotations

@@ -185,8 +185,8 @@ def profile() -> Iterator[Profile]:
 
     Of each eager operation, each node of a graph that NumPy runs, and each kernel of compiled code: time, calls, bytes,
     FLOPs and the shares of what the machine can do; beside them the time that it takes to get there, to trace and to
-    compile, and the memory that is taken. Kernels that are otherwise one native call are run one by one, and timed.
-    A program that nobody profiles pays nothing for it.
+    compile, and the memory that is taken. Kernels that are otherwise one native call are run one by one, and timed. A
+    program that nobody profiles pays nothing for it.
 
     Bytes and FLOPs are counted, not measured: see ``f.cost``, whose sums those of one call of `f` are. What
     ``debug.print`` and ``debug.breakpoint`` compute for themselves is counted beside it.

@@ -1,9 +1,9 @@
 """The cost model of fusion: picoseconds of one core, for arithmetic and for traffic to memory.
 
 A value that several kernels read is stored, or recomputed by each of them (rematerialisation). Storing it costs a
-write, and a read by every kernel. Recomputing it costs its operations, once for every element that is asked for,
-and reads of its operands. `minitorch.compiler.fusion.remat` compares the two; `roots` and the loops use the same
-weights to tell what is expensive.
+write, and a read by every kernel. Recomputing it costs its operations, once for every element that is asked for, and
+reads of its operands. `minitorch.compiler.fusion.remat` compares the two; `roots` and the loops use the same weights to
+tell what is expensive.
 
 The figures are round ones of a core of 3 GHz with vectors of 16 float32 lanes. Decisions depend on their ratios, which
 differ less between processors than the figures do.

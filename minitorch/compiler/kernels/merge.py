@@ -1,8 +1,8 @@
 """Merging after fusion: independent kernels become one, and small kernels become phases of a larger one.
 
-Fusion joins roots over the same rows. That leaves independent kernels, such as the
-updates of fifty parameters, and small kernels that wait for a large one, such as the mean of a batch's losses. Each
-call of a kernel costs some microseconds, and each wait for all threads more.
+Fusion joins roots over the same rows. That leaves independent kernels, such as the updates of fifty parameters, and
+small kernels that wait for a large one, such as the mean of a batch's losses. Each call of a kernel costs some
+microseconds, and each wait for all threads more.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ SMALL = 1 << 15  # FLOPs plus iterations of a kernel that is not worth a call; r
 def merge_siblings(kernels: Sequence[Kernel]) -> list[Kernel]:
     """Make one kernel of kind K5 of independent pointwise kernels (horizontal fusion).
 
-    The *depth* of a kernel is its longest path to the end. Kernels of one depth are independent, whatever
-    their shapes: the updates of all parameters by an optimiser are the case that matters.
+    The *depth* of a kernel is its longest path to the end. Kernels of one depth are independent, whatever their shapes:
+    the updates of all parameters by an optimiser are the case that matters.
     """
     depth: dict[int, int] = {}
     users: dict[Node, list[int]] = {}

@@ -1,7 +1,7 @@
 """Expressions: the computation of one number of a kernel from elements in memory, as data.
 
-The indices of the elements are index algebra (`minitorch.compiler.loop_ir.index`). The order of the numbers,
-and the stores, are in `minitorch.compiler.loop_ir.loops`.
+The indices of the elements are index algebra (`minitorch.compiler.loop_ir.index`). The order of the numbers, and the
+stores, are in `minitorch.compiler.loop_ir.loops`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Loop collapsing: neighbouring loop variables become one where all indices step evenly across them.
 
-Contiguous rows of a matrix are one row. Longer loops fill vectors,
-and are packed and stored in longer runs.
+Contiguous rows of a matrix are one row. Longer loops fill vectors, and are packed and stored in longer runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The loop nest IR: the computation of a kernel as data. Statements, loops, nests, kernels.
 
-An element is computed by an expression (`minitorch.compiler.loop_ir.expressions`). A nest is *printed*
-as Python that runs (`source`), and scheduled and emitted as LLVM IR. Nothing here knows about graphs or
-about machines.
+An element is computed by an expression (`minitorch.compiler.loop_ir.expressions`). A nest is *printed* as Python that
+runs (`source`), and scheduled and emitted as LLVM IR. Nothing here knows about graphs or about machines.
 
 A kernel runs over *rows*, in any order and in parallel. For each row it runs its loops one after another; a loop runs
 over the row's *columns* and updates accumulators, stores to memory, or to a scratch row that later loops read. A row
@@ -110,8 +109,8 @@ class LoopKernel:
     """Nests, one after another, and their buffers.
 
     The nests of phase 0 do not depend on each other, and are shared out among the threads. Those of later phases are
-    small, and run in order on the thread that finishes the last part of phase 0. So partial sums become a total,
-    and a few numbers are computed from the results of a large loop, without another kernel.
+    small, and run in order on the thread that finishes the last part of phase 0. So partial sums become a total, and a
+    few numbers are computed from the results of a large loop, without another kernel.
 
     Attributes:
         name: of the function.

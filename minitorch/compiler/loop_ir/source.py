@@ -1,8 +1,8 @@
 """The printer: a procedure of the tiled loop IR as Python that runs, in the order of the machine code.
 
-Every loop, guard, load and store of the procedure is a line, and so is a value that is used more than once. The text
-of a kernel's definition is this text, and so is the one after each rewrite of its schedule: it computes the numbers of
-the machine code, slowly. Arrays are flat, as memory is. A comment says how a loop is run (in parallel, as lanes of a
+Every loop, guard, load and store of the procedure is a line, and so is a value that is used more than once. The text of
+a kernel's definition is this text, and so is the one after each rewrite of its schedule: it computes the numbers of the
+machine code, slowly. Arrays are flat, as memory is. A comment says how a loop is run (in parallel, as lanes of a
 vector, unrolled), and where a local array lies (on the stack, in registers).
 """
 

@@ -1,9 +1,9 @@
 """The tiled loop IR: a kernel as a tree of loops in the order in which it runs.
 
-A `Nest` (see `loops`) says what is computed for every row. A `Procedure` also says how: the order of the loops,
-which run on vectors, are unrolled or shared among threads, and the local arrays. The first
-procedure of a nest is its definition; rewrites (`minitorch.compiler.scheduling.rewrites`) turn it into
-the one that runs. The structure is that of Halide's and TVM's statements and of Exo's procedures.
+A `Nest` (see `loops`) says what is computed for every row. A `Procedure` also says how: the order of the loops, which
+run on vectors, are unrolled or shared among threads, and the local arrays. The first procedure of a nest is its
+definition; rewrites (`minitorch.compiler.scheduling.rewrites`) turn it into the one that runs. The structure is that of
+Halide's and TVM's statements and of Exo's procedures.
 """
 
 from __future__ import annotations

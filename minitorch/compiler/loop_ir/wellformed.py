@@ -1,7 +1,7 @@
 """The verifier of the tiled loop IR: rules that every procedure keeps, whichever rewrites made it.
 
-The printer and the emitter rely on them: names are unique, arrays exist where they are
-used, and loops are of possible kinds. That a rewrite keeps the numbers is not checked here.
+The printer and the emitter rely on them: names are unique, arrays exist where they are used, and loops are of possible
+kinds. That a rewrite keeps the numbers is not checked here.
 """
 
 from __future__ import annotations

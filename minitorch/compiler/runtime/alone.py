@@ -1,7 +1,7 @@
-"""Kernels one at a time, each value in an array of its own: no arena, nothing overwritten, nothing side by side.
+"""Isolated execution: kernels one at a time, each value in its own array; no arena, no memory reuse.
 
-This is for looking closely, not for speed: for the `loops` backend, for finding the kernel in which a NaN was made or a
-number went wrong. A kernel is run by its machine code or, a hundred thousand times slower, as loops in Python.
+This serves debugging, not speed: the `loops` backend, and the search for the kernel that made a NaN or a wrong number.
+A kernel runs as machine code or, a hundred thousand times slower, as loops in Python.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
 
     Args:
         kernel: made of loops.
-        inputs: what it reads, in order, but for constants.
+        inputs: the arrays that it reads, in order, without constants.
 
     Returns:
-        What runs the kernel and returns the arrays that it writes, the same ones every time.
+        A function that runs the kernel and returns the arrays that it writes, the same ones every time.
     """
     (library,) = cache.libraries([kernel.llvm], "kernel")
     function, extent = library.function("kernel"), kernel.units
@@ -77,7 +77,7 @@ def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
         for node in kernel.reads
     }
     known |= {node: pool.array(node.shape, node.dtype.numpy) for node in kernel.made}
-    notes = (ctypes.c_int64 * 2)()  # whether an index was out of range, and how many units are done
+    notes = (ctypes.c_int64 * 2)()  # whether an index was out of range; the number of units done
     moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
     where = [address(known[node]) + offset for node, offset in moved]
     table = (ctypes.c_int64 * (len(where) + 2))(*where, ctypes.addressof(notes), ctypes.addressof(notes) + 8)
@@ -110,7 +110,7 @@ def by_python(kernel: Kernel, known: Known) -> None:
 
 
 def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:
-    """Make memory for what a kernel writes; run it, if it is a library call."""
+    """Allocate the arrays that a kernel writes; run it, if it is a library call."""
     if kernel.loops is not None:
         known |= {node: guards.array(node.shape, node.dtype.numpy) for node in kernel.made}
         return True
@@ -121,7 +121,7 @@ def _prepare(kernel: Kernel, known: Known, guards: Guards) -> bool:
 
 
 def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
-    """A value in memory, or views of one."""
+    """A value in memory, or a view of one."""
     chain = []
     while node not in known:
         chain.append(node)
@@ -133,7 +133,7 @@ def _viewed(node: Node, known: Mapping[Node, Array]) -> Array:
 
 
 def given(graph: Graph, arrays: Sequence[Array]) -> Known:
-    """What is known before anything has run: the inputs, and constants that are arrays."""
+    """The values known before the run: inputs, and array constants."""
     known = {node: np.asarray(array, order="C") for node, array in zip(graph.inputs, arrays, strict=True)}
     constants = (node for node in graph.nodes if is_stored_already(node))
     return known | {node: np.asarray(node.params["value"].array, order="C") for node in constants}
@@ -145,7 +145,7 @@ def run_alone(
     """Run a schedule kernel by kernel.
 
     Args:
-        run: how.
+        run: runs one kernel.
         look: called after each kernel with all values so far.
     """
     known = given(schedule.graph, arrays)
@@ -159,7 +159,7 @@ def run_alone(
 def replayed(
     wanted: Iterable[Node], known: Mapping[Node, Array], order: Mapping[Node, int]
 ) -> Iterator[tuple[Node, list[Array], Array]]:
-    """Compute some nodes from values that are known, one by one in program order, as eager mode would.
+    """Compute some nodes from known values, one by one in program order, as eager mode would.
 
     Args:
         order: the places of the nodes in their program.
@@ -186,10 +186,10 @@ def without(known: Mapping[Node, Array], nodes: Container[Node]) -> Known:
 
 
 def run_watched(schedule: Schedule, arrays: Sequence[Array], run: Runner, observer: Any) -> list[Array]:
-    """Run a schedule kernel by kernel, and go through those kernels node by node whose results are suspect.
+    """Run a schedule kernel by kernel, and node by node in kernels whose results the observer suspects.
 
     Args:
-        observer: is told about every value of these kernels. Its method ``suspects(array)`` says what is suspect.
+        observer: told about every value of these kernels. Its method ``suspects(array)`` selects them.
     """
     order = places(schedule.graph)
 

@@ -1,7 +1,7 @@
 """The work queue of `minitorch.compiler.runtime.threads`, which threads serve without the GIL, as LLVM assembly.
 
-A board in memory, which all of them see, says what the job is; whoever is free takes its next part. Waiting, posting a
-job and taking a part are a few instructions each, so two threads share a kernel of ten microseconds and gain.
+A board in shared memory describes the job; a free thread takes its next part. Waiting, posting a job and taking a part
+are a few instructions each, so two threads share a kernel of ten microseconds and gain.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import sys
 
 from ..codegen.host import host
 
-# How the processor is told that a loop only waits, and how the system is told that others may have the core meanwhile.
+# The processor's hint in a spin loop, and the system call that yields the core.
 PAUSE = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.hint(i32 1)"}
 YIELD = "SwitchToThread" if sys.platform == "win32" else "sched_yield"
 
-# The board is what the threads share. Word 0: the number of the job, in its upper half, and of the next part, in its
+# The shared board. Word 0: the number of the job, in its upper half, and of the next part, in its
 # lower; word 8: how many parts are done; word 16 and on: the job. It is written when no part of the one before is left,
-# so whoever wins a part by compare-and-exchange has read the job that the part belongs to.
+# so a thread that wins a part by compare-and-exchange has read the job that the part belongs to.
 FIELDS = ("kernel", "buffers", "extent", "step", "parts")
 NATIVE = """
 %board = type { i64, [7 x i64], i64, [7 x i64], i64, i64, i64, i64, i64 }
@@ -25,7 +25,7 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare i32 @@YIELD@()
 @DECLARE_PAUSE@
 
-; One round of waiting for a job; whoever has something to do on this core may do it now and then.
+; One round of spinning; every 64th yields the core.
 define internal void @rest(i64 %round) {
   @CALL_PAUSE@
   %some = and i64 %round, 63
@@ -122,7 +122,7 @@ end:
   ret i64 %result
 }
 
-; The caller: post a job, do what nobody else does, and wait for the rest.
+; The caller: post a job, help with it, and wait until all parts are done.
 define i64 @lead(ptr %board, i64 %job, i64 %kernel, i64 %buffers, i64 %extent, i64 %step, i64 %parts, i64 %patience) {
   %done = getelementptr %board, ptr %board, i64 0, i32 2
 @ADDRESSES@

@@ -1,7 +1,7 @@
-"""Machine code kept on disk, so that the next process need not compile what this one did; and kept once in memory.
+"""The cache of machine code: on disk for the next process, and in memory for this one.
 
-An entry is a file, named after a digest of all that the code depends on. Nothing is run that is not exactly what was
-written, in a folder that only its owner can write to; and whatever goes wrong on a disk is no more than a slower start.
+An entry is a file, named after a digest of all that the code depends on. Only code that is exactly as it was written,
+in a folder that only its owner can write to, is run. A disk error costs no more than a slower start.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from ..codegen.host import host
 
 MAGIC = b"minitorch object code 1\n"  # the number is the format's
 HEADER = struct.Struct(f"<{len(MAGIC)}s32sQ32s")  # magic, key, length, SHA-256 of what follows
-NAME = re.compile(r"[0-9a-f]{64}\.o(\.[0-9a-z_]+\.tmp)?")  # the files that are ours to remove
+NAME = re.compile(r"[0-9a-f]{64}\.o(\.[0-9a-z_]+\.tmp)?")  # the cache's own files, which it may remove
 
-LIMIT = 256 << 20  # bytes on disk
-STALE = 3600  # seconds after which a temporary file belongs to nobody
+LIMIT = 256 << 20  # bytes on disk; raising it keeps more kernels
+STALE = 3600  # seconds after which a temporary file is taken for abandoned
 
-# How an entry is opened: no link is followed, and what is no file (a pipe, a device) is not waited for.
+# Flags for opening an entry: no link is followed, and a pipe or a device is not waited for.
 OPEN = os.O_RDONLY
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):  # each where the system has it
     OPEN |= getattr(os, _flag, 0)
@@ -94,13 +94,13 @@ class DiskCache:
         self._bytes: int | None = None  # on disk, as far as this process knows
 
     def get(self, key: bytes) -> bytes | None:
-        """The code under that key, or None if there is none that is exactly as it was written."""
+        """The code under that key, or None unless it is exactly as it was written."""
         content = self._read(key) if self._ready(create=False) else None
         self._count("misses" if content is None else "hits")
         return content
 
     def put(self, key: bytes, code: bytes) -> None:
-        """Keep code under that key; if that fails, it is not kept."""
+        """Keep code under that key; errors are ignored."""
         if not self._ready(create=True):
             return
         header = HEADER.pack(MAGIC, key, len(code), hashlib.sha256(code).digest())
@@ -120,7 +120,7 @@ class DiskCache:
         self._make_room(_on_disk(HEADER.size + len(code)))
 
     def clear(self) -> int:
-        """Remove all entries; the result is their number."""
+        """Remove all entries; returns their number."""
         files = [file.path for file in self._files()] if self._ready(create=False) else []
         removed = sum(self._remove(path) for path in files)
         with self._lock:
@@ -128,7 +128,7 @@ class DiskCache:
         return removed
 
     def statistics(self) -> dict[str, int]:
-        """What this process did with the cache, and how many ``entries`` of how many ``bytes`` it holds."""
+        """Counts of this process's accesses, and the number of ``entries`` and ``bytes`` in the cache."""
         sizes = []
         for file in self._files() if self._ready(create=False) else ():
             with contextlib.suppress(OSError):  # another process has removed it
@@ -138,7 +138,7 @@ class DiskCache:
     # --- the folder ---
 
     def _ready(self, create: bool) -> bool:
-        """Whether the folder is there and nobody else's. A warning, once, if it is somebody else's."""
+        """Whether the folder exists and is private. Warns once if it is not private."""
         with self._lock:
             if self._usable is None:
                 try:
@@ -205,7 +205,7 @@ class DiskCache:
         return code
 
     def _make_room(self, added: int) -> None:
-        """Keep to the limit: when it is passed, remove what was used longest ago, down to three quarters of it."""
+        """Keep to the limit by LRU eviction, down to three quarters of it."""
         with self._lock:
             if self._bytes is not None and self._bytes + added <= self.limit:
                 self._bytes += added
@@ -233,7 +233,7 @@ def _on_disk(size: int) -> int:
 
 
 def _not_private(status: os.stat_result) -> str:
-    """What is wrong with a file or folder that only this user should be able to write; nothing if it is fine."""
+    """The fault of a file or folder that others could write; empty if there is none."""
     if not OWNED:
         return ""
     if status.st_uid != os.geteuid():
@@ -250,12 +250,12 @@ def _disk(folder: Path) -> DiskCache:
 
 
 def disk() -> DiskCache:
-    """The disk cache that the environment asks for."""
+    """The disk cache of this environment."""
     return _disk(default_folder())
 
 
 def objects(texts: Iterable[str], level: int = 0) -> list[bytes]:
-    """Object code for each text: from the disk, or compiled, in parallel and each text once, and put there."""
+    """Object code for each text: from the disk, or compiled in parallel, each text once, and stored."""
     keys: list[bytes] = []
     known: dict[bytes, bytes | None] = {}
 

@@ -1,14 +1,14 @@
-"""What a call does outside of its kernels, as LLVM assembly: find the arrays in memory, and run kernels one by one.
+"""The driver: native code, as LLVM assembly, that finds a call's arrays in memory and runs its kernels one by one.
 
-In Python a kernel costs about a microsecond to call, and an array a quarter of one to find; here both cost a few
+In Python a kernel costs about a microsecond to call, and an array a quarter of one to find. Here both cost a few
 instructions, so a graph of many small kernels is one call. A program is a list of words, made once:
 
     program  places | arrays | kernels | the flags that each array must have | a record for each kernel
     record   function | extent | buffers | place and offset of each buffer
 
-The places are addresses of memory: the 0th is 0 (what does not move, such as a constant, is an offset from it), the
-next ones are those of the arrays of the call; what follows is the caller's. The last of the arrays is the arena; its
-address is rounded up.
+The places are addresses of memory: the 0th is 0 (a fixed address, as of a constant, is an offset from it), the next
+ones are those of the arrays of the call, further ones the caller's. The last of the arrays is the arena; its address is
+rounded up.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..kernels.arena import ALIGNMENT
 from . import cache as code_cache
 from .memory import Array, address
 
-# What a NumPy object says of itself to C, after the object's head: data, nd, dimensions, strides, base, descr, flags.
+# The C fields of a NumPy array, after the object's head: data, nd, dimensions, strides, base, descr, flags.
 HEAD = object.__basicsize__
 DATA, FLAGS = HEAD, HEAD + 6 * ctypes.sizeof(ctypes.c_void_p)
 CONTIGUOUS, WRITEABLE = 0x1, 0x400  # bits of the flags
@@ -189,7 +189,7 @@ PROTOTYPES: dict[str, Any] = {
     "kernels": ctypes.CFUNCTYPE(_INT, _POINTER, _INT, _POINTER),
     "run": ctypes.CFUNCTYPE(_INT, _POINTER),
 }
-# For work of a few microseconds: without giving the interpreter's lock away, which may take milliseconds to come back.
+# For work of a few microseconds: keeps the GIL, which may take milliseconds to come back.
 QUICK = ctypes.PYFUNCTYPE(_INT, _POINTER)
 
 
@@ -209,13 +209,13 @@ def text(data: int, flags: int) -> str:
 
 
 class _Description(ctypes.Structure):
-    """What `look` wants to know of an array."""
+    """The fields of an array that `look` reads."""
 
     _fields_ = (("data", ctypes.c_void_p), ("flags", ctypes.c_int))
 
 
 class Descriptions:
-    """Arrays for `look`, where it cannot look into NumPy's objects. To be kept until it has."""
+    """Arrays for `look`, where NumPy's objects have other fields. Keep it alive until `look` has run."""
 
     def __init__(self, arrays: Iterable[Array]) -> None:
         self.made = [
@@ -233,7 +233,7 @@ def _handles(arrays: Iterable[Array]) -> Iterable[int]:
 
 
 def _looks_right(array: Array) -> bool:
-    """Whether a NumPy object is what `look` takes it for."""
+    """Whether a NumPy object has the fields that `look` reads."""
     found = ctypes.c_void_p.from_address(id(array) + DATA).value
     flags = ctypes.c_int.from_address(id(array) + FLAGS).value
     right = array.flags.c_contiguous * CONTIGUOUS | array.flags.writeable * WRITEABLE

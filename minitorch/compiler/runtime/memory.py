@@ -1,8 +1,8 @@
-"""A pool of memory blocks, which outputs and arenas are taken from.
+"""A pool of memory blocks, for outputs and arenas.
 
-A page that the system hands out for the first time costs more than the arithmetic that fills it, so large blocks are
-kept and used again. An arena is a block too: a call takes one, and gives it back when it ends, so that concurrent calls
-never share one. Offsets in an arena are found by `minitorch.compiler.kernels.arena`.
+A page fault of a fresh page costs more than the arithmetic that fills it, so large blocks are kept and reused. An arena
+is a block, too: a call takes one, and gives it back when it ends, so that concurrent calls never share one.
+`minitorch.compiler.kernels.arena` finds the offsets in an arena.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _memory() -> int:
 
 
 def _round(size: int) -> int:
-    """A size of block: whole pages, and few enough sizes that blocks fit again; at most an eighth is lost."""
+    """The size of the block for an allocation: whole pages, and few different sizes; at most an eighth is lost."""
     return aligned(size, max(mmap.PAGESIZE, 1 << max(0, size.bit_length() - 4)))
 
 
@@ -57,7 +57,7 @@ class Block:
 
 
 class _Lease(np.ndarray[Any, Any]):
-    """What a lent array is a view of: when the last view goes, so does this, and the block returns.
+    """The base of a lent array: when its last view is freed, so is this, and the block returns to the pool.
 
     A finaliser may run anywhere. Were this one Python code, an interrupt could come in it, and would be printed and
     lost, as no caller could catch it; and it could wait for a lock that its own thread holds. So it is a call of C
@@ -71,8 +71,8 @@ class _Lease(np.ndarray[Any, Any]):
 class Pool:
     """Blocks of memory, kept for use again when they come back.
 
-    No thread ever waits for another one here, and no lock has to survive a fork: each step is one operation of a deque
-    or a dictionary, which Python does as a whole.
+    No thread waits for another, and no lock has to survive a fork: each step is one operation of a deque or a
+    dictionary, which is atomic in Python.
 
     Args:
         limit: most bytes kept while nobody uses them, of one size at any time, of all together after the next `take`;
@@ -95,7 +95,7 @@ class Pool:
 
     @property
     def held(self) -> int:
-        """Bytes kept that nobody uses."""
+        """Bytes that are kept and not in use."""
         self._drop(self.limit)
         return self._size()
 
@@ -111,11 +111,11 @@ class Pool:
             return Block(size)
 
     def give(self, block: Block) -> None:
-        """The end of a block's use."""
+        """Return a block."""
         self._blocks(block.size).append(block)
 
     def _blocks(self, size: int) -> deque[Block]:
-        """Those of a size that nobody uses. One more than the limit allows, and the oldest goes back to the system."""
+        """The free blocks of a size. Beyond the limit, the oldest is returned to the system."""
         found = self._free.get(size)
         return self._free.setdefault(size, deque(maxlen=self.limit // size)) if found is None else found
 
@@ -131,11 +131,11 @@ class Pool:
                     excess -= size
 
     def trim(self) -> None:
-        """Return all memory that nobody uses to the system."""
+        """Return all unused memory to the system."""
         self._drop(0)
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
-        """An array with undefined contents, as from `np.empty`; its memory comes back when the last view of it goes.
+        """An array with undefined contents, as `np.empty`; its memory returns when the last view of it is freed.
 
         Large ones are aligned to 64 bytes.
         """
@@ -152,11 +152,11 @@ class Pool:
 pool = Pool()
 
 
-GUARD = 4096  # bytes before and after a guarded array: more is noticed, and every array costs it twice
+GUARD = 4096  # bytes before and after a guarded array; raising it detects writes further outside, and takes memory
 
 
 class Guards:
-    """Makes arrays of NaN, or of -1, that lie between guard zones of the same.
+    """Allocates arrays filled with NaN, or -1, between guard zones of the same bytes.
 
     So elements that are not written show, and so does what is read from beyond an end; what is written there is found
     by `broken`. Other new memory may have the right numbers in it, if the same was computed before.
@@ -173,7 +173,7 @@ class Guards:
         self._zones: list[tuple[Array, Array]] = []
 
     def array(self, shape: tuple[int, ...], dtype: np.dtype[Any] | type[Any]) -> Array:
-        """A new array, whose memory is aligned as that of the pool."""
+        """A new array, aligned like the pool's."""
         size = prod(shape) * np.dtype(dtype).itemsize
         memory = np.full(size + 2 * GUARD + ALIGNMENT, 0xFF, np.uint8)
         begin = GUARD + -_portable_address(memory) % ALIGNMENT
@@ -181,7 +181,7 @@ class Guards:
         return memory[begin : begin + size].view(dtype).reshape(shape)
 
     def copy(self, array: Array) -> Array:
-        """A copy of an array; one that does not lie in order has no guard zones."""
+        """A copy of an array; one that is not contiguous has no guard zones."""
         if not array.flags.c_contiguous:
             return np.array(array, order="K")
         result = self.array(array.shape, array.dtype)

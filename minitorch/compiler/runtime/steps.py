@@ -28,8 +28,8 @@ from .memory import Array, address, pool
 
 Memory = list[Any]
 
-GRAIN = 1 << 17  # what a thread must have to do, in bytes moved and weighted operations
-QUICK = GRAIN // 4  # a run of kernels that costs no more keeps the interpreter's lock
+GRAIN = 1 << 17  # bytes moved plus FLOPs that are worth one more thread; raising it uses fewer threads
+QUICK = GRAIN // 4  # the same unit: a run of kernels below it keeps the GIL
 
 _NO_ARENA = np.empty(ALIGNMENT, np.uint8)
 
@@ -39,7 +39,7 @@ def _cost(kernel: Kernel) -> float:
 
 
 class CallMemory:
-    """Where each value of a graph is in a call's memory: the place of an array, and an offset in bytes.
+    """The memory of a call: for each value the place of an array, and an offset in bytes.
 
     Args:
         written: the outputs that have arrays of their own; not those that are written over an input.
@@ -47,7 +47,7 @@ class CallMemory:
     Attributes:
         arrays: how many arrays there are when a call begins: inputs, outputs, the arena.
         count: of all places.
-        flags: what each of the arrays must be.
+        flags: the NumPy flags that each of the arrays must have.
         new: makes the arena.
     """
 
@@ -77,11 +77,11 @@ class CallMemory:
         return self._where[node]
 
     def make_arena(self) -> Array:
-        """Room for the intermediate values of one call."""
+        """Memory for the intermediate values of one call."""
         return self.new((self.arena_bytes + ALIGNMENT,), np.uint8) if self.arena_bytes else _NO_ARENA
 
     def memory(self, arrays: Sequence[Array]) -> Memory:
-        """The memory of a call; its arena begins where native code takes it to begin."""
+        """The arrays of a call; its arena begins where native code expects it."""
         memory: Memory = [None, *arrays, *[None] * (self.count - 1 - self.arrays)]
         begin = -address(memory[self.arena]) % ALIGNMENT if self.arena_bytes else 0
         if begin:
@@ -90,7 +90,7 @@ class CallMemory:
 
 
 class Access:
-    """How to see a value as an array: the place of one that is in `memory` by then, and movements of what is there."""
+    """A value as an array of a call: the place of a stored value, and the movements between the two."""
 
     def __init__(self, layout: CallMemory, node: Node, memory: Container[Node]) -> None:
         self.chain: list[Node] = []
@@ -156,7 +156,7 @@ class Shared:
 
 
 class Call:
-    """A node that NumPy runs; its operands may be views of what is in memory."""
+    """A node that NumPy runs; its operands may be views of stored values."""
 
     def __init__(self, kernel: Kernel, layout: CallMemory) -> None:
         self.kernel = kernel
@@ -173,13 +173,13 @@ class Call:
             error.add_note(f"in {self.node.primitive.name}: {self.node.spec}, recorded at {self.node.source}")
             raise
         if any(np.may_share_memory(result, operand) for operand in operands):
-            result = np.array(result)  # what it was computed from may be overwritten while it is still needed
+            result = np.array(result)  # the operands may be overwritten while the result is needed
         memory[self.place] = result = np.ascontiguousarray(result).reshape(self.node.shape)
         places[self.place] = address(result)
 
 
 def out_of_range(kernel: Kernel) -> IndexError:
-    """The error for a kernel that was asked for an index that is not there."""
+    """The error for a kernel that read an index out of range."""
     gathers = [node for node in kernel.nodes if node.primitive.name == "gather"]
     where = ", ".join(dict.fromkeys(str(node.source) for node in gathers))
     shapes = ", ".join(dict.fromkeys(str(node.inputs[0].spec) for node in gathers))
@@ -190,11 +190,11 @@ Step = KernelRun | Shared | Call
 
 
 class NativeProgram:
-    """The kernels of a schedule, loaded, and the steps in which they run.
+    """The loaded kernels of a schedule, and the steps in which they run.
 
     Attributes:
-        address: where the driver finds the program.
-        steps: each with the places of what is not needed after it.
+        address: of the program that the driver runs.
+        steps: each with the places of the values that it uses last.
     """
 
     def __init__(self, schedule: Schedule, layout: CallMemory, kept: Container[Node]) -> None:
@@ -255,6 +255,6 @@ def _kind(kernel: Kernel) -> type[KernelRun] | type[Shared] | type[Call]:
 
 
 def _places_of(kernel: Kernel, layout: CallMemory, kept: Container[Node]) -> list[int]:
-    """The places of what library calls returned, of that which a kernel reads or writes; what is kept apart."""
+    """The places of library calls' results that a kernel reads or writes, without the kept ones."""
     used = [node for node in (*kernel.reads, *kernel.writes) if node not in kept and not is_stored_already(node)]
     return [place for place, _ in map(layout.where, used) if place > layout.arena]

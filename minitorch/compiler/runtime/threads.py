@@ -1,11 +1,12 @@
-"""A few threads that run one kernel on several parts of its range at the same time.
+"""A thread pool that runs one kernel on several parts of its range at the same time.
 
-The parts depend on the range and the number of threads only, never on timing; which thread runs which part does. What
-is worth splitting is decided by the caller, who knows what a kernel costs.
+The parts depend on the range and the number of threads only; which thread runs which part depends on timing. The
+caller, who knows the cost of a kernel, decides whether to split it.
 
 The threads are Python's, but their work is machine code (`minitorch.compiler.runtime.board`): to wake a thread takes 20
-to 60 microseconds, and so does handing it the GIL; a core moves a megabyte in that time. So a worker that is done polls
-for the next kernel for a short while, without the GIL, before it sleeps. A graph of several kernels wakes it once.
+to 60 microseconds, and so does handing over the GIL; a core moves a megabyte in that time. So a worker that is done
+polls for the next kernel for a short while, without the GIL, before it sleeps. A graph of several kernels wakes it
+once.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from typing import Any
 from ..codegen.host import host
 from . import board, cache
 
-PARTS_PER_THREAD = 32  # so that threads end at about the same time, also if one was held up
-LOOK_OUT = 100e-6  # seconds that a worker looks out for the next kernel
+PARTS_PER_THREAD = 32  # at most; raising it balances load better, and claims more parts
+LOOK_OUT = 100e-6  # seconds that an idle worker polls for the next kernel; raising it wakes fewer, and burns time
 
-# To wake a sleeping worker costs 50 us. It pays for work of so many grains, or if kernels come as close as this.
+# Waking a sleeping worker costs 50 us. It pays for work of LARGE grains, or for kernels that follow within CLOSE.
 LARGE = 32
 CLOSE = 500e-6  # seconds from one kernel to the next
 
@@ -40,7 +41,7 @@ class Workers:
         self._forget()
 
     def _forget(self) -> None:
-        """How a process begins, after a fork too: threads do not survive it, and a lock may be held for ever."""
+        """The state of a new process, after a fork too: threads do not survive a fork, and a lock may be held."""
         self._leading = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._asleep: deque[Any] = deque()  # locks that workers wait for
@@ -57,7 +58,7 @@ class Workers:
         """
         if self._leading.locked():
             return False
-        with self._leading:  # an interrupt between `acquire` and `try` would leave it locked for ever
+        with self._leading:  # `with`: an interrupt between `acquire` and `try` would leave it locked for ever
             if self._stopped:
                 return False
             if not self._threads:
@@ -78,7 +79,7 @@ class Workers:
         return True
 
     def _wait(self) -> None:
-        """Until all parts are done: even if the user interrupts, as the buffers have to outlive the parts."""
+        """Wait until all parts are done, through interrupts too, as the buffers have to outlive the parts."""
         interrupt: BaseException | None = None
         while True:
             try:
@@ -119,7 +120,7 @@ class Workers:
             bed = threading.Lock()
             bed.acquire()
             self._asleep.append(bed)
-            # It took the interpreter's lock to get here. Who had it may have posted a job, and found nobody to wake. A
+            # Getting here took the GIL. Its holder may have posted a job, and found nobody to wake. A
             # job that was announced before this round and has not come yet was interrupted, and never will.
             if self._job not in (announced, job) or self._stopped:
                 with contextlib.suppress(ValueError):
@@ -129,7 +130,7 @@ class Workers:
             _leave_core(self._core)
 
     def stop(self) -> None:
-        """End the threads, when nobody uses them; who still calls `run` does without."""
+        """End the threads when they are idle; later calls of `run` return False."""
         with self._leading:
             self._stopped = True
             self._wake()
@@ -137,7 +138,7 @@ class Workers:
                 thread.join(timeout=1)
 
 
-# Systems like to wake a thread on the core of the one that wakes it, which is the only core that is surely busy.
+# Systems tend to wake a thread on the core of the waker, the one core that is surely busy.
 try:
     _this_core: Callable[[], int | None] = ctypes.CDLL(None).sched_getcpu
 except (AttributeError, OSError, TypeError):  # not Linux

@@ -70,8 +70,8 @@ def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
 
     Counted, not measured; what the compiled program takes is that of ``f.cost(*args)``. Inputs and constants are there
     all the time. Node by node, the operations are those that the passes have left, and each result has memory of its
-    own until its last use. Compiled, fewer values are ever in memory, and those
-    that are not needed at the same time lie in the same place.
+    own until its last use. Compiled, fewer values are ever in memory, and those that are not needed at the same time
+    lie in the same place.
 
     Args:
         f: a jitted function; another one is jitted first.
