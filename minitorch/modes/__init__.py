@@ -1,4 +1,4 @@
-"""The ways in: `Session`, `jit` and `lazy`. Each records a program into the same kind of graph."""
+"""The modes: `Session`, `jit` and `lazy` record a program into a graph; guards, shadow mode, debugging."""
 
 from .ways_in.definition import Graph, Operation, placeholder
 from .ways_in.jit import Jitted, jit

@@ -1,1 +1,1 @@
-"""Shadow mode: the function, its trace and the compiled program beside each other, and the part that is wrong."""
+"""Shadow mode: the function, its trace and the compiled program run side by side, and the faulty part is named."""

@@ -1,4 +1,4 @@
-"""Finding where a compiled program goes wrong: the first pass, else the first kernel, and the node.
+"""Bisection of a compiler bug: the first faulty pass, else the first faulty kernel, and the node.
 
 Each step takes values that are known to be right, computed node by node, and asks of one part of the compiler whether
 it makes the right thing of them:
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 Arrays = dict[Node, Array]
 
-MOST_ROUNDS = 100_000  # of loops that are run in Python
+MOST_ROUNDS = 100_000  # iterations of loops that are run in Python; raising it tells more faults apart
 
-MOST_SECONDS = 60.0  # for one kernel; one that takes longer is taken to go on for ever
+MOST_SECONDS = 60.0  # seconds for one kernel; a slower one is taken for an endless loop
 
 PASS, SCHEDULE, CODE, RUNNING = "pass", "schedule", "code generation", "running"
 EITHER = "schedule or code generation"
@@ -52,15 +52,15 @@ EITHER = "schedule or code generation"
 
 @dataclass(frozen=True)
 class Culprit:
-    """What goes wrong first.
+    """The first faulty part of a compiled program.
 
     Attributes:
         stage: ``"pass"``, ``"schedule"``, ``"code generation"`` (``"schedule or code generation"`` if that would take
             too long to tell) or ``"running"``.
         name: of the pass, or the kernel.
-        node: the first node whose value is wrong, if it is one.
+        node: the first node with a wrong value, if there is one.
         source: the loops of the kernel, as Python; or the graph after the pass.
-        how: what happens, if it is no wrong number: a crash, a write outside of the arrays.
+        how: the fault, if it is not a wrong number: a crash, a write outside of the arrays.
     """
 
     stage: str
@@ -84,12 +84,12 @@ class Culprit:
 
 
 def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str = "") -> Culprit | None:
-    """What goes wrong first in a compiled program; None if nothing does, and rounding errors have added up.
+    """The first faulty part of a compiled program; None if all are right, and rounding errors have added up.
 
     Args:
         arrays: the inputs.
-        found: what the program made of them, if it came to its end.
-        fault: what happened besides.
+        found: the outputs of the program, if it ended normally.
+        fault: a crash or the like.
     """
     culprit = _first_wrong_pass(program, arrays)
     schedule: Schedule | None = getattr(program.compiled, "schedule", None)
@@ -102,7 +102,7 @@ def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | N
 def wrong(
     nodes: Sequence[Node], known: Mapping[Node, Array], wanted: Sequence[Node], found: Sequence[Array]
 ) -> Sequence[int]:
-    """Which of some results are beyond what rounding makes of the known values (see `judge`)."""
+    """The results that differ from the known values by more than rounding (see `judge`)."""
     return judge(nodes, known, wanted, found).beyond
 
 
@@ -124,7 +124,7 @@ def _changed(initial: Graph, before: Graph, after: Graph, arrays: Sequence[Array
     places = wrong(initial.nodes, known, initial.outputs, [values[node] for node in after.outputs])
     if not places:
         return None
-    # What there was before is right. The first value on the way to the output that there was not before is wrong.
+    # Values of the graph before are right. The first value on the way to the output that is not among them is wrong.
     old = evaluated(before.nodes, dict(zip(before.inputs, arrays, strict=True)))
     there = {_bits(value) for node, value in old.items() if not is_splat(node)}
     way = set(topological_order([after.outputs[places[0]]]))
@@ -173,10 +173,10 @@ def _apart(run: Runner) -> Runner:
 
 
 def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence[Node], values: Arrays) -> str:
-    """Whether the loops of a kernel are wrong already, or only their machine code.
+    """Whether a kernel's loops are wrong, or only their machine code.
 
     Args:
-        found: a node that is computed wrongly from known values: then the loops of that are looked at.
+        found: a node that is computed wrongly from known values: then its loops are run.
     """
     from ...compiler.kernels.schedule import schedule
     from ...compiler.runtime.alone import by_python
@@ -196,7 +196,7 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
 
 
 def _rounds(kernel: Kernel) -> int:
-    """How often the statements of a kernel's loops are run, and what sums inside them sum."""
+    """The number of iterations of a kernel's loops, sums in expressions included."""
     from ...compiler.loop_ir.expressions import Sum, walk
 
     if kernel.loops is None:
@@ -207,7 +207,7 @@ def _rounds(kernel: Kernel) -> int:
 
 
 def _fault(kernel: Kernel, nodes: Sequence[Node], values: Arrays, run: Runner) -> str | None:
-    """What a kernel does wrong with right values: empty for wrong numbers, None if it does nothing wrong."""
+    """The fault of a kernel on right values: empty for wrong numbers, None if there is none."""
     from ...compiler.runtime.alone import OutOfBoundsError
 
     made = {node: np.asarray(values[node], order="C") for node in kernel.reads}
@@ -247,7 +247,7 @@ def _first_wrong_node(
 
 
 def _is_right_alone(node: Node, known: set[Node], values: Arrays, run: Runner, target: Target) -> bool:
-    """Whether a node is computed rightly by a program that begins with the known values."""
+    """Whether a program of this node alone computes it rightly from the known values."""
     from ...compiler.kernels.schedule import schedule
     from ...compiler.runtime.alone import OutOfBoundsError, run_alone
 
@@ -261,7 +261,7 @@ def _is_right_alone(node: Node, known: set[Node], values: Arrays, run: Runner, t
 
 
 def cut(nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, list[Node]]:
-    """Some nodes as a graph of its own, and the nodes that its inputs stand for."""
+    """Some nodes as a graph of their own, and the nodes that its inputs stand for."""
     own = set(nodes)
     around = list(dict.fromkeys(each for each in _operands(nodes) if each not in own))
     moved = {node: Node(INPUT, (), {"name": f"x{place}"}, node.spec, node.source) for place, node in enumerate(around)}
@@ -275,7 +275,7 @@ def cut(nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, list[Nod
 def _running(
     program: Program, schedule: Schedule, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
 ) -> Culprit | None:
-    """Whether the kernels give other bits one by one than as the compiled program."""
+    """Whether the kernels one by one give other bits than the compiled program."""
     from ...compiler.runtime.alone import by_machine, by_python, run_alone
 
     if found is None:
@@ -288,7 +288,7 @@ def _running(
 
 
 def _last_kernel(program: Program, schedule: Schedule, arrays: Sequence[Array]) -> str:
-    """The kernel in which a program ends that does not come to its end, when it is run kernel by kernel."""
+    """The kernel in which a crashing program ends, when it is run kernel by kernel."""
     done = mmap.mmap(-1, 8)  # shared with the child
 
     class Trail(Recorder):

@@ -1,4 +1,4 @@
-"""How far two results are apart: in units in the last place, and whether that is a difference at all."""
+"""Differences of results, in units in the last place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def ulps(a: Array, b: Array) -> Array:
-    """How many numbers of their type lie between each two elements; NaN is next to NaN alone.
+    """The number of representable values between elements; NaN is next to NaN alone.
 
     Example:
         >>> ulps(np.float32([1, 0.0, np.nan]), np.float32([1 + 2**-22, -0.0, np.nan])).tolist()
@@ -29,7 +29,7 @@ def ulps(a: Array, b: Array) -> Array:
 
 
 def _place(array: Array) -> Array:
-    """The place of each number in the order of all numbers of its type."""
+    """The rank of each number in the order of all numbers of its type."""
     bits = 8 * array.dtype.itemsize
     found = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}").astype(np.uint64).reshape(array.shape)
     sign = np.uint64(1 << (bits - 1))
@@ -39,15 +39,15 @@ def _place(array: Array) -> Array:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far one output is from what it should be.
+    """The difference of one output from its expected value.
 
     Attributes:
         name: which output.
         spec: its shape and type.
         ulp: the largest difference, in units in the last place; of integers the difference itself.
-        index: where that is; None if there are no elements.
+        index: of that element; None if there are no elements.
         expected, found: the two numbers there.
-        within: whether it is within what rounding alone does.
+        within: whether rounding alone accounts for it.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Difference:
 
 
 def are_equal(expected: Array, found: Array) -> bool:
-    """Whether all elements are equal; NaN is NaN, and 0 is -0."""
+    """Whether all elements are equal, with NaN equal to NaN, and 0 to -0."""
     return bool(((expected == found) | (ulps(expected, found) == 0)).all())
 
 

@@ -1,4 +1,4 @@
-"""Running machine code in a child process, so that wrong code ends the child and not the user's session.
+"""Process isolation: machine code runs in a child process, so that wrong code does not end the user's session.
 
 The child is a fork: it has the very code and the very addresses of its parent, and costs a few milliseconds. It is
 given a certain time, and what it returns comes back through a pipe. Windows cannot fork, and on macOS the system's
@@ -27,14 +27,14 @@ _CHUNK = 1 << 20  # bytes that are read at once
 
 
 class ChildDiedError(Exception):
-    """A child process that came to its end, or did not, before it had a result; the message says how."""
+    """A child process that crashed, or took too long; the message says how."""
 
 
 def isolated(run: Callable[[], Result], seconds: float) -> Result:
-    """Call a function in a child process; what it changes in memory, nobody sees.
+    """Call a function in a child process; its changes to memory are lost.
 
     Args:
-        run: what it returns or raises has to be picklable.
+        run: its result and its exceptions have to be picklable.
         seconds: how long it may take.
 
     Raises:
@@ -79,7 +79,7 @@ def isolated(run: Callable[[], Result], seconds: float) -> Result:
 
 
 def _serve(run: Callable[[], Any], target: int) -> NoReturn:
-    """What the child does: nothing of it may reach the parent's code, its files or its finalisers."""
+    """The child: nothing of it may reach the parent's code, files or finalisers."""
     status = 1
     try:
         gc.disable()

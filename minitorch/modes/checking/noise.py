@@ -1,6 +1,6 @@
-"""Noise: what rounding may do otherwise in compiled code than in eager mode, drawn at random; where, and how much.
+"""Noise: random rounding errors, drawn where compiled code may round otherwise than eager mode.
 
-Sums have no order there, and functions other approximations. Nothing else differs.
+Sums have another order there, and functions other approximations. Nothing else differs.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ...ir import Node
 
 Array = np.ndarray[Any, Any]
 
-# Results may differ by so many times what noise of a last place makes, or another order of adding up. Noise is drawn,
-# and the next may be larger; an order is one that kernels could have. Raising them hides smaller mistakes.
+# Results may differ by so many times the effect of one-ulp noise, or of another order of summation. Noise is random,
+# and the next draw may be larger; a sampled order is a possible one. Raising them hides smaller mistakes.
 TIMES_NOISE, TIMES_ORDER = 16, 8
 
-# Terms that one accumulator takes up at most: longer sums that have a kernel to themselves are cut (`LONGEST` in
+# Terms of one accumulator, at most: longer sums that have a kernel to themselves are split (`LONGEST` in
 # `compiler/`), and so many lanes and vectors share the others. Of several sums side by side, each may be in one lane.
 LONGEST, LANES = 1 << 12, 16
 
@@ -30,12 +30,12 @@ SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "contract", "cumprod", "cu
 FUNCTIONS = frozenset({"exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2"})
 NOISY = SUMS | FUNCTIONS
 
-# What rounds, the same in every mode; 16-bit floats that have moved at all have moved by a last place.
+# Operations that round alike in every mode; 16-bit floats that moved at all have moved by one ulp.
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 
 
 def further(right: Array, moved: Array, times: int) -> Array:
-    """A value that noise has moved, moved so many times as far; 16-bit floats are moved as far as may be already."""
+    """A noisy value with its noise multiplied; 16-bit floats have moved as far as they may already."""
     if moved is right or right.dtype.kind in "biu":
         return right
     times = (times > 0) - (times < 0) if right.dtype.itemsize == 2 else times
@@ -61,7 +61,7 @@ def move(array: Array, random: np.random.Generator, by: int = 1) -> Array:
 
 
 def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, in_runs: bool) -> Array:
-    """The value of a node, with noise on what is added up, and on the result.
+    """The value of a node, with noise on sums and on the result.
 
     A sum is taken in double precision, where nothing is lost by adding up, or in runs of a random length, as kernels
     do. Noise on the terms alone does not show how much that makes: where terms are alike, all additions of a run round
@@ -91,7 +91,7 @@ def noisy(node: Node, operands: Sequence[Array], random: np.random.Generator, in
         value = np.where(np.isnan(value), np.copysign(value, sign), value)  # the sign of NaN means nothing
         if by == 1:
             return move(value, random)
-        # To the ends: by it only few of the numbers are rounded to another one.
+        # Noise at the ends of the range: otherwise only few numbers are rounded to another one.
         return np.asarray((value * (1 + sign * by * np.float32(2.0**-23))).astype(node.dtype.numpy))
 
 
@@ -110,7 +110,7 @@ def _terms_overflow(node: Node, operands: Sequence[Array]) -> Array:
 
 
 def _sum(array: Array, axis: tuple[int, ...], run: int) -> Array:
-    """A sum in double precision; or of runs of so many terms, each added up one by one."""
+    """A sum in double precision, or of runs of so many terms, each summed in order."""
     if not run:
         return np.asarray(np.add.reduce(array, axis=axis, dtype=np.float64))
     dtype = np.result_type(array.dtype, np.float32)  # as everywhere, the sums of 16-bit floats are in float32

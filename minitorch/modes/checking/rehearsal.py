@@ -1,10 +1,10 @@
-"""Running a traced function itself, eagerly, on the very objects of a call, and putting back what it changed.
+"""Rehearsal: the traced function runs eagerly on the very objects of a call, and its changes are undone.
 
 Shadow mode compares this with what the trace of the function makes of the same call. Copies would not do: whether two
 tensors are views of one memory, how it lies, and which parameter a closure means is what a trace may have wrong. So the
-function gets the objects themselves. Before the first write to a memory, or to a gradient, what is there is put
-aside, and afterwards it is put back, whatever happens in between. What the function does to anything but tensors
-(printing, files, lists) happens once more; see `Rehearsal.refused`.
+function gets the objects themselves. Before the first write to a memory, or to a gradient, its content is put aside,
+and afterwards it is restored, whatever happens in between. Effects on anything but tensors (printing, files, lists)
+happen twice; see `Rehearsal.refused`.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Output:
 
 @dataclass(frozen=True)
 class Rehearsed:
-    """What a function did by itself.
+    """The results of a rehearsal.
 
     Attributes:
         outputs: by output of the graph of its trace, the array that it should be.
-        parted: what a graph with these outputs would do otherwise than the function, in words; None if it does nothing.
-        error: what the function raised; nothing else is known then.
+        parted: the difference between the function and a graph with these outputs, as text; None if there is none.
+        error: the exception of the function; nothing else is known then.
     """
 
     outputs: Mapping[int, Array]
@@ -58,7 +58,7 @@ class Rehearsed:
 
 
 class _Before(Reads):
-    """What tensors were before operations changed them; of memory that is written, the tensor that owns it."""
+    """The values of tensors before operations changed them; of written memory, the tensor that owns it."""
 
     rehearses = True
 
@@ -68,10 +68,10 @@ class _Before(Reads):
         self._new: dict[int, weakref.ref[Tensor]] = {}
 
     def note(self, tensors: Any) -> None:
-        """Reading changes nothing."""
+        """Reads change nothing."""
 
     def made(self, tensor: Tensor) -> None:
-        """What an operation has made was not there before."""
+        """A new tensor has no earlier value."""
         if tensor._view is None:
             self._new[id(tensor)] = weakref.ref(tensor)
 
@@ -91,15 +91,15 @@ class _Before(Reads):
             self.gradients[id(tensor)] = weakref.ref(tensor), tensor._grad
 
     def gradient_of(self, tensor: Tensor) -> Tensor | None:
-        """The gradient that a tensor came with."""
+        """The gradient that a tensor had before."""
         return self.gradients[id(tensor)][1] if id(tensor) in self.gradients else tensor._grad
 
     def written_to(self) -> Iterator[tuple[Tensor, Array]]:
-        """The tensors whose memory was written, as far as they are still there, with what was in it."""
+        """The tensors whose memory was written, if they still exist, with its earlier content."""
         return ((root, value) for reference, value, _ in self.values.values() if (root := reference()) is not None)
 
     def put_back(self) -> None:
-        """Make all as it was."""
+        """Restore everything."""
         for reference, value, version in self.values.values():
             if (root := reference()) is not None:
                 if root._value.flags.writeable:  # otherwise the write was refused
@@ -111,17 +111,17 @@ class _Before(Reads):
 
 
 class Rehearsal:
-    """A function as it is called with the arguments of one signature.
+    """A function with the arguments of one signature.
 
     Args:
         function: what was traced.
         leaves, structure: the arguments that it was traced with, taken apart.
         outside: the tensors that the trace captured.
-        effects, results, outputs: what the trace did besides returning, the structure of what it returns, and of its
+        effects, results, outputs: the effects of the trace, the structure of its result, and of its
             leaves the tensors, by `Output` and `Argument`, and everything else.
-        watches: what the trace has baked in.
-        names: what each output of the graph is, for messages.
-        refused: why the function is not run by itself, if it is not.
+        watches: the values that became constants of the trace.
+        names: of each output of the graph, for messages.
+        refused: the reason for not running the function, if there is one.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Rehearsal:
         self.refused = refused
 
     def __call__(self, tensors: Sequence[Tensor]) -> Rehearsed | None:
-        """Run the function, and put back what it changed; None if it is not run."""
+        """Run the function, and undo its changes; None if it is refused."""
         if self.refused:
             return None
         before = _Before()
@@ -217,10 +217,10 @@ def _at(where: Tensor | int, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _unwritten(written: list[tuple[Tensor, Array]], own: set[int], before: _Before) -> str | None:
-    """Memory that a function has written to, and its graph would not, in words.
+    """Memory that the function has written, and its graph would not, as text.
 
     Args:
-        written: what the graph writes to, each with its new value.
+        written: the targets of the graph's writes, with the new values.
         own: the roots that the function has made itself.
     """
     after = [(root, np.array(root._value, order="K")) for root, _ in before.written_to()]
@@ -240,13 +240,13 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def changes(names: Sequence[str]) -> str:
-    """Why a function that changes variables is not run by itself."""
+    """The reason for refusing a function that changes variables."""
     return f"it changes {', '.join(f'`{name}`' for name in names)}, which cannot be put back"
 
 
 @contextmanager
 def _as_they_were(tensors: Sequence[Tensor]) -> Iterator[None]:
-    """Give tensors back their place on the tape, their hooks and whether they require gradients.
+    """Restore the place of tensors on the tape, their hooks, and whether they require gradients.
 
     In the `with` block, a recorded result is a leaf: its tape is not used up by a backward in it.
     """

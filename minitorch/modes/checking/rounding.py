@@ -1,15 +1,15 @@
-"""Perturbation analysis: how far rounding alone can move the results of a graph (stochastic arithmetic, Vignes 1993).
+"""Stochastic arithmetic (Vignes, 1993): how far rounding alone can move the results of a graph.
 
-Compiled code adds up in another order than eager mode, and has other polynomials for exp and the like, so its last
-digits differ. How much that makes in the end depends on the program: after a cancellation nothing may be left of the
-first digits. So the graph is run again with *noise* where the two may differ, and nowhere else, and results may differ
-by a multiple of what that makes. Arithmetic, movements and comparisons are the same to the bit in every mode; 16-bit
-floats are rounded from a noisy float32 number, so most of them do not move at all.
+Compiled code sums in another order than eager mode, and has other polynomials for exp and the like, so its last digits
+differ. The effect on results depends on the program: after a cancellation nothing may be left of the first digits. So
+the graph is run again with *noise* where the two may differ, and results may differ by a multiple of its effect.
+Arithmetic, movements and comparisons have the same bits in every mode; 16-bit floats are rounded from a noisy float32
+number, so most of them do not move at all.
 
-A *decision* (a comparison, floor, argmax, a conversion to integers) makes a jump of a difference that is next to
-nothing. In the samples it falls out as in eager mode, so a jump is no noise. Only if results are still too far apart,
-those decisions are let go that noise can turn, and they are named. A pole and the edge of a function's domain are
-decisions too: noise makes NaN or infinity of a number there.
+A *decision* (a comparison, floor, argmax, a conversion to integers) turns a tiny difference into a jump. In the samples
+it has eager mode's outcome, so a jump is no noise. Only if results are still too far apart, the decisions that noise
+can turn are turned, and named. A pole and the edge of a function's domain are decisions, too: noise makes NaN or
+infinity of a number there.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ SAMPLES, TURNED_SAMPLES = 24, 48
 
 @dataclass(frozen=True)
 class Judgement:
-    """What is to be thought of some results.
+    """The verdict on some results.
 
     Attributes:
-        beyond: by position, those that rounding cannot account for.
-        decisions: what accounts for others that differ by more than noise.
+        beyond: results that rounding cannot account for, by position.
+        decisions: the decisions that account for larger differences.
     """
 
     beyond: tuple[int, ...] = ()
@@ -45,7 +45,7 @@ class Judgement:
 
 
 class Excess:
-    """The elements of a result that differ; samples of the noise may account for them."""
+    """The differing elements of a result that samples of the noise have not accounted for."""
 
     def __init__(self, expected: Array, found: Array) -> None:
         self._wrong = ulps(expected, found) > 0
@@ -54,17 +54,17 @@ class Excess:
         self._allowed = np.zeros_like(self._apart)
 
     def __bool__(self) -> bool:
-        """Whether there are any that the samples so far do not account for."""
+        """Whether there are any."""
         return bool((self._apart > self._allowed).any())
 
     def add(self, sample: Array, times: int) -> None:
-        """Take a sample of the same result into account, from which results may be so many times as far."""
+        """Take a sample of the result into account, with the permitted multiple of its distance."""
         moved = sample[self._wrong].astype(np.float64)
         self._allowed = np.maximum(self._allowed, times * _apart(self._expected, moved))
 
 
 def _apart(a: Array, b: Array) -> Array:
-    """The absolute difference; infinite where one of two is not finite and the other another one."""
+    """The absolute difference; infinite where one value is not finite and the other differs."""
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(all="ignore"):
         distance = np.abs(a - b)
@@ -74,10 +74,10 @@ def _apart(a: Array, b: Array) -> Array:
 def judge(
     nodes: Sequence[Node], known: Mapping[Node, Array], wanted: Sequence[Node], found: Sequence[Array]
 ) -> Judgement:
-    """Whether some results are what eager mode makes of the known values, or what rounding can make of them.
+    """Whether results are those of eager mode on the known values, up to rounding.
 
     Args:
-        nodes: what leads from the known values to those that are wanted, in program order.
+        nodes: from the known values to the wanted ones, in program order.
     """
     sampler = Sampler(nodes, known)
     excess = {place: Excess(sampler.right[node], found[place]) for place, node in enumerate(wanted)}

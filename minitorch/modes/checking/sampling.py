@@ -1,4 +1,4 @@
-"""`Sampler`: a graph is run with noise where compiled code may round otherwise, and decisions as without it, or turned.
+"""`Sampler`: runs a graph with noise where compiled code may round otherwise; decisions are kept, or turned.
 
 A *decision* is a comparison, a jump such as floor, a pole or the edge of a domain: there noise of nothing makes a
 difference of anything. See `rounding` for what the samples are for, and `noise` for the noise.
@@ -22,13 +22,13 @@ from .noise import NOISY, ROUNDED, TIMES_NOISE, TIMES_ORDER, further, move, nois
 Array = np.ndarray[Any, Any]
 Arrays = dict[Node, Array]
 
-# Jumps among floats; all that makes something else of floats is a decision too.
+# Jumps among floats; every operation from floats to another type is a decision, too.
 JUMPS = frozenset({"floor", "trunc", "floor_divide", "remainder"})
 
-# With poles, branch cuts or domains; they jump there, and nowhere else.
+# Functions with poles, branch cuts or domains, where alone they jump.
 EDGES = frozenset({"div", "sqrt", "log", "log1p", "pow", "atan2", "exp", "expm1"})
 
-# Which of two zeros is the larger is left open; NumPy's answer depends on the processor.
+# IEEE 754 leaves open which of two zeros is the larger; NumPy's answer depends on the processor.
 MAXIMA = frozenset({"maximum", "reduce_max"})
 
 
@@ -59,7 +59,7 @@ class Decision:
 
 
 def evaluated(nodes: Sequence[Node], known: Mapping[Node, Array]) -> Arrays:
-    """The values of some nodes in program order, from those that are known."""
+    """The values of some nodes in program order, from known ones."""
     values = dict(known)
     for node in nodes:
         if node not in values:
@@ -72,13 +72,13 @@ def _evaluate(node: Node, operands: Sequence[Array]) -> Array:
 
 
 def is_decision(node: Node) -> bool:
-    """Whether a small difference of an operand may become a large one of the value, or none."""
+    """Whether a small difference of an operand may become a large one of the result, or none."""
     from_floats = any(operand.dtype.is_floating_point for operand in node.inputs)
     return from_floats and (not node.dtype.is_floating_point or node.primitive.name in JUMPS)
 
 
 def times(number: int) -> int:
-    """By how many times what a sample makes results may differ: in every other, sums are taken in another order."""
+    """The permitted multiple of a sample's effect; every other sample takes sums in another order."""
     return TIMES_ORDER if number % 2 else TIMES_NOISE
 
 
@@ -98,7 +98,7 @@ class Sampler:
         self._weights = _weights(nodes)
 
     def sample(self, number: int, wanted: Sequence[Node], decides: bool) -> Arrays:
-        """What some nodes are made of, with the noise of a sample.
+        """The values of some nodes, with the noise of a sample.
 
         Args:
             decides: whether decisions that noise can turn are turned.
@@ -117,7 +117,7 @@ class Sampler:
             elif is_decision(node):
                 value = self._between_jumps(node, operands)
             else:
-                if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # what is rounded, as far as it may go
+                if node.primitive.name == "cast" and node.dtype.itemsize == 2:  # as far as rounding may go
                     operands = [further(self.right[node.inputs[0]], operands[0], times(number))]
                 value = _evaluate(node, operands)
                 if node.primitive.name in ROUNDED and node.dtype.name in ("float32", "float64"):
@@ -133,18 +133,18 @@ class Sampler:
         return values
 
     def _random(self, number: int, node: Node) -> np.random.Generator:
-        """A value that is computed in two places is one value, and has one noise."""
+        """The random generator of a node; equal computations share their noise."""
         return np.random.default_rng((number, self._class[node]))
 
     def _moved(self, node: Node, values: Arrays) -> Any:
-        """In which elements noise has moved an operand: there the last place of the result is another one as well."""
+        """The elements in which noise has moved an operand: the result's last place may differ there, too."""
         moved: Any = False
         for operand in node.inputs:
             moved = moved | (values[operand] != self.right[operand])
         return moved
 
     def _between_jumps(self, node: Node, operands: Sequence[Array]) -> Array:
-        """What a decision comes to with noise that does not turn it: of a remainder that of the same quotient."""
+        """The outcome of a decision under noise that does not turn it; a remainder keeps its quotient."""
         right = self.right[node]
         if node.primitive.name != "remainder":
             return right
@@ -152,7 +152,7 @@ class Sampler:
         return np.where(_outcome(node, operands) == before, _evaluate(node, operands), right)
 
     def _decided(self, node: Node, operands: Sequence[Array], value: Array, towards: float, times: int) -> Array:
-        """What a decision comes to: where noise can turn it as without noise, or turned; elsewhere a given value.
+        """The outcome of a decision: without noise where noise can turn it, or turned; elsewhere a given value.
 
         Args:
             towards: to which of the two sides; 0 for none; NaN for either, and for anything at an edge.
@@ -196,7 +196,7 @@ class Sampler:
         return np.where(both, np.copysign(value, value.dtype.type(sign)), value) if sign else value
 
     def decisions(self, outputs: Sequence[Node]) -> Iterator[Decision]:
-        """The decisions that noise can turn, of those that some outputs depend on."""
+        """The decisions that noise can turn, among those that some outputs depend on."""
         for node in topological_order(outputs, self.known):
             if node in self.turned:
                 turned, ulp = self.turned[node], None
@@ -207,7 +207,7 @@ class Sampler:
 
 
 def _weights(nodes: Sequence[Node]) -> set[Node]:
-    """The weights of attention in 16-bit floats: a sweep keeps them in float32, and divides by their sum afterwards.
+    """The weights of attention in 16-bit floats: a sweep keeps them in float32, and divides by their sum later.
 
     They are what a contraction is computed from, element by element, if there is an exp among it.
     """
@@ -231,7 +231,7 @@ _BY_ELEMENT = ("unary", "binary", "ternary")
 
 
 def _numbered(nodes: Sequence[Node], known: Mapping[Node, Array]) -> dict[Node, int]:
-    """Value numbering: a number for each node, the same for those that compute the same from the same."""
+    """Value numbering: a number for each node, equal for equal computations."""
     numbers: dict[Hashable, int] = {}
     found: dict[Node, int] = {}
     for node in (*known, *nodes):
@@ -249,7 +249,7 @@ def _numbered(nodes: Sequence[Node], known: Mapping[Node, Array]) -> dict[Node, 
 
 
 def _outcome(node: Node, operands: Sequence[Array]) -> Array:
-    """What a decision comes to: of a remainder the quotient, at an edge the side."""
+    """The outcome of a decision: of a remainder the quotient, at an edge the side."""
     name = node.primitive.name
     if name == "remainder":
         return np.asarray(run_silently(np.floor_divide, *operands))

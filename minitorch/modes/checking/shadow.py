@@ -1,4 +1,4 @@
-"""Shadow mode: the traced graph is run node by node beside the compiled program, and every output compared.
+"""Shadow mode: the traced graph runs node by node beside the compiled program, and outputs are compared.
 
 The compiled program gets copies of the inputs, so whatever it overwrites, the caller's tensors are as they were until
 the comparison is over. It runs in a child process, on arrays between guard zones, so a crash is a verdict like a wrong
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, Any]
 
-# Seconds that a compiled program may take, and how often the time that its nodes take one by one: it is to be faster.
+# The time limit of a compiled program: seconds, and a multiple of the time of its nodes one by one.
 PATIENCE, PATIENCE_TIMES = 60.0, 100
 
 GRAPH, INPUTS, REPORT = "graph.txt", "inputs.safetensors", "report.txt"
@@ -44,16 +44,16 @@ GRAPH, INPUTS, REPORT = "graph.txt", "inputs.safetensors", "report.txt"
 
 @dataclass(frozen=True)
 class Report:
-    """What one call in shadow mode found.
+    """The findings of one call in shadow mode.
 
     Attributes:
         name: of the graph.
-        outputs: how far each output is off: results first, then what is written in place.
-        culprit: what goes wrong first, if an output differs by more than rounding and something does.
+        outputs: the difference of each output: results first, then in-place writes.
+        culprit: the first faulty part, if an output differs by more than rounding and a part is at fault.
         folder: the reproducer, if one was written.
-        refused: why the function itself was not run beside its graph, if it was not.
-        fault: what the compiled program did besides giving numbers: it crashed, or wrote outside of its arrays.
-        decisions: comparisons and the like that rounding can turn, and that account for differences by being turned.
+        refused: the reason why the function itself was not run, if there was one.
+        fault: a crash of the compiled program, or a write outside of its arrays.
+        decisions: comparisons and the like that rounding can turn, and that account for differences.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether the program ran, and no output differs by more than rounding."""
+        """Whether the program ran, and all outputs agree up to rounding."""
         return not self.fault and all(each.within for each in self.outputs)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Report:
 
 
 class Shadowed:
-    """A compiled program with its shadow; call it with one array per input, as the program.
+    """A compiled program with its shadow; call it with one array per input, like the program.
 
     Attributes:
         report: of the last call, or None.
@@ -102,8 +102,8 @@ class Shadowed:
         """Run both.
 
         Args:
-            rehearsed: what the function did that the graph was traced from.
-            refused: why it was not run.
+            rehearsed: the results of the traced function itself.
+            refused: the reason why it was not run.
 
         Raises:
             MismatchError: if the graph does not do what the function does (``MT504``); if an output differs by
@@ -134,7 +134,7 @@ class Shadowed:
         return found
 
     def _compiled(self, arrays: Sequence[Array], overwrite: bool, patience: float) -> tuple[list[Array] | None, str]:
-        """What the compiled program makes of copies of the inputs, if anything, and its fault, if it has one."""
+        """The compiled program's outputs from copies of the inputs, if any, and its fault, if there is one."""
         compiled = self.program.compiled
 
         def run() -> tuple[list[Array], bool]:
@@ -151,7 +151,7 @@ class Shadowed:
             return found, guards.broken()
 
         try:
-            # Who watches wants to hear of it in this process.
+            # An observer has to be called in this process.
             is_apart = hasattr(compiled, "allocate") and current_observer() is None
             found, broken = isolated(run, patience) if is_apart else run()
         except ChildDiedError as error:
@@ -179,7 +179,7 @@ class Shadowed:
             raise _parted(graph, f"{where} is {far.found}, and {far.expected} in the trace", node)
 
     def _name(self, place: int) -> str:
-        """An output, in words: what is written in place has the name of the input."""
+        """An output as text; an in-place write has the name of the input."""
         if place not in self.program.updates:
             return f"output {place}"
         return f"new value of {self.program.graph.inputs[self.program.updates[place]].params['name']}"
@@ -215,7 +215,7 @@ def _parted(graph: Graph, how: str, node: Node | None = None) -> MismatchError:
 
 
 def write(folder: Path, program: Program, arrays: Sequence[Array], report: Report) -> None:
-    """Write a reproducer: the traced graph as a listing, its inputs, how it was compiled, and what was found."""
+    """Write a reproducer: the traced graph as a listing, its inputs, the options, and the findings."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / GRAPH).write_text(f"{program.graph}\n", encoding="utf-8")
     inputs = {str(node.params["name"]): array for node, array in zip(program.graph.inputs, arrays, strict=True)}

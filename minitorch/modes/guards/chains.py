@@ -1,4 +1,4 @@
-"""Which attributes a function reads from outside, as its bytecode names them: ``config.scale``, ``self.sub.factor``."""
+"""Free attributes of a function, as its bytecode names them: ``config.scale``, ``self.sub.factor``."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from ...tensor import Tensor
 GLOBAL, CELL, LOCAL = "global", "cell", "local"
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": CELL, "LOAD_CLASSDEREF": CELL}
 _STEPS = ("LOAD_ATTR", "LOAD_METHOD")
-_FIXED = sys.stdlib_module_names | {"numpy", __name__.partition(".")[0]}  # whose constants do not change
+_FIXED = sys.stdlib_module_names | {"numpy", __name__.partition(".")[0]}  # skipped: their constants stay
 _MISSING = object()
 
 
 class Chain(NamedTuple):
-    """A variable, and the attributes that are read from it one after the other."""
+    """A variable and the attributes that are read from it in turn."""
 
     kind: str
     variable: str
@@ -32,7 +32,7 @@ class Chain(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where a chain ends: what it is called, the value, how to look at it again, and the objects on the way."""
+    """The end of a chain: its name, the value, how to read it again, and the objects on the way."""
 
     name: str
     value: Any
@@ -42,7 +42,7 @@ class Reached(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def chains_in(code: CodeType) -> tuple[Chain, ...]:
-    """The chains that a piece of code names, each once. What is read to be changed (``n.calls += 1``) is not one."""
+    """The chains that a piece of code reads, each once, without those that it also changes (``n.calls += 1``)."""
     found: dict[Chain, None] = {}
     at: Chain | None = None
     for step in dis.get_instructions(code):
@@ -62,7 +62,7 @@ def chains_in(code: CodeType) -> tuple[Chain, ...]:
 
 
 def follow(chain: Chain, root: Callable[[], Any]) -> Reached | None:
-    """Read a chain as far as that takes no more than looking: computed attributes (properties) are not computed."""
+    """Follow a chain as far as plain reads go; computed attributes (properties) are not evaluated."""
     value, owners = root(), []
     for attribute in chain.attributes:
         if isinstance(value, (Tensor, np.ndarray)) or _is_fixed(value):
@@ -87,7 +87,7 @@ def follow(chain: Chain, root: Callable[[], Any]) -> Reached | None:
 
 
 def class_attribute(kind: type, attribute: str) -> Any:
-    """A plain value that a class of the user's gives to all its instances, or None."""
+    """A plain value that a user's class gives to all its instances, or None."""
     for ancestor in kind.__mro__:
         if attribute in vars(ancestor):
             return None if ancestor.__module__.partition(".")[0] in _FIXED else vars(ancestor)[attribute]
@@ -111,7 +111,7 @@ def _is_fixed(owner: Any) -> bool:
 def roots_of(
     function: FunctionType, code: CodeType, bound: Any, arguments: Mapping[str, Any]
 ) -> Iterator[tuple[Chain, Callable[[], Any]]]:
-    """The chains of a piece of a function's code whose variables are known, and how to look these up."""
+    """The chains of a piece of code whose variables are known, and a way to read these again."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     known = dict(arguments)
     own = function.__code__
@@ -140,5 +140,5 @@ def _given(value: Any) -> Any:
 
 
 def only_modules(owners: tuple[Any, ...]) -> bool:
-    """Whether a change on the way is an assignment to an attribute of a module, which are counted."""
+    """Whether the chain can change only by an assignment to an attribute of a module, which is counted."""
     return all(isinstance(owner, Module) for owner in owners)

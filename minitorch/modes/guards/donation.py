@@ -1,4 +1,4 @@
-"""Donation: arguments of a jitted call whose memory its results may take. After the call they are gone."""
+"""Donation: results of a jitted call may take the memory of arguments, which are unusable afterwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = str | int | Iterable[str | int]
 
 
 class Donated:
-    """The value of a tensor that was donated: whoever asks for anything of it learns where it went."""
+    """The value of a donated tensor: every access is an error that says where the memory went."""
 
     __slots__ = ("_argument", "_function")
 
@@ -55,9 +55,9 @@ def parameters(donate: Names, signature: inspect.Signature | None, function: str
 def donated(
     chosen: frozenset[str | int], signature: inspect.Signature | None, structure: Structure, leaves: Sequence[Any]
 ) -> dict[int, str]:
-    """The tensors of a call ``(args, kwargs)`` that are donated: the place of each, and the name of its argument.
+    """The donated tensors of a call ``(args, kwargs)``, with their positions and their arguments' names.
 
-    Places count the different tensors among the leaves.
+    Positions count the different tensors among the leaves.
 
     Raises:
         AutogradError: for one that requires a gradient (``MT401``).

@@ -1,4 +1,4 @@
-"""Traced tensors that something outside still holds when their trace is over, and what holds them, in words."""
+"""Leaked tracers: traced tensors that are still referenced from outside when their trace is over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...tensor import TapeEntry, Tensor, View
 
 
 def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
-    """Warn of the first traced tensor of a function that is still held by something; whether there was one."""
+    """Warn of the first traced tensor that is still referenced; returns whether there was one."""
     if not any(reference() is not None for reference in made):
         return False
     gc.collect()
@@ -32,18 +32,18 @@ def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
             "MT105",
             f"{name} stores a traced value {tensor.spec} outside of itself, in {holder}",
             where=f"the value is {made_by(tensor._value)}",
-            why="the function runs once, to be written down; later calls run the graph, and store nothing",
+            why="the function runs once, while it is traced; later calls run the graph, and store nothing",
             fix="return the value, in a tuple, list or dict if there are several, and store the result of the call",
         )
     )
     return True
 
 
-_ENCLOSING = "a variable of an enclosing function"  # or of a gradient rule, which a stored result holds
+_ENCLOSING = "a variable of an enclosing function"  # or of a gradient rule, which a stored result references
 
 
 def _holder(tensor: Tensor, ours: set[int]) -> str:
-    """What of the user's program holds a tensor, in words; nothing for the tape and the views of other tensors."""
+    """The object of the user's program that references a tensor, as text; nothing for the tape and views."""
     inside = {id(tensor), *ours}
     for holder in gc.get_referrers(tensor):
         if id(holder) in ours or isinstance(holder, (FrameType, TapeEntry, View, Tensor)):
@@ -72,7 +72,7 @@ def _described(holder: Any, value: Any, inside: set[int]) -> str:
 
 
 def _name_of(holder: Any, inside: set[int]) -> str:
-    """The name of a container, if it is a global variable or an attribute."""
+    """The name of a container that is a global variable or an attribute."""
     for owner in gc.get_referrers(holder):
         space = owner if isinstance(owner, dict) else getattr(owner, "__dict__", {})
         names = [name for name, item in space.items() if item is holder and isinstance(name, str)]

@@ -1,7 +1,7 @@
-"""Which variables of the user's function hold which recorded values: found by tracing it again, while somebody looks.
+"""Names of recorded values: the variables of the user's function that hold them, found by a second trace.
 
-An ordinary recording knows the line of each operation and no variable. Here Python's trace function looks at the local
-variables of the user's frames after every line. That is slow, so it is done only for those who ask.
+An ordinary recording knows the line of each operation and no variable. Here Python's trace function reads the local
+variables of the user's frames after every line. That is slow, so it is done on request only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Names:
 
     @contextmanager
     def collected(self, trace: Trace) -> Iterator[None]:
-        """Look at everything that runs inside the block.
+        """Note the variables of everything that runs inside the block.
 
         Args:
             trace: the recording whose values are wanted.
@@ -56,7 +56,7 @@ class Names:
             sys.settrace(before)
 
     def moved(self, nodes: Mapping[Node, Node]) -> Names:
-        """The same for another recording of the same program: what has become of each node."""
+        """The names for another recording of the same program, node by node."""
         result = Names()
         result.scopes = self.scopes
         result.of = {nodes[node]: names for node, names in self.of.items() if node in nodes}

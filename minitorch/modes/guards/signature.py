@@ -1,4 +1,4 @@
-"""The signature of a call: what calls have in common that can run the same compiled graph.
+"""The signature of a call: equal for calls that can run the same compiled graph.
 
 It is the structure of the arguments, the shapes and types of the tensors among them, and the values of everything else.
 """
@@ -28,7 +28,7 @@ Call = tuple[list[Any], Structure, list[Tensor], Any]
 
 
 def _parts(bounds: slice) -> tuple[Any, Any, Any]:
-    """What a slice is made of: before Python 3.12 a slice itself has no hash."""
+    """The fields of a slice: before Python 3.12 a slice has no hash."""
     return bounds.start, bounds.stop, bounds.step
 
 
@@ -42,14 +42,14 @@ class Static:
 
 
 def plain(leaves: Iterable[Any]) -> list[Any]:
-    """The leaves of a call as the function gets them."""
+    """The leaves of a call, static arguments unwrapped."""
     return [leaf.value if isinstance(leaf, Static) else leaf for leaf in leaves]
 
 
 def key_of_tensors(args: tuple[Any, ...]) -> Any:
-    """The key of the commonest kind of call: some tensors that require no gradient, none of them given twice.
+    """The key of the most common kind of call: different tensors that require no gradient.
 
-    None for other calls: `Signatures.of` looks at them more closely, and has the same keys for these.
+    None for other calls. `Signatures.of` handles them, and gives the same keys for these.
     """
     kinds: list[Any] = [len(args)]
     for leaf in args:
@@ -64,12 +64,12 @@ def key_of_tensors(args: tuple[Any, ...]) -> Any:
 
 
 class Signatures:
-    """The signatures that calls of a function have.
+    """The signatures of a function's calls.
 
     Attributes:
         parameters: the function's parameters, if Python knows them.
-        usual_length: how many positional arguments a call has that is in normal form as it stands; -1 if no call is.
-        donated: the names and numbers of the parameters that are given away.
+        usual_length: the number of positional arguments of a call in normal form; -1 if there is none.
+        donated: the names and numbers of the donated parameters.
     """
 
     def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...], donate: Donations) -> None:
@@ -81,14 +81,14 @@ class Signatures:
         self._defaults = surroundings.defaults(self.parameters)
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
-        """The signature of a call, and what was found in its arguments on the way."""
+        """The signature of a call, and what its arguments contain: leaves, tensors, aliases."""
         missing = self.usual_length - len(args)
         if not kwargs and 0 < missing <= len(self._defaults):
             args += self._defaults[-missing:]
         elif kwargs or missing:
             args, kwargs = self._normal_form(args, kwargs)
         leaves, structure = flatten((args, kwargs))
-        tensors: dict[int, Tensor] = {}  # by id: one that is given twice is one input of the graph
+        tensors: dict[int, Tensor] = {}  # by id: a tensor that is given twice is one input of the graph
         simple = not kwargs and all(child is LEAF for child in structure.children[0].children)
         kinds: list[Any] = [len(leaves) if simple else structure]
         for index, leaf in enumerate(leaves):
@@ -121,7 +121,7 @@ class Signatures:
         return surroundings.leaf_names(self.parameters, structure)
 
     def given_away(self, leaves: list[Any], structure: Structure) -> dict[int, str]:
-        """The tensors of a call that are donated: the place of each among its tensors, and its argument's name."""
+        """The donated tensors of a call: their positions among its tensors, and their arguments' names."""
         return donation.donated(self.donated, self.parameters, structure, leaves) if self.donated else {}
 
     def _normal_form(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""What a traced function can see besides its arguments: closures, globals, `self`, and the modules among them.
+"""The environment of a traced function: closures, globals, `self`, and the modules among them.
 
-Names for captured tensors come from here ("model.0.weight"), and so do the *watches*: plain values and objects that a
-function reads from outside and that a graph bakes in, so that a change is noticed at the next call.
+It gives captured tensors their names ("model.0.weight"), and the *watches*: plain values and objects that a function
+reads from outside and that become constants of the graph, so that a change is noticed at the next call.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MISSING = object()
 
 
 def name(function: Callable[..., Any]) -> str:
-    """What to call a function in messages."""
+    """The name of a function in messages."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 
@@ -52,7 +52,7 @@ def parameters(function: Callable[..., Any], static_argnames: tuple[str, ...]) -
 
 
 def usual_length(signature: inspect.Signature | None, static_argnames: tuple[str, ...]) -> int:
-    """How many positional arguments a call has that is in normal form as it stands; -1 if no call is."""
+    """The number of positional arguments of a call in normal form; -1 if there is none."""
     if signature is None or static_argnames:
         return -1
     kinds = [parameter.kind for parameter in signature.parameters.values()]
@@ -61,7 +61,7 @@ def usual_length(signature: inspect.Signature | None, static_argnames: tuple[str
 
 
 def defaults(signature: inspect.Signature | None) -> tuple[Any, ...]:
-    """The default values of the last parameters, as far as these have some."""
+    """The default values of the last parameters, as far as there are any."""
     values = [] if signature is None else [parameter.default for parameter in signature.parameters.values()]
     missing = [number for number, value in enumerate(values) if value is inspect.Parameter.empty]
     return tuple(values[missing[-1] + 1 if missing else 0 :])
@@ -84,13 +84,13 @@ def leaf_names(signature: inspect.Signature | None, structure: Structure) -> lis
 
 
 def _plain_name(path: str) -> str:
-    """``batch['x'][0]`` as ``batch.x.0``: what a listing can use as a name."""
+    """``batch['x'][0]`` as ``batch.x.0``, which a listing can have as a name."""
     text = path.replace("[", ".").replace("]", "").replace("'", "").replace('"', "")
     return "".join(letter if letter.isalnum() or letter in "._" else "_" for letter in text)
 
 
 def _functions(function: Callable[..., Any]) -> Iterator[tuple[FunctionType, Any]]:
-    """The plain functions that run when this is called, and what they are bound to; helpers of its file too."""
+    """The plain functions behind a callable, with their `self`, and the helpers of their file."""
     pending: list[tuple[Any, Any]] = [(function, None)]
     seen: set[tuple[int, int]] = set()
     while pending:
@@ -124,7 +124,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 @functools.lru_cache(maxsize=1024)
 def _globals_in(code: CodeType) -> tuple[str, ...]:
-    """The global variables that a piece of code reads; `co_names` has the attributes among them."""
+    """The global variables that a piece of code reads; `co_names` has attributes among them."""
     found = (step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
     return tuple(dict.fromkeys(found))
 
@@ -145,7 +145,7 @@ def _outside_values(function: FunctionType) -> Iterator[tuple[str, Any]]:
 
 @functools.cache
 def names_in_methods(kind: Any) -> frozenset[str]:
-    """The attributes that the methods of a class name, those for construction and display apart."""
+    """The attributes that the methods of a class name, constructors and `__repr__` apart."""
     found: set[str] = set()
     for ancestor in kind.__mro__:
         if ancestor not in (Module, object):
@@ -157,7 +157,7 @@ def names_in_methods(kind: Any) -> frozenset[str]:
 
 
 def names_in(variables: dict[str, Any]) -> dict[int, str]:
-    """Names for the tensors that some variables hold, modules and optimisers looked into, by `id`."""
+    """Names for the tensors behind some variables, in modules and optimisers too, by `id`."""
     found = Surroundings(None, [(name, value) for name, value in variables.items() if not name.startswith("_")])
     for name, value in variables.items():
         if isinstance(value, Tensor):
@@ -171,11 +171,11 @@ def _parts_of(space: dict[str, Any]) -> tuple[str, ...]:
 
 
 class Surroundings:
-    """What a function sees, looked up once when it is traced.
+    """The environment of a function, examined once when it is traced.
 
     Attributes:
         names: names of the tensors found, by `id`.
-        watches: variables whose values a graph depends on.
+        watches: variables whose values the graph depends on.
         module_watches: likewise, attributes of modules.
         modules: the modules found, with their training flags.
     """
@@ -236,12 +236,12 @@ class Surroundings:
             if attribute == "training" and in_modules:
                 continue
             self._add(reached.name, reached.value)
-            if not (known and len(reached.owners) == 1):  # then `_watch_attributes` has it
+            if not (known and len(reached.owners) == 1):  # then `_watch_attributes` watches it
                 watches = self.module_watches if in_modules and attribute in vars(owner) else self.watches
                 watches.append(watch(reached.name, reached.look, reached.value))
 
     def _note(self, variable: str, value: Any, look: Callable[[], Any]) -> None:
-        if id(value) in self._helpers:  # it is defined in the same file, and may be defined anew
+        if id(value) in self._helpers:  # it is defined in the same file, and may be redefined
             self.watches.append(Watch(variable, look, value))
         if isinstance(value, (ModuleType, type, FunctionType, BuiltinFunctionType)):
             return
@@ -257,7 +257,7 @@ class Surroundings:
         if id(space) in self._seen:
             return
         self._seen.add(id(space))
-        if "getattr" in named:  # by names that are not in the code
+        if "getattr" in named:  # under names that the code does not contain
             named = frozenset(name for name in space if not name.startswith("_")) - {"training"}
         parts = _parts_of(space) if isinstance(owner, Module) else ()
         if parts:
@@ -274,7 +274,7 @@ class Surroundings:
                 self.watches.append(watch(f"{path}.{attribute}", functools.partial(getattr, owner, attribute), value))
 
     def _add(self, variable: str, value: Any) -> None:
-        """Name the tensors inside a value, and remember its modules."""
+        """Name the tensors inside a value, and note its modules."""
         if id(value) in self._seen:
             return
         self._seen.add(id(value))
@@ -297,7 +297,7 @@ class Surroundings:
                     self._add(_plain_name(path), leaf)
 
     def constants(self) -> dict[str, Any]:
-        """The plain values, containers and arrays that a graph has baked in, and the modes of modules, by name."""
+        """The plain values, containers and arrays that became constants of a graph, and module modes, by name."""
         found = {
             watched.name: watched.expected
             for watched in (*self.watches, *self.module_watches)
@@ -306,7 +306,7 @@ class Surroundings:
         return found | {f"{type(module).__name__}.training": training for module, training in self.modules}
 
     def settle(self, name: str, warn: bool) -> list[str]:
-        """After the trace: take what the function itself has changed for what it was, and warn of it; its names."""
+        """After the trace: accept the function's own changes, warn of them, and return their names."""
         changed = []
         for watched in (*self.watches, *self.module_watches):
             if watched.holds():
@@ -317,7 +317,7 @@ class Surroundings:
                     compose(
                         "MT105",
                         f"{name} changes `{watched.name}` while it is traced: it {watched.change()}",
-                        why="the function runs once, to be written down; later calls run the graph, and change nothing",
+                        why="the function runs once, while it is traced; later calls run the graph, and change nothing",
                         fix=f"return the new value, and assign `{watched.name}` outside",
                     )
                 )

@@ -1,4 +1,4 @@
-"""What a graph bakes in of the world outside, and how to notice that it has changed: `Watch`."""
+"""`Watch`: a value from outside that became a constant of a graph, and a check that it is unchanged."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from ...tensor import Tensor
 from ...tree import flatten, unflatten
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))  # compared by value
-OBJECTS = (Tensor, Module, Optimizer, np.ndarray)  # compared by identity: what they hold is an input of the graph
+OBJECTS = (Tensor, Module, Optimizer, np.ndarray)  # compared by identity: their tensors are inputs of the graph
 CONTAINERS = (list, tuple, dict)  # compared item by item
 SIMPLE = (*PLAIN, *CONTAINERS)
 
-_MOST_ITEMS = 256  # of a container, few enough to compare at every call
+_MOST_ITEMS = 256  # items of a container; raising it watches larger ones, and slows every call
 
 
 def can_be_watched(value: Any) -> bool:
-    """Whether a graph can bake a value in, and a change of it can be noticed."""
+    """Whether a value can be a constant of a graph, and a change of it can be noticed."""
     if isinstance(value, (*PLAIN, *OBJECTS)):
         return True
     if type(value) not in CONTAINERS:
@@ -31,7 +31,7 @@ def can_be_watched(value: Any) -> bool:
 
 
 def snapshot(value: Any) -> Any:
-    """A value as it is now: a container is copied, its items are not."""
+    """A value as it is now: containers are copied, their items are not."""
     if type(value) not in CONTAINERS:
         return value
     leaves, structure = flatten(value)
@@ -39,7 +39,7 @@ def snapshot(value: Any) -> Any:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether a value is what it was: plain values by value, objects by identity, containers item by item."""
+    """Whether a value is unchanged: plain values by value, objects by identity, containers item by item."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -52,7 +52,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 class Watch:
-    """Something from outside that a graph bakes in: what it was, and how to look at it again."""
+    """A constant from outside: its value when traced, and a way to read it again."""
 
     __slots__ = ("expected", "look", "name")
 
@@ -62,22 +62,22 @@ class Watch:
         self.expected = expected
 
     def holds(self) -> bool:
-        """Whether it is still what it was."""
+        """Whether it is unchanged."""
         return _same(self.look(), self.expected)
 
     def settle(self) -> None:
-        """Take what is there now for what it was."""
+        """Accept the present value."""
         self.expected = snapshot(self.look())
 
     def change(self) -> str:
-        """What has changed, in words."""
+        """The change, as text."""
         now = self.look()
         if type(now) in SIMPLE and type(self.expected) in SIMPLE:
             return f"was {self.expected!r:.40} when it was traced and is {now!r:.40} now"
         return f"is another {type(now).__name__} now than when it was traced"
 
     def remedy(self) -> str:
-        """How to let it change without another trace."""
+        """The advice for letting it change without another trace."""
         if isinstance(self.expected, Tensor):
             return f"write into the tensor, {self.name}.copy_(...), or pass it as an argument"
         if type(self.expected) in (int, float):
@@ -91,7 +91,7 @@ class Watch:
         return f"{self.name} {self.change()}"
 
 
-_MOST_BYTES = 4096  # of an array, few enough to compare at every call
+_MOST_BYTES = 4096  # elements of an array; raising it watches larger ones, and slows every call
 
 
 class ArrayWatch(Watch):
@@ -108,12 +108,12 @@ class ArrayWatch(Watch):
         return self.look() is self.expected and self.expected.tobytes() == self.content
 
     def settle(self) -> None:
-        """Take what is there now for what it was."""
+        """Accept the present array."""
         super().settle()
         self.content = self.expected.tobytes() if isinstance(self.expected, np.ndarray) else b""
 
     def change(self) -> str:
-        """What has changed, in words."""
+        """The change, as text."""
         if self.look() is self.expected:
             return "has other elements now than when it was traced"
         return super().change()

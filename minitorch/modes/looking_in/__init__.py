@@ -1,1 +1,1 @@
-"""Looking into traced programs: costs, stages, explanations, stepping through them."""
+"""Inspection of traced programs: stages, ablation, values, debugging, reproducers."""

@@ -1,4 +1,4 @@
-"""`ablate`: what each pass and each class of fusion is worth, found by doing without it."""
+"""Ablation: the worth of each pass and each class of fusion, measured without it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FEWEST_ROUNDS = 3
 
 @dataclass(frozen=True)
 class Variant:
-    """A program without something.
+    """A program without some passes or classes of fusion.
 
     Attributes:
         without: what is switched off: a pass or a class of fusion by its name, or several.
@@ -41,7 +41,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class Ablation:
-    """The variants of a program: the first is without nothing."""
+    """The variants of a program; the first one is complete."""
 
     name: str
     backend: str
@@ -65,12 +65,12 @@ class Ablation:
 
 
 def ablate(program: Program, arrays: Sequence[Array], seconds: float) -> Ablation:
-    """Compile a program without each pass and each class of fusion in turn, and measure all of them together.
+    """Compile a program without each pass and each class of fusion, and measure all variants together.
 
     Args:
-        program: what is compiled again; it stays as it is.
+        program: compiled again for each variant, and not changed.
         arrays: its inputs; they are copied, as a call may write to them.
-        seconds: for how long to measure, altogether.
+        seconds: the time of all measurements together.
     """
     variants = [_Built(program, *each) for each in _variants(program)]
     own = [np.array(array) for array in arrays]
@@ -81,7 +81,7 @@ def ablate(program: Program, arrays: Sequence[Array], seconds: float) -> Ablatio
     order = list(range(len(variants)))
     shuffle = Random(0).shuffle
     while len(times[0]) < FEWEST_ROUNDS or time.perf_counter() < end:
-        shuffle(order)  # in turns, as what disturbs one disturbs all; and never after the same one
+        shuffle(order)  # in turns, so that a disturbance meets all; and never after the same one
         for number in order:
             begin = time.perf_counter()
             variants[number].execute(own)
@@ -91,7 +91,7 @@ def ablate(program: Program, arrays: Sequence[Array], seconds: float) -> Ablatio
 
 
 def _variants(program: Program) -> Iterator[tuple[str, Sequence[Pass], frozenset[str]]]:
-    """Each variant's name, its passes, and the classes of fusion that it does without."""
+    """The name of each variant, its passes, and the classes of fusion that it lacks."""
     passes = [stage.applied for stage in program.pipeline]
     everything: frozenset[str] = frozenset()
     yield "nothing", passes, everything

@@ -1,4 +1,4 @@
-"""Python's debugger on lines whose values were computed by a graph: each stop is a frame made for the purpose.
+"""Python's debugger on lines whose values a graph computed: each stop is a frame made for the purpose.
 
 The frame has the user's file and line, and the names and values that belong there, so `pdb` shows the line, evaluates
 expressions and steps as usual. The engine's own frames are passed over.
@@ -18,11 +18,11 @@ from typing import Any
 from ...ir import Source
 
 SKIPPED = ("minitorch", "minitorch.*", "numpy", "numpy.*", "contextlib")
-DO = "__do__"  # what a line does, in its namespace
+DO = "__do__"  # the name of the action in a line's namespace
 
 
 def line(source: Source, function: str) -> CodeType:
-    """Code that stands on a line of a file, and calls what its namespace has under `DO`."""
+    """Code with a file and a line number that calls the action under `DO` of its namespace."""
     call = ast.Expr(ast.Call(ast.Name(DO, ast.Load()), [], []))
     ast.fix_missing_locations(call)
     for node in ast.walk(call):
@@ -33,7 +33,7 @@ def line(source: Source, function: str) -> CodeType:
 
 
 class Debugger(pdb.Pdb):
-    """`pdb`, which takes code made by `line` for lines of one function: it does not stop where they begin or end."""
+    """`pdb` for code made by `line`: it does not stop at calls and returns."""
 
     def __init__(self) -> None:
         super().__init__(skip=SKIPPED)
@@ -58,14 +58,14 @@ class Debugger(pdb.Pdb):
 
     def stop_next(self) -> None:
         """Stop at the next line."""
-        sys.settrace(None)  # else the debugger, if it is stepping, stops in its own functions
+        sys.settrace(None)  # a stepping debugger would otherwise stop in its own functions
         self.reset()
         self.set_step()
         sys.settrace(self.trace_dispatch)
 
     @contextmanager
     def attached(self) -> Iterator[None]:
-        """The end of the block is the end of the debugging, too."""
+        """A block that ends the debugging."""
         before = sys.gettrace()
         try:
             yield
@@ -74,7 +74,7 @@ class Debugger(pdb.Pdb):
 
 
 def stop_at(source: Source, function: str, outside: Mapping[str, Any], names: Mapping[str, Any]) -> None:
-    """Stop at a line that is not running any more, with these values of its names.
+    """Stop at a line that has run, with these values of its names.
 
     Args:
         function: the name of the function that the line is in.
@@ -99,7 +99,7 @@ def stop_at(source: Source, function: str, outside: Mapping[str, Any], names: Ma
 
 
 def stop_in(frame: FrameType) -> None:
-    """Stop in a frame that is running."""
+    """Stop in a running frame."""
     if _is_replaced():
         stop_at(Source(frame.f_code.co_filename, frame.f_lineno), frame.f_code.co_name, frame.f_globals, frame.f_locals)
     else:

@@ -1,4 +1,4 @@
-"""What a lazy block has run, and why: the history that `explain()` of the block prints."""
+"""The history of a lazy block, which its `explain()` prints: the programs that ran, and their causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..tracing.recording import Program
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
 
-MOST_PROGRAMS = 128  # of a history; the oldest are forgotten beyond that
+MOST_PROGRAMS = 128  # programs of a history; beyond that the oldest are forgotten
 MOST_LISTED = 8
 
 
@@ -22,9 +22,9 @@ class ProgramReport:
     """One program of a lazy block.
 
     Attributes:
-        cause: what needed a value when it ran first: ``"item()"``, ``"repr"``, ``"the end of the block"``.
+        cause: the request of a value when it ran first: ``"item()"``, ``"repr"``, ``"the end of the block"``.
         source: the line that asked for it; None at the end of the block.
-        program: the graph, before and after the passes, and what runs it.
+        program: the graph, before and after the passes, and its executable.
         compiled: whether it was compiled for this block, rather than found compiled.
         runs: how often it ran in this block.
     """
@@ -53,10 +53,10 @@ class ProgramReport:
 
 
 class History:
-    """The programs that a lazy block has run; print it, or look at the parts.
+    """The programs that a lazy block has run; print it, or read its parts.
 
     Attributes:
-        runs: how often something was run.
+        runs: the number of runs of all programs.
         compiled: how many of the programs had to be compiled.
     """
 
@@ -76,7 +76,7 @@ class History:
 
     @property
     def programs(self) -> tuple[ProgramReport, ...]:
-        """One row for each program, in the order in which they ran first."""
+        """One row for each program, in the order of the first runs."""
         return tuple(self._reports.values())
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Running the folder again that shadow mode left behind: the graph, its inputs, and how it was compiled."""
+"""Reproducers: a folder that shadow mode wrote, with a graph, its inputs and its options, is run again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..tracing.recording import Program
 
 
 def reproduce(folder: str | Path) -> Report:
-    """Run a reproducer again: compile its graph as it was compiled, and compare.
+    """Compile a reproducer's graph with its options, run it, and compare.
 
     Raises:
         ParseError, SafetensorsError: for files that are not what `write` writes.

@@ -1,4 +1,4 @@
-"""Every form that a program takes on its way to machine code, in order."""
+"""`f.stages`: every form of a program on its way to machine code, in order."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Stages(Run):
-    """A run of the passes, and what the fusing compiler makes of its graph: kernels, loops, LLVM, assembly.
+    """A run of the passes, and the compiler's forms of the result: kernels, loops, LLVM, assembly.
 
     Iterating gives the passes; `texts` gives every form as text, by name.
 
     Attributes:
-        traced: what the graph was traced as.
+        traced: the trace.
 
     Example:
         >>> import minitorch as mt
@@ -42,12 +42,12 @@ class Stages(Run):
 
     @property
     def lowering(self) -> Run:
-        """The passes that follow before there are kernels, where the function's own backend does without them."""
+        """The lowering passes, where the function's own backend does without them."""
         return self.traced.program.lowering
 
     @property
     def ledger(self) -> Schedule:
-        """The kernels, and why each edge was fused or was not."""
+        """The kernels, and the reason for every edge."""
         return self.traced.program.schedule
 
     @property

@@ -1,9 +1,8 @@
-"""Going through a compiled call line by line, with the value of every node, those inside kernels too.
+"""Stepping through a compiled call line by line, with the value of every node, also inside kernels.
 
 `values` computes them all, for a table; `Stepper` runs them line by line, and stops in Python's debugger. Both go
-through the graph as it was traced, in which every operation of the function is still there, and name the kernel that
-each line has become a part of. Neither is prepared for: the function is traced a second time to learn the names of its
-variables.
+through the graph as it was traced, which has every operation of the function, and name the kernel that each line has
+become a part of. Neither costs anything before: the function is traced again for the names of its variables.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Values(Mapping[str, tuple[Value, ...]]):
         return len(self._lines)
 
     def named(self, name: str) -> Tensor:
-        """The last value that a variable had.
+        """The last value of a variable.
 
         Raises:
             KeyError: if there is no such variable.
@@ -103,7 +102,7 @@ def kernels_of(schedule: Schedule) -> dict[Source, tuple[str, ...]]:
 
 
 def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping[Source, tuple[str, ...]]) -> Values:
-    """Every value of a graph but its inputs, and numbers that are written in the program."""
+    """The value of every node of a graph, without inputs and literals."""
     listed = node_names(graph)
     known = {node: np.array(array) for node, array in zip(graph.inputs, arrays, strict=True)}
     rows = []
@@ -117,7 +116,7 @@ def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping
 
 
 def _compute(node: Node, known: dict[Node, Array]) -> None:
-    """Compute one node, as eager mode does."""
+    """Evaluate one node, as eager mode does."""
     operands = [known[operand] for operand in node.inputs]
     known[node] = settled(run_silently(lambda: node.primitive.evaluate(*operands, **node.params)), node.primitive)
 
@@ -132,7 +131,7 @@ def _source(node: Node) -> Source | None:
 
 
 class Stepper:
-    """A graph to be gone through in the debugger; call it with one array per input.
+    """A graph to be run in the debugger; call it with one array per input.
 
     Args:
         break_at: the line to stop at, such as ``train.py:12``; the first one, if it is None.
@@ -147,7 +146,7 @@ class Stepper:
         self.graph = graph
         self.names = names
         self.kernels = kernels
-        # Made in advance: when the debugger is on, it steps through whatever runs.
+        # Made in advance: an active debugger steps through whatever runs.
         self._lines = [self._line(source, list(nodes)) for source, nodes in groupby(graph.nodes, key=_source)]
         nodes = [node for node in graph.nodes if not is_splat(node)]
         sources = list(dict.fromkeys(node.source for node in nodes if node.source is not None))
@@ -158,7 +157,7 @@ class Stepper:
             raise ValueError(f"nothing is computed at {break_at}, but at {', '.join(map(str, sources)) or 'no line'}")
 
     def _line(self, source: Source | None, nodes: list[Node]) -> tuple[Source | None, list[Node], CodeType | None]:
-        """Nodes that are computed on one line, and the code that stands there; none if it computes nothing."""
+        """Nodes of one source line, and the code that stands for it; none if nothing is computed there."""
         from .debugger import line  # loads pdb
 
         if source is None or all(map(is_splat, nodes)):
@@ -193,7 +192,7 @@ class Stepper:
 
 
 class _Variables:
-    """What has a value by now, by name; of equal names in several functions each sees its own."""
+    """The variables that have a value so far; equal names in several functions are kept apart."""
 
     def __init__(self, graph: Graph, names: Names) -> None:
         self._names = names
@@ -202,7 +201,7 @@ class _Variables:
         self._own: dict[CodeType, dict[str, Tensor]] = {}
 
     def add(self, nodes: Sequence[Node], known: Mapping[Node, Array]) -> None:
-        """These have values now."""
+        """Some variables get values."""
         for node in nodes:
             if not is_splat(node):
                 tensor = self._all[_identifier(self._listed[node])] = Tensor(known[node])
@@ -210,13 +209,13 @@ class _Variables:
                     self._all[name] = self._own.setdefault(code, {})[name] = tensor
 
     def at(self, source: Source) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The global names that a line sees, and the variables."""
+        """The globals and the variables that a line sees."""
         code, outside = self._names.scopes.get((source.file, source.line), (None, {}))
         return dict(outside), {**self._all, **(self._own.get(code, {}) if code else {})}
 
 
 def _identifier(name: str) -> str:
-    """A name of a listing as Python can write it: ``v3`` for ``%3``."""
+    """A name of a listing as a Python identifier: ``v3`` for ``%3``."""
     return f"v{name[1:]}" if name.startswith("%") else name.replace(".", "_")
 
 

@@ -1,1 +1,1 @@
-"""From a function that is called to a compiled program: recording, effects, gradients."""
+"""Tracing: from a called function to a compiled program, its effects and its gradients."""

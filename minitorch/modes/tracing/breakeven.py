@@ -1,4 +1,4 @@
-"""After how many calls compiling has paid: measured, by running what was traced both ways."""
+"""Break-even: the number of calls after which compiling has paid, measured by running the trace both ways."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ...ir import Node
 from ...tensor import Tensor
 from .recording import Program
 
-LONG = 0.05  # seconds; what takes longer is run once more, as the first run finds nothing in its place
-VERY_LONG = 0.5  # seconds; what takes longer is run once
-SHORT = 1e-3  # seconds; for so long at least something is run again and again, as microseconds scatter
+LONG = 0.05  # seconds; slower programs get one further run, as the first one finds cold caches
+VERY_LONG = 0.5  # seconds; slower programs are run once
+SHORT = 1e-3  # seconds of repetitions, at least; raising it averages more noise out
 
 
 @dataclass(frozen=True)
 class BreakEven:
-    """What compiling cost, and what it saves.
+    """The cost of compiling, and the time that it saves.
 
     All times are measured. An eager call is the traced operations, applied one by one; a compiled call is the compiled
     graph, and what a call does around it. Not counted are the Python of the function itself, which runs eagerly and not
-    in a compiled call, and on the other side what a compiled call does besides if it has effects: writing back what
-    was written in place, connecting the results with a gradient. So compiling may pay somewhat earlier or later.
+    in a compiled call, and on the other side what a compiled call does besides if it has effects: writing back what was
+    written in place, connecting the results with a gradient. So compiling may pay somewhat earlier or later.
 
     Attributes:
         spent: seconds that tracing and compiling took.
         eager: seconds that the traced operations take eagerly.
         compiled: seconds that a compiled call takes, `around` included.
-        around: seconds of it that are not the graph's: to look up the signature, and to make tensors of the results.
+        around: seconds of it outside of the graph: signature lookup, and tensors for the results.
     """
 
     spent: float
@@ -45,7 +45,7 @@ class BreakEven:
 
     @property
     def calls(self) -> int | None:
-        """How many calls have to be made until compiling has paid; None if it never does.
+        """The number of calls after which compiling has paid; None if it never does.
 
         Example:
             >>> BreakEven(spent=1.0, eager=0.3, compiled=0.1).calls, BreakEven(1.0, 0.1, 0.1).calls
@@ -55,7 +55,7 @@ class BreakEven:
         return math.ceil(round(self.spent / saved, 6)) if saved > 0 else None
 
     def per_call(self, calls: float) -> float:
-        """Seconds that a call takes on average, if there are so many: with what tracing and compiling took.
+        """Average seconds of so many compiled calls, tracing and compiling included.
 
         Example:
             >>> BreakEven(spent=1.0, eager=0.3, compiled=0.1).per_call(10)
@@ -82,7 +82,7 @@ def measure(program: Program, spent: float, arrays: Sequence[np.ndarray[Any, Any
 
 
 def measure_on_zeros(program: Program, spent: float, around: Callable[[], float]) -> BreakEven | None:
-    """The same with inputs that are all zeros; None if these lead to an index that is out of range."""
+    """The same with inputs of zeros; None if these lead to an index out of range."""
     arrays = [np.zeros(node.shape, node.dtype.numpy) for node in program.graph.inputs]
     try:
         return measure(program, spent, arrays, around())
@@ -91,7 +91,7 @@ def measure_on_zeros(program: Program, spent: float, around: Callable[[], float]
 
 
 def shortest(call: Callable[[], Any]) -> float:
-    """Seconds of the fastest of some calls: other programs can only make one slower."""
+    """Seconds of the fastest call: disturbances can only make one slower."""
     times: list[float] = []
     while len(times) < 2 or sum(times) < (LONG if len(times) < 5 else SHORT):
         begin = time.perf_counter()
@@ -103,7 +103,7 @@ def shortest(call: Callable[[], Any]) -> float:
 
 
 def eagerly(graph: Graph) -> Callable[[Sequence[np.ndarray[Any, Any]]], list[Tensor]]:
-    """What applies a graph's primitives one by one; what is needed no more is freed, as it would be in a program.
+    """A function that applies a graph's primitives one by one, and frees values after their last use.
 
     Numbers in the program are there beforehand, as views of one element: eager operations take them as they are.
     """

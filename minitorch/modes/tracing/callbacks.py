@@ -1,8 +1,8 @@
-"""What is to be done with values while a recorded program runs: `debug.print`, `debug.breakpoint`.
+"""Callbacks of a recorded program, such as `debug.print` and `debug.breakpoint`.
 
-The values that callbacks ask for are computed by a program of their own, before the program proper. So a callback is no
-part of what passes and fusion work on: nothing can drop it, merge it with another one, or change its place among the
-others, and the program proper has the same kernels, and gives the same bits, with and without it.
+The values of callbacks are computed by a program of their own, before the main program. So a callback is no part of the
+graph that passes and fusion rewrite: nothing can drop it, merge it, or change its place among the others, and the main
+program has the same kernels, and gives the same bits, with and without it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Callbacks:
 
     Args:
         inputs: of the recording's graph.
-        compile: makes a graph run.
+        compile: compiles a graph.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Callbacks:
                 each.function(list(islice(values, len(each.nodes))))
 
     def recorded(self, tensors: Sequence[Tensor]) -> None:
-        """The same inside another recording: there, too, they are called when it runs."""
+        """The same inside another recording, whose runs call them."""
         values = iter(replay(self.graph, tensors))
         for each in self.callbacks:
             callback(each.function, list(islice(values, len(each.nodes))))

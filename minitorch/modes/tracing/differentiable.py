@@ -1,4 +1,4 @@
-"""Gradients through a traced call: recording the way back together with the call, and putting calls on the tape."""
+"""Gradients through a traced call: the backward pass is traced with the call, and each call goes on the tape."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ Array = np.ndarray[Any, Any]
 
 @dataclass
 class Backward:
-    """The recorded way back: from the values of the forward graph and the cotangents of its results to gradients.
+    """The traced backward pass: from values of the forward graph and cotangents of its results to gradients.
 
     Attributes:
-        outputs: which results it starts from.
-        wanted: which inputs of the forward graph it gives gradients for.
+        outputs: the results that it starts from.
+        wanted: the inputs of the forward graph that get gradients.
         read: inputs of the forward graph whose values it reads.
-        computed: nodes of the forward graph whose values it reads; they are kept as further outputs of that.
+        computed: nodes of the forward graph whose values it reads; they become further outputs of that graph.
         cotangents: its inputs for the cotangents.
-        gradients: its outputs; None where there is no way from the results.
+        gradients: its outputs; None where the results do not depend on the input.
         nodes: what it computes, in program order.
-        callbacks: what hooks want to be done with its values.
-        refused: why there are no gradients after all; whoever asks for some is told, as in eager mode.
-        overwritten: what the function has written to although it is on the tape (under `no_grad`), if anything is.
+        callbacks: the callbacks of hooks.
+        refused: the reason why there are no gradients, which is raised on request, as in eager mode.
+        overwritten: a tensor on the tape that the function wrote to under `no_grad`, if there is one.
     """
 
     outputs: list[int]
@@ -57,7 +57,7 @@ class Backward:
 
 
 def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[Tensor]) -> Backward | None:
-    """Write down the gradients of the results, if any may be asked for later."""
+    """Trace the gradients of the results, if any may be asked for later."""
     starts = [
         position
         for position, output in enumerate(outputs)
@@ -79,10 +79,10 @@ def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[T
             create_graph=False,
             wanted=set(keys),
             stop_at_wanted=True,
-            outside_hooks=False,  # they run when the rest of the way, which is outside, arrives at the leaf
+            outside_hooks=False,  # they run when the outer walk arrives at the leaf
         )
     except AutogradError as error:
-        if error.code == "MT403":  # backward was called inside: there is no way back any more, as in eager
+        if error.code == "MT403":  # backward was called inside, and has freed the tape, as in eager mode
             return None
         if error.code != "MT402":
             raise
@@ -108,7 +108,7 @@ def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[T
 
 
 def _bases(outside: dict[int, Node], untaped: Container[Node]) -> tuple[list[Node], set[int]]:
-    """What the way back has to be given, and the views that it takes of that by itself, as eager mode does.
+    """The values that the backward pass reads, and the views of them that it takes again by itself.
 
     A view that was kept instead would be an output of the forward graph, and so a copy: of every weight matrix that is
     transposed, for instance, and with other strides. A part of something larger that was computed is kept all the same,
@@ -128,7 +128,7 @@ def _bases(outside: dict[int, Node], untaped: Container[Node]) -> tuple[list[Nod
 
 
 class Differentiable:
-    """The compiled way back of a traced function; connects the results of each call to the tape."""
+    """The compiled backward pass of a traced function; puts the results of each call on the tape."""
 
     def __init__(
         self,
@@ -159,23 +159,23 @@ class Differentiable:
         """Put one call on the tape, before its in-place writes are carried out.
 
         Args:
-            inputs, arrays: what the forward graph was run with.
+            inputs, arrays: of the forward graph, in this call.
             outputs: the results of the call.
-            values: all that the graph returned.
+            values: all outputs of the graph.
         """
         call = _Call(self, inputs, arrays, values)
         results = [outputs[position] for position in self.recorded.outputs]
         tape.record_many(self.forward.name, call.sources, results, call.backward)
 
     def overwritten(self, inputs: Sequence[Tensor]) -> list[int]:
-        """Which inputs the call itself writes to."""
+        """The inputs that the call itself writes to."""
         written = self._effects.written_tensors()
         places = [place for place, tensor in enumerate(inputs) if id(tensor) in written]
         return [*self._effects.written_arguments(), *places]
 
 
 class _Call:
-    """One call on the tape: what it was made with, and its gradients."""
+    """One call on the tape: its inputs and saved values, and its gradients."""
 
     def __init__(
         self, of: Differentiable, inputs: Sequence[Tensor], arrays: Sequence[Array], values: Sequence[Array]
@@ -187,7 +187,7 @@ class _Call:
         computed = values[len(values) - len(recorded.computed) :]
         self.saved = [*[arrays[place] for place in of._read], *computed]
         self.versions = [tensor._root._version for tensor in inputs]
-        # The state of a random generator, a running mean: a replay starts from what they were before.
+        # A random generator's state, a running mean: a replay starts from their earlier values.
         self.before = {place: np.array(arrays[place]) for place in of.overwritten(inputs)}
 
     def backward(
@@ -219,7 +219,7 @@ class _Call:
                 )
 
     def _gradients(self, cotangents: list[Tensor]) -> list[Tensor]:
-        """Run the compiled way back; inside another recording, write it down there."""
+        """Run the compiled backward pass; inside another recording, record it there."""
         program = self.of.program
         if current_staging() is None:
             arrays = [concrete(cotangent, "a cotangent") for cotangent in cotangents]
@@ -230,7 +230,7 @@ class _Call:
         return self._recorded([*map(Tensor, self.saved), *cotangents])
 
     def _recorded(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The way back, operation by operation."""
+        """The backward pass, operation by operation."""
         if self.of.callbacks is not None:
             self.of.callbacks.recorded(tensors)
         return replay(self.of.program.graph, tensors)
@@ -263,7 +263,7 @@ class _Call:
 
 
 def _detached(recorded: Backward, name: str) -> tuple[Graph, list[Callback]]:
-    """The way back as a graph of its own, with its callbacks: what it reads of the forward graph becomes an input."""
+    """The backward pass as a graph of its own, with its callbacks; values of the forward graph become inputs."""
     stand_ins = {
         node: Node(INPUT, (), {"name": f"saved.{position}"}, node.spec, node.source)
         for position, node in enumerate(recorded.computed)

@@ -1,4 +1,4 @@
-"""What a traced call does besides returning: in-place writes, and gradients that `backward` stored."""
+"""Effects of a traced call: in-place writes, and gradients that `backward` stored."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Where = int | Tensor  # a tensor from outside: the position of an argument, or t
 
 
 class Effects:
-    """The effects of a trace, by their place among the outputs of its graph.
+    """The effects of a trace, by their position among the outputs of its graph.
 
     Attributes:
-        results: how many outputs come before, which are the function's results.
+        results: the number of outputs before the effects: the function's results.
         nodes: the outputs for the effects.
         updates: of these, the ones that are the new value of an input, by position, with the position of the input. New
             gradients are not among them: what else shares the memory of a gradient is not known.
@@ -33,8 +33,8 @@ class Effects:
         self.results = results
         self.nodes: list[Node] = []
         self.updates: dict[int, int] = {}
-        self._writes: list[tuple[Where, bool, int]] = []  # whom, whether its grad is meant, output
-        self._grads: list[tuple[Where, int | None]] = []  # whose, output (None: set to None)
+        self._writes: list[tuple[Where, bool, int]] = []  # target, whether its grad is the target, output
+        self._grads: list[tuple[Where, int | None]] = []  # owner, output (None: set to None)
         self._onward: list[tuple[int, int]] = []  # a recorded result among the arguments, output
         self._arguments: list[int] = []  # the positions of the arguments that are written in place
         self._written: set[int] = set()  # ids of the captured roots that are written
@@ -48,19 +48,19 @@ class Effects:
         return self.results + len(self.nodes) - 1
 
     def writes(self) -> dict[int, tuple[Where, bool]]:
-        """By output: whose new value it is, and whether that of the gradient is meant that the tensor came with."""
+        """By output: the target of the write, and whether the target is its earlier gradient."""
         return {place: (where, is_grad) for where, is_grad, place in self._writes}
 
     def gradients(self) -> dict[int, Where]:
-        """By output: whose gradient it is afterwards."""
+        """By output: the tensor whose gradient it becomes."""
         return {place: where for where, place in (*self._grads, *self._onward) if place is not None}
 
     def cleared(self) -> list[Where]:
-        """Whose gradient is set to None."""
+        """The tensors whose gradient is set to None."""
         return [where for where, place in self._grads if place is None]
 
     def collect(self, staging: Staging, tracers: Sequence[Tensor], inputs: Sequence[Node]) -> None:
-        """Find out what the traced function did."""
+        """Find the effects of the traced function."""
         positions = {id(tracer): position for position, tracer in enumerate(tracers)}
         for position, (tracer, node) in enumerate(zip(tracers, inputs, strict=True)):
             argument = staging.arguments.get(id(tracer))
@@ -104,7 +104,7 @@ class Effects:
         return self._written
 
     def check_aliases(self, tensors: Sequence[Tensor], name: str) -> None:
-        """Refuse arguments that cannot be written, or share memory with something else that the graph uses, if one is.
+        """Refuse arguments that are read-only, or that share memory with another input, if one is written.
 
         A graph has no memory: it could not tell that a write to one is a write to the other.
 
@@ -145,7 +145,7 @@ class Effects:
         return None
 
     def _memories(self) -> dict[int, list[tuple[Array, bool]]]:
-        """The memory of what is captured, by owner, and whether it is written."""
+        """The owners of the captured tensors' memory, and whether it is written."""
         if self._neighbours is None:
             found: dict[int, list[tuple[Array, bool]]] = {}
             for tensor, is_written in self._around:
@@ -154,11 +154,11 @@ class Effects:
         return self._neighbours
 
     def forget_memories(self) -> None:
-        """Look again where what is captured lies: some of it has other memory than before."""
+        """Forget these owners: some captured tensor has other memory than before."""
         self._neighbours = None
 
     def are_apart(self) -> bool:
-        """Whether what is captured and written shares no memory with something else that is captured."""
+        """Whether captured tensors that are written share no memory with other captured ones."""
         return not any(
             (is_written or too) and np.may_share_memory(one, other)
             for neighbours in self._memories().values()
@@ -166,17 +166,17 @@ class Effects:
         )
 
     def is_apart_from(self, arrays: Sequence[Array]) -> bool:
-        """Whether some arrays belong to other owners than what is captured."""
+        """Whether some arrays share no owner with the captured tensors."""
         memories = self._memories()
         return not any(memory_owner(array) in memories for array in arrays)
 
     def ask_for_gradients(self, tensors: Sequence[Tensor]) -> None:
-        """Do what the function did with ``requires_grad_``; before the call is put on the tape, which looks at it."""
+        """Repeat the function's ``requires_grad_`` calls, before the call is put on the tape."""
         for position, wanted in self._asked:
             tensors[position].requires_grad_(wanted)
 
     def carry_out(self, tensors: Sequence[Tensor], values: list[Array]) -> None:
-        """Do it, with the values of one call."""
+        """Carry out the effects, with the values of one call."""
         for where, is_grad, output in self._writes:
             target = tensors[where] if isinstance(where, int) else where
             write(target._grad if is_grad and target._grad is not None else target, values[output])

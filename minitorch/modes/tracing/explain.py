@@ -1,4 +1,4 @@
-"""What `explain()` shows: the signatures of a jitted function, and why each had to be traced."""
+"""`explain()`: the signatures of a jitted function, and the reason for each trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .breakeven import BreakEven
 
 MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
-WIDTH = 100  # letters in a line; a notebook page breaks longer ones within words
+WIDTH = 100  # characters in a line; a notebook breaks longer ones within words
 
 
 @dataclass
@@ -41,9 +41,9 @@ class SignatureReport:
         layouts: the visible strides of the arguments that are not contiguous, where the trace depends on that.
         same: names of tensors that are given a second time, and the names of the first.
         structure: of the arguments.
-        constants: what the graph has baked in, and would be traced again for, if it changed: values by name.
-        called: whether it was traced for a call, rather than to be looked at.
-        program: the graph, before and after the passes, and what runs it.
+        constants: values from outside that are constants of the graph, by name; a change leads to a new trace.
+        called: whether it was traced for a call, and not for inspection.
+        program: the graph, before and after the passes, and its executable.
         around: measures how many seconds a call takes around its program.
     """
 
@@ -84,12 +84,12 @@ class SignatureReport:
 
     @property
     def hits(self) -> int:
-        """How many calls found it compiled."""
+        """The number of calls that found it compiled."""
         return self.calls - self.called
 
     @property
     def passes(self) -> tuple[Stage, ...]:
-        """What each pass did: its name, the graph before and after it, its time."""
+        """The name of each pass, the graph before and after it, its time."""
         return self.program.pipeline.stages if self.program else ()
 
     @property
@@ -100,7 +100,7 @@ class SignatureReport:
 
     @cached_property
     def break_even(self) -> BreakEven | None:
-        """After how many calls compiling has paid; measured when it is first asked for, by running it on zeros."""
+        """The number of calls after which compiling has paid; measured on zeros when first asked for."""
         from .breakeven import measure_on_zeros
 
         if self.program is None:
@@ -108,7 +108,7 @@ class SignatureReport:
         return measure_on_zeros(self.program, self.trace_time + self.compile_time, self.around)
 
     def details(self) -> Iterator[str]:
-        """All that there is to say, line by line."""
+        """The complete report, line by line."""
         yield f"traced because: {self.reason}"
         yield (
             f"{counted(self.calls, 'call')}, {counted(self.hits, 'hit')}; traced in {self.trace_time * 1e3:.1f} ms, "
@@ -174,7 +174,7 @@ def _differences(new: SignatureReport, old: SignatureReport) -> list[str]:
 
 
 def _containers(old: Structure, new: Structure) -> tuple[str, str] | None:
-    """The first two containers that differ, in words."""
+    """The first two containers that differ, as text."""
     pairs = [(old, new)]
     while pairs:
         a, b = pairs.pop()
@@ -196,13 +196,13 @@ def _short(value: Any) -> str:
 
 
 def difference(new: SignatureReport, known: Sequence[SignatureReport]) -> str:
-    """How a signature differs from the nearest known one, of several the latest, by argument name."""
+    """The difference of a signature from the nearest known one, of several the latest, by argument name."""
     nearest = min((_differences(new, old) for old in reversed(known)), key=len)
     return "; ".join(nearest) or "the tensors that it uses from outside have changed"
 
 
 def counted(number: int, what: str) -> str:
-    """A number of things, in words.
+    """A number and a noun.
 
     Example:
         >>> counted(1, "call"), counted(2, "call")
@@ -212,11 +212,11 @@ def counted(number: int, what: str) -> str:
 
 
 class Explanation:
-    """The history of a jitted function; print it, or look at the parts.
+    """The history of a jitted function; print it, or read its parts.
 
     Attributes:
         signatures: those that are kept, in the order in which they were traced.
-        traced: how many were traced altogether; some may have been forgotten since.
+        traced: the number of all traces; some may have been forgotten since.
     """
 
     def __init__(self, name: str, backend: str, signatures: tuple[SignatureReport, ...], traced: int) -> None:
@@ -227,12 +227,12 @@ class Explanation:
 
     @property
     def hits(self) -> int:
-        """How many calls found a compiled graph."""
+        """The number of calls that found a compiled graph."""
         return sum(report.hits for report in self.signatures)
 
     @property
     def misses(self) -> tuple[str, ...]:
-        """Why each of the signatures was traced: how it differs from the nearest one before, by argument name."""
+        """The reason for each trace: its difference from the nearest signature before, by argument name."""
         return tuple(report.reason for report in self.signatures)
 
     def __str__(self) -> str:

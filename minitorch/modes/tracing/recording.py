@@ -1,4 +1,4 @@
-"""What the three ways in have in common: from a finished recording to a graph that runs.
+"""`Program`, shared by the three modes: from a finished recording to a compiled graph.
 
 A recording (`Staging`) yields a graph whose inputs are arguments and captured tensors, and whose outputs are results
 and the new values of whatever was written in place. `Program` is such a graph, optimised and compiled.
@@ -36,7 +36,7 @@ class Program:
 
     Args:
         updates: outputs that replace an input, by position, each with the position of the input.
-        donated: positions of inputs that are needed no more after a call.
+        donated: positions of inputs that are unusable after a call.
         check: run it in shadow mode (see `minitorch.modes.checking.shadow`); the folder for a reproducer can be given.
         own: the user's own schedules, for backends that have schedules.
 
@@ -44,8 +44,8 @@ class Program:
         graph: as recorded.
         updates, donated: as given.
         pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
-        compiled: what the backend made of it.
-        execute: what runs it: `compiled`, or that with its shadow.
+        compiled: the backend's executable.
+        execute: the executable, or that with its shadow.
         compile_time: seconds that passes and backend took.
     """
 
@@ -78,12 +78,12 @@ class Program:
 
     @cached_property
     def lowering(self) -> Run:
-        """The passes that lead from `pipeline` to the graph of the kernels: none, if the backend makes these itself."""
+        """The passes from `pipeline` to the graph of the kernels: none, if the backend makes these itself."""
         return run_pipeline(self.pipeline.graph, () if self.backend in backends.COMPILING else LOWERING)
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The kernels and the ledger, of what a backend without kernels runs too."""
+        """The kernels and the ledger, also for backends without kernels."""
         from ...compiler.codegen.host import host
         from ...compiler.kernels.schedule import schedule
 
@@ -95,9 +95,9 @@ class CallStaging(Staging):
     """The recording of a call.
 
     Attributes:
-        untaped: the nodes whose operations the tape did not see: they were under `no_grad`, such as those of `detach`.
+        untaped: the nodes of operations under `no_grad`, which the tape did not see, such as those of `detach`.
             What a `Function` computes is not among them, since its result has a derivative.
-        overwritten: what was written in place last although the tape goes through it.
+        overwritten: the last tensor that was written in place although it is on the tape.
     """
 
     def __init__(self, name: str, names: Mapping[int, str]) -> None:
@@ -119,7 +119,7 @@ class CallStaging(Staging):
 
 
 def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = ()) -> list[Tensor]:
-    """Apply a graph's primitives to tensors one by one, in whatever mode is current.
+    """Apply a graph's primitives to tensors one by one, in the current mode.
 
     Autograd sees every one, but for those that it did not see when they were recorded, `untaped`.
     """
@@ -135,7 +135,7 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
 
 
 def write(tensor: Tensor, array: Array) -> None:
-    """Write a computed value into a tensor's memory, as an in-place operation would have.
+    """Write a computed value into a tensor's memory, as an in-place operation would.
 
     If the array is the tensor's own, the value is there already.
     """
@@ -145,7 +145,7 @@ def write(tensor: Tensor, array: Array) -> None:
 
 
 def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
-    """Whether the arrays that are written, by position, share no memory with any other one."""
+    """Whether the arrays at these positions, which are written, share no memory with any other."""
     written = set(written)
     neighbours: dict[int, list[int]] = {}
     for place, array in enumerate(arrays) if written else ():
@@ -158,7 +158,7 @@ def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
 
 
 def grad_of(tensor: Tensor) -> Tensor:
-    """The gradient that a guard has found to be there."""
+    """The gradient of a tensor, which a guard has found to exist."""
     grad = tensor._grad
     assert grad is not None
     return grad

@@ -1,4 +1,4 @@
-"""One signature of a jitted function: tracing it, and running what was traced.
+"""One trace of a jitted function: recording it, and running the compiled graph.
 
 The trace's results, the in-place writes and the gradients that were stored become the outputs of one graph. If a
 gradient may flow through the call later, a second graph for it is traced at the same time, and the values that it needs
@@ -47,7 +47,7 @@ Kind = tuple[Shape, Any, Shape | None]
 
 
 class Traced:
-    """A traced and compiled call: what to feed, what to hand out, what to write back, when it is out of date."""
+    """A traced and compiled call: its inputs, results and effects, and the guards of the trace."""
 
     def __init__(
         self,
@@ -83,17 +83,17 @@ class Traced:
         self._leaves = recorded.leaves
         self._differentiable = differentiable
         self._acts = bool(self._effects) or differentiable is not None
-        # Most functions return one tensor, computed by the graph.
+        # The common case: one result, computed by the graph.
         self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
-        self._seen: list[Any] = []  # the arrays of the tensors from outside when they were last looked at
-        self._may_overwrite = False  # whether what is written may be written while the graph runs
+        self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
+        self._may_overwrite = False  # whether targets may be overwritten while the graph runs
         self._look_at([tensor._value for tensor in self._outside])
         self.rehearsal: Rehearsal | None = None  # in shadow mode
 
     # Whether the graph still describes the function -----------------------------------------------------------
 
     def is_current(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether everything that the trace depended on, besides the signature, is as it was."""
+        """Whether all guards besides the signature hold."""
         for watch in self._watches:
             if not watch.holds():
                 return False
@@ -116,7 +116,7 @@ class Traced:
         return True
 
     def _look_at(self, arrays: list[Any]) -> bool:
-        """Whether the tensors from outside are of the kinds that they were; done when they have new arrays."""
+        """Whether the captured tensors are of the same kinds; checked when they have new arrays."""
         if list(map(_kind, arrays)) != self._kinds:
             return False
         self._effects.forget_memories()
@@ -125,7 +125,7 @@ class Traced:
         return True
 
     def _modules_are_current(self) -> bool:
-        """Whether all modules are as they were. Looked up only when an attribute of some module was assigned."""
+        """Whether all modules are unchanged. Checked only after an attribute of some module was assigned."""
         changes = Module.changes
         for module, training in self._modules:
             if module.training is not training:
@@ -136,7 +136,7 @@ class Traced:
         return True
 
     def _hooks_are_current(self) -> bool:
-        """Whether the leaves from outside have the hooks they had. Looked up only when those of some leaf changed."""
+        """Whether the hooks of captured leaves are unchanged. Checked only after some leaf's changed."""
         changes = LeafHooks.changes
         if any(hooks_of(tensor) != hooks for tensor, hooks in self._hooks):
             return False
@@ -144,11 +144,11 @@ class Traced:
         return True
 
     def constants_changed(self) -> list[Watch]:
-        """The values from outside that the graph has baked in and that are others now."""
+        """The values from outside that are constants of the graph and have changed."""
         return [watch for watch in (*self._watches, *self._module_watches) if not watch.holds()]
 
     def changed(self, tensors: Sequence[Tensor]) -> list[str]:
-        """What is not as it was, in words, the name first."""
+        """The guards that fail, as text, the name first."""
         found = list(map(str, self.constants_changed()))
         for module, training in self._modules:
             if module.training is not training:
@@ -175,7 +175,7 @@ class Traced:
         return found
 
     def checked(self) -> list[Report]:
-        """What the last call, and the last way back through one, found in shadow mode."""
+        """The findings of shadow mode in the last call, and in its last backward pass."""
         from ..checking.shadow import Shadowed
 
         programs = [self.program, *([self._differentiable.program] if self._differentiable else ())]
@@ -184,11 +184,11 @@ class Traced:
 
     @property
     def captured(self) -> int:
-        """How many of the graph's inputs are tensors from outside; they come after the arguments."""
+        """The number of graph inputs that are tensors from outside; they follow the arguments."""
         return len(self._captured)
 
     def outcomes(self) -> list[tuple[str, str]]:
-        """What each output of the graph is: ``"result"``, ``"update"``, ``"gradient"`` or ``"kept"``; and of what.
+        """The role of each output: ``"result"``, ``"update"``, ``"gradient"`` or ``"kept"``; and its tensor.
 
         An update is the new value of a tensor that is written in place; what is kept, a gradient needs later.
         """
@@ -208,7 +208,7 @@ class Traced:
         """Run the graph with these arguments.
 
         Args:
-            execute: what runs it instead of the compiled program.
+            execute: runs instead of the compiled program.
         """
         if self.rehearsal is not None and execute is None:
             execute = self._beside(self.rehearsal, tensors)
@@ -239,23 +239,23 @@ class Traced:
         return unflatten(self._results, leaves)
 
     def _beside(self, rehearsal: Rehearsal, tensors: Sequence[Tensor]) -> Executable:
-        """What runs the compiled program beside the function itself, which is run now."""
+        """An executable that compares the compiled program with the function itself, which runs now."""
         shadowed, rehearsed = self.program.execute, rehearsal(tensors)
         return lambda arrays, overwrite: shadowed(arrays, overwrite, rehearsed, rehearsal.refused)
 
     def idle(self, tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
-        """What does all that a call does but the graph; None if a call has effects, which this would have too."""
+        """A function that does everything of a call except the graph; None if a call has effects."""
         if self._acts or self._donated or self._callbacks is not None:
             return None
         values = self.program.compiled([tensor._value for tensor in self.inputs(tensors)])
         return lambda: self(tensors, lambda arrays, overwrites: values)
 
     def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """What the graph is fed: the arguments, and the tensors from outside as they are now."""
+        """The inputs of the graph: the arguments, and the present values of captured tensors."""
         return [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
 
     def _take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The arguments, with new tensors in place of those that are donated, which are of no use from now on."""
+        """The arguments, with new tensors in place of donated ones, which become unusable."""
         result = list(tensors)
         for place, argument in self._donated.items():
             result[place] = Tensor(tensors[place]._value)
@@ -263,14 +263,14 @@ class Traced:
         return result
 
     def _captured_now(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The tensors from outside; of those that are gradients, the present ones."""
+        """The captured tensors; of captured gradients, the present ones."""
         found = [item.tensor for item in self._captured]
         for place, owner in self._gradients:
             found[place] = grad_of(_at(owner, tensors))
         return found
 
     def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:
-        """Whether what is written in place may be written while the graph runs: nothing else that it reads is there."""
+        """Whether targets may be overwritten while the graph runs: no other input shares their memory."""
         if self._donated:
             places = {*self._donated, *self.program.updates.values()}
             return all(tensors[place]._view is None for place in self._donated) and are_apart(arrays, places)
@@ -285,7 +285,7 @@ def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
 
 
 def _kind(array: Any) -> Kind:
-    """What a trace depends on of a tensor that is no argument."""
+    """The properties of a captured tensor that a trace depends on."""
     return array.shape, array.dtype, None if array.flags.c_contiguous else visible_strides(array)
 
 
@@ -308,7 +308,7 @@ def trace(
     check: bool | str | Path = False,
     own: Own | None = None,
 ) -> Traced:
-    """Run a function once with stand-ins for its tensors, and compile what it did.
+    """Run a function once with stand-ins for its tensors, and compile the recorded graph.
 
     Args:
         leaves, structure: the arguments ``(args, kwargs)``, taken apart.
@@ -329,7 +329,7 @@ def trace(
         changed = around.settle(name, warn=not leaked)
     report.trace_time = time.perf_counter() - start
 
-    # The way back may need what an in-place write replaces, or what is donated; then nothing is overwritten.
+    # The backward pass may read values that are overwritten or donated; then nothing is overwritten.
     updates = recorded.effects.updates if recorded.backward is None else {}
     returned = {leaf.position for leaf in recorded.leaves if isinstance(leaf, Argument)}
     spare = [] if recorded.backward else [place for place in donated if place not in returned]
@@ -384,11 +384,11 @@ def trace(
 def names_of(
     function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], graph: Graph
 ) -> Names:
-    """The variables of a function that hold the values of its graph: it is traced again to see them.
+    """The variables of a function that hold the values of its graph, found by another trace.
 
     Args:
         leaves, structure, names: as for `trace`.
-        graph: as it was traced before. If another one comes out now, nothing is known of the variables.
+        graph: as it was traced before. If the new trace differs, nothing is known of the variables.
     """
     around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
     staging = CallStaging(surroundings.name(function), around.names)
@@ -402,26 +402,24 @@ def names_of(
 
 @dataclass
 class _Recorded:
-    """What one run of the function left behind: the graph and how its inputs and outputs are used."""
+    """The result of one recording: the graph, and the roles of its inputs and outputs."""
 
     graph: Graph
     results: Structure
-    leaves: list[Any]  # `Output` and `Argument` where a tensor belongs, everything else as it was
+    leaves: list[Any]  # `Output` and `Argument` in place of tensors, everything else unchanged
     effects: Effects
     backward: Backward | None
-    owners: list[Where | None]  # for each captured tensor: whose grad it is, if it is one
-    guards: list[tuple[Where, Kind | None]]  # the gradients that were looked at, and what was there
-    layouts: list[
-        tuple[int, Shape | None]
-    ]  # the arguments whose strides decided something, and what can be seen of them
+    owners: list[Where | None]  # for each captured tensor: the owner, if it is a gradient
+    guards: list[tuple[Where, Kind | None]]  # the gradients that were read, with their values
+    layouts: list[tuple[int, Shape | None]]  # the arguments whose strides decided something, with their visible strides
     callbacks: list[Callback]
 
 
 def _record(
     function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], staging: CallStaging
 ) -> _Recorded:
-    """Run the function while its operations are written down. No traced tensor outlives this call, unless it leaked."""
-    tracers: dict[int, Tensor] = {}  # by id of the argument: one that is given twice is one input
+    """Run the function under a recording. No traced tensor outlives this call, unless it leaked."""
+    tracers: dict[int, Tensor] = {}  # by id of the argument: a tensor that is given twice is one input
     stand_ins = list(leaves)
     for index, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):
@@ -472,6 +470,6 @@ def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:
     tracer._layout = ArgumentLayout(argument._value)
     tracer._requires_grad = argument._requires_grad
     staging.made.append(weakref.ref(tracer))
-    if argument._entry is None:  # what `backward` gives to a recorded result is passed on to its tape
+    if argument._entry is None:  # the gradient of a recorded result is passed on to its tape
         staging.arguments[id(tracer)] = argument
     return tracer

@@ -1,7 +1,7 @@
-"""The way of a call: its signature is found among those that were traced, or traced, and its graph run.
+"""Dispatch of a jitted call: its trace is looked up by signature, or made, and its graph is run.
 
-Nothing here is for looking at what was compiled: that is `minitorch.modes.ways_in.looking`. So that a call costs as
-little as it can, the commonest kind of call has a path of its own (`key_of_tensors`).
+Inspection of the compiled code is in `minitorch.modes.ways_in.looking`. To keep calls cheap, the most common kind of
+call has a path of its own (`key_of_tensors`).
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ R = TypeVar("R")
 
 
 class Calling(Generic[P, R]):
-    """A function, what it was traced as for each signature, and how it is called.
+    """A function, its traces by signature, and the dispatch of calls.
 
     Attributes:
         function: the function itself.
-        backend: what runs its graphs.
+        backend: runs its graphs.
         schedules: the user's own, by nest.
     """
 
@@ -103,7 +103,7 @@ class Calling(Generic[P, R]):
         return result
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor]]:
-        """What was traced for such a call, if it was, and the call's tensors."""
+        """The trace of a call, if there is one, and the call's tensors."""
         if not kwargs and len(args) == self._usual_length:
             for known in self._traced.get(key_of_tensors(args), ()):
                 if known.is_current(args):
@@ -112,16 +112,16 @@ class Calling(Generic[P, R]):
         return self._known(key, tensors), tensors
 
     def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if isinstance(interpreter, Noting) and not is_rehearsal():  # the same call, whose reads are those of its graph
+        if isinstance(interpreter, Noting) and not is_rehearsal():  # the same call: the graph reads for it
             with interpreting(interpreter.plain):
                 result = self(*args, **kwargs)
             traced, tensors = self._find(args, kwargs)
             note(interpreter.reads, traced.inputs(tensors) if traced else tensors)
             return result
-        if isinstance(interpreter, Timed):  # the same call as without, in a span
+        if isinstance(interpreter, Timed):  # the same call, in a span
             with interpreter.recorder.span("call", self.__name__), interpreting(interpreter.plain):
                 return self(*args, **kwargs)
-        return self.function(*args, **kwargs)  # inside another recording the operations belong to that
+        return self.function(*args, **kwargs)  # inside another recording the function is inlined
 
     def _known(self, key: Any, tensors: Sequence[Tensor]) -> Traced | None:
         for traced in self._traced.get(key, ()):
@@ -130,7 +130,7 @@ class Calling(Generic[P, R]):
         return None
 
     def _traced_once(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
-        """The trace of a signature; of several threads that want it at once, one makes it."""
+        """The trace of a signature; of several threads that need it, one traces."""
         with self._lock:
             return self._known(key, tensors) or self._trace(leaves, structure, tensors, key)
 
@@ -156,7 +156,7 @@ class Calling(Generic[P, R]):
         return traced
 
     def _reason(self, report: SignatureReport, tensors: list[Tensor], key: Any) -> str:
-        """Why this call has to be traced, in words."""
+        """The reason for tracing this call, as text."""
         if not self._reports:
             return "the first call"
         known = self._traced.get(key)
@@ -175,7 +175,7 @@ class Calling(Generic[P, R]):
         return "; ".join(nearest.changed(tensors)) or difference(report, self._reports)
 
     def _make_room(self, latest: SignatureReport) -> None:
-        """Forget the signature that was used least, and say once that there are too many."""
+        """Forget the least used signature, and warn once of too many."""
         if not self._warned:
             self._warned = True
             warn_user(

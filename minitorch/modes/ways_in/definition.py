@@ -1,7 +1,7 @@
-"""The first of two phases: `Graph` as a context in which operations are recorded, and `placeholder`, its inputs.
+"""Graph definition, the first of two phases: `Graph` is a context that records operations, `placeholder` an input.
 
-Tensors made outside are the graph's variables: their values are read when it runs, and an in-place write to one
-is an operation, which happens when it is fetched from a `Session`.
+Tensors made outside are the graph's variables: their values are read when it runs, and an in-place write to one is an
+operation, which happens when it is fetched from a `Session`.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class ModuleCall:
     writes: tuple[Write, ...]
 
 
-# The modules whose calls depend on `training`, with the modes in which some graph has them.
+# The modules whose calls depend on `training`, with the modes in which graphs have recorded them.
 _defined: WeakKeyDictionary[Module, set[bool]] = WeakKeyDictionary()
 
 
 def follows_training(module: Module) -> bool:
-    """Whether a module does something else in training, as far as its code shows."""
+    """Whether a module depends on `training`, as far as its code shows."""
     kind: Any = type(module)
     options = getattr(module, "function_parameters", None)
     return "training" in (names_in_methods(kind) if options is None else options)
@@ -90,7 +90,7 @@ class Operation:
     """In-place writes that are carried out together, such as a training step; fetching it gives None.
 
     Attributes:
-        writes: all of them, in program order.
+        writes: the writes, in program order.
     """
 
     def __init__(self, writes: Iterable[Write]) -> None:
@@ -101,7 +101,7 @@ class Operation:
 
 
 class GraphStaging(Staging):
-    """The recording of a graph that is being defined."""
+    """The recording of a graph under definition."""
 
     is_definition = True
     remedy = "fetch it: mt.Session(graph).run(tensor, feed_dict={...}) gives a tensor with a value"
@@ -122,7 +122,7 @@ class GraphStaging(Staging):
         return tensor
 
     def placeholder_of(self, key: object) -> Node | None:
-        """The placeholder that a tensor was made as, whatever was written to it since, or stands for now."""
+        """The placeholder behind a tensor, whatever was written to it since, or whatever it stands for."""
         node = self._handles[id(key)][1] if id(key) in self._handles else getattr(key, "_value", None)
         return next((known for known in self.placeholders if known is node), None)
 
@@ -131,7 +131,7 @@ class GraphStaging(Staging):
         return tensor.variable if isinstance(tensor, Update) else tensor
 
     def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
-        """Note the write; the handle that is returned runs it when it is fetched."""
+        """Note the write; the returned handle carries it out when it is fetched."""
         if isinstance(tensor._value, Node):
             return super().assign(tensor, value)
         before, after = self.capture(tensor).node, self.node_of(value)
@@ -140,7 +140,7 @@ class GraphStaging(Staging):
         return lambda variable, node: Update(variable, node, write)
 
     def renew(self, tensor: Tensor) -> None:
-        """Bring a view up to date with what was written to the computed value that it views.
+        """Update a view after writes to the computed value that it views.
 
         A view of a variable stays: whether the variable is written is decided by what is fetched.
         """
@@ -187,7 +187,7 @@ class Graph(BaseGraph):
         14.0
     """
 
-    # Open for recording, so it compares as a list does: by what it holds now, and without a hash.
+    # Open for recording, so it compares like a list: by its present content, and without a hash.
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -230,7 +230,7 @@ class Graph(BaseGraph):
         self._refresh()
 
     def _refresh(self) -> None:
-        """Take over what has been recorded so far."""
+        """Take over the operations recorded so far."""
         if self._staging is not None:
             self.inputs = (
                 *self._staging.placeholders,
@@ -248,7 +248,7 @@ class Graph(BaseGraph):
         return super().key(names)
 
     def other_mode(self) -> Module | None:
-        """A module that was called in the definition, and is in a mode now that no graph has it in."""
+        """A module that the definition called, and that is now in a mode in which no graph recorded it."""
         for call in self._staging.module_calls if self._staging is not None else ():
             module = call.module
             if module.training is not call.training and module.training not in _defined.get(module, (module.training,)):
@@ -257,7 +257,7 @@ class Graph(BaseGraph):
 
     @property
     def recording(self) -> GraphStaging | None:
-        """What has been recorded; None of a graph that was not defined in a `with` block."""
+        """The recording; None of a graph that was not defined in a `with` block."""
         self._refresh()
         return self._staging
 

@@ -1,4 +1,4 @@
-"""Feeding a session: values for placeholders, checked against their declared shapes and types."""
+"""Feeding a session: arrays for placeholders, checked against their declared shapes and types."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""`jit`: run a function once to write it down, then run what was written.
+"""`jit`: trace a function once per signature, then run the compiled graph.
 
 A call is described by its *signature* (`signature`): the structure of its arguments, the shapes and types of the
 tensors among them, the values of everything else; where it decides what is a view, how they lie in memory, too. The
 first call of each signature traces the function; later ones run the compiled graph (`calling`). Tensors that the
-function reaches from outside (parameters, optimiser state, the random state) are inputs of the graph, read at every
-call; what it writes in place becomes outputs, written back after every call. So a whole training step is one graph.
-What became of it can be looked at (`looking`).
+function uses from outside (parameters, optimiser state, the random state) are inputs of the graph, read at every call;
+in-place writes become outputs, written back after every call. So a whole training step is one graph. Its forms can be
+inspected (`looking`).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Jitted(Looking[P, R]):
     def with_schedule(self, kernel: Kernel, rewrites: Iterable[Rewrite], nest: int = 0) -> Jitted[..., Any]:
         """The same function, with a schedule of yours for a kernel.
 
-        It is used for all kernels that have the same loops over arrays of the same shapes and types.
+        It applies to all kernels with the same loops over arrays of the same shapes and types.
 
         Args:
             kernel: one of those in ``ledger(...)``.
@@ -109,10 +109,10 @@ class Jitted(Looking[P, R]):
 
 
 class JittedModule(Jitted[..., Any]):
-    """A jitted module, which has what the module has: ``jitted.eval()``, ``jitted.parameters()``."""
+    """A jitted module with the module's attributes: ``jitted.eval()``, ``jitted.parameters()``."""
 
     def __getattr__(self, name: str) -> Any:
-        """What the module has by this name."""
+        """The module's attribute of this name."""
         if "function" not in self.__dict__:  # while it is copied
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.function, name)

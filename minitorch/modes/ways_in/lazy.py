@@ -1,6 +1,6 @@
 """Deferred execution: inside `lazy()` operations are recorded, and run when a value is needed.
 
-What is pending is run as one graph: all tensors that somebody still holds become its outputs. Graphs of the same
+Pending operations run as one graph: all tensors that are still referenced become its outputs. Graphs of the same
 structure are compiled once, so a training loop pays for recording at every step and for compiling at the first.
 """
 
@@ -31,7 +31,7 @@ AT_THE_END = "the end of the block"
 
 
 class LazyStaging(Staging, Drawable):
-    """A recording that computes what is pending when a value is needed, and goes on; `lazy` makes it.
+    """A recording that runs its pending operations when a value is needed, and goes on; made by `lazy`.
 
     Example:
         >>> import minitorch as mt
@@ -57,11 +57,11 @@ class LazyStaging(Staging, Drawable):
         self._history = History(backend)
 
     def explain(self) -> History:
-        """What was run so far: each program, what needed its values, how often it ran, whether it was compiled."""
+        """The history: each program, the request that ran it, the number of runs, and whether it was compiled."""
         return self._history
 
     def pending(self) -> Graph:
-        """What would be run if a value were needed now, as a graph; nothing is run."""
+        """The pending operations as a graph; nothing is run."""
         captured = list(self.captured.values())
         owners, _ = self._held()
         outputs = [self.node_of(tensor) for tensor in owners] + [node for _, node in written(captured)]
@@ -71,7 +71,7 @@ class LazyStaging(Staging, Drawable):
         return Graph(inputs, outputs, graph.nodes, name="pending", verify=False)
 
     def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
-        """The value of a tensor, after running what is pending."""
+        """The value of a tensor, after running the pending operations."""
         if isinstance(tensor._value, Node):
             self.node_of(tensor)  # refuses values of other recordings
             self.flush(what)
@@ -81,16 +81,16 @@ class LazyStaging(Staging, Drawable):
         return array
 
     def _is_used(self, root: Tensor) -> bool:
-        """Whether what is pending reads or writes a tensor's memory, which its owner may now change behind our back."""
+        """Whether pending operations read or write memory that its owner may change meanwhile."""
         return any(item.tensor._root is root for item in self.captured.values())
 
     def _held(self) -> tuple[list[Tensor], list[Tensor]]:
-        """The tensors that wait for a value and that somebody holds: those with memory of their own, and views."""
+        """The referenced tensors without a value: those with memory of their own, and views."""
         held = [tensor for reference in self.made if (tensor := reference()) is not None]
         views = [tensor for tensor in held if tensor._view is not None and isinstance(tensor._value, Node)]
         owners = [tensor for tensor in held if tensor._view is None and isinstance(tensor._value, Node)]
         known = {id(tensor) for tensor in held}
-        for view in views:  # what a held view shows is held through it; the list grows while it is gone through
+        for view in views:  # a held view holds its base; the list grows during the loop
             assert view._view is not None
             base = view._view.base
             if isinstance(base._value, Node) and id(base) not in known:
@@ -99,17 +99,17 @@ class LazyStaging(Staging, Drawable):
         return owners, views
 
     def flush(self, cause: str = AT_THE_END) -> None:
-        """Run what is pending: every tensor of this recording that is still held gets its value.
+        """Run the pending operations: every tensor of this recording that is still referenced gets its value.
 
         Args:
-            cause: what needs a value.
+            cause: the request of a value.
         """
         owners, views = self._held()
         captured = list(self.captured.values())
         writes = written(captured)
         outputs = [self.node_of(tensor) for tensor in owners] + [node for _, node in writes]
         grads, callbacks = list(self.grads.values()), self.callbacks
-        self._start_again()  # also if something fails: what is pending is lost then, and the recording goes on
+        self._start_again()  # also if something fails: pending values are lost then, and the recording goes on
         if callbacks:
             inputs = [item.input for item in captured]
             called = Callbacks(inputs, callbacks, "lazy", lambda graph: _program(graph, self.backend, {})[0])
@@ -135,7 +135,7 @@ class LazyStaging(Staging, Drawable):
             tensor._value = array
         for (item, _), array in zip(writes, arrays[len(owners) :], strict=True):
             if array is not item.tensor._value:
-                np.copyto(item.tensor._value, array)  # the write was counted when it was asked for
+                np.copyto(item.tensor._value, array)  # the write was counted when it was recorded
 
     def _start_again(self) -> None:
         ended, self.trace = self.trace, Trace(self.trace.name, defers=True)
@@ -162,7 +162,7 @@ _programs: OrderedDict[Any, Program] = OrderedDict()
 
 
 def _program(graph: Graph, backend: str, updates: dict[int, int]) -> tuple[Program, bool]:
-    """The compiled form of a graph, and whether it is new; graphs that list alike share one."""
+    """The compiled form of a graph, and whether it is new; graphs with equal listings share one."""
     key = (backend, graph.key(), tuple(updates.items()))
     found, is_new = _programs.pop(key, None), False
     if found is None:
@@ -218,7 +218,7 @@ def lazy(backend: str = backends.DEFAULT) -> Iterator[LazyStaging | None]:
         try:
             yield recording
         except Exception:
-            with suppress(Exception):  # what came before the error happens, as it would have in eager mode
+            with suppress(Exception):  # operations before the error take effect, as in eager mode
                 recording.flush()
             raise
         recording.flush()

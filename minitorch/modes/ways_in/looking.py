@@ -1,6 +1,6 @@
-"""Looking at what a jitted function was compiled to: its graph, stages, kernels, cost, values, and what it was worth.
+"""Inspection of a jitted function: its graph, stages, kernels, cost, values, and the gain of compiling.
 
-Nothing here runs when the function is called, and what it needs beyond that is loaded when it is asked for.
+Nothing here runs when the function is called, and its imports are deferred.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 class Looking(Calling[P, R], Drawable):
-    """A function that can be called, and looked into: every method takes the arguments of a call."""
+    """A function that can be inspected: every method takes the arguments of a call."""
 
     if TYPE_CHECKING:  # installed by `minitorch.inspect`
 
         def explore(self, *args: Any, fused: bool = ..., **kwargs: Any) -> Any: ...
 
     def traced(self, *args: Any, **kwargs: Any) -> Traced:
-        """What was traced and compiled for these arguments; it is now, if it was not before."""
+        """The trace for these arguments, made now if there was none."""
         return self._traced_for(self._signature(args, kwargs))
 
     def _traced_for(self, call: Call) -> Traced:
@@ -49,7 +49,7 @@ class Looking(Calling[P, R], Drawable):
         return self._known(key, tensors) or self._traced_once(leaves, structure, tensors, key)
 
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph as it was traced for these arguments; nothing is run, tracing apart."""
+        """The graph as traced for these arguments; nothing but tracing is run."""
         return self.traced(*args, **kwargs).program.graph
 
     def stages(self, *args: Any, **kwargs: Any) -> Stages:
@@ -109,14 +109,14 @@ class Looking(Calling[P, R], Drawable):
         return traced(tensors, Stepper(traced.program.graph, names, self._kernels(traced), break_at))
 
     def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
-        """The trace for a call, its tensors, and the names of the variables in it."""
+        """The trace of a call, its tensors, and the names of its variables."""
         call = leaves, structure, tensors, _ = self._signature(args, kwargs)
         traced = self._traced_for(call)
         leaf_names = self._signatures.leaf_names(structure)
         return traced, tensors, names_of(self.function, plain(leaves), structure, leaf_names, traced.program.graph)
 
     def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
-        """The kernels that each line has become a part of, on backends that have kernels."""
+        """The kernels that each line is a part of, on backends with kernels."""
         from ..looking_in.stepping import kernels_of
 
         schedule = getattr(traced.program.compiled, "schedule", None)
@@ -125,7 +125,7 @@ class Looking(Calling[P, R], Drawable):
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
         """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
 
-        The latter are counted as they were traced, as eager mode runs them: what the passes save is saved, too.
+        The latter are counted as traced, as eager mode runs them, so the difference includes the work of the passes.
 
         Example:
             >>> import minitorch as mt
@@ -152,9 +152,9 @@ class Looking(Calling[P, R], Drawable):
         return self.traced(*args, **kwargs).program.schedule
 
     def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
-        """What runs for these arguments, and copies of what it would be given: arguments, and tensors from outside.
+        """The program for these arguments, and copies of its inputs: arguments, and tensors from outside.
 
-        For those who want to run it apart from the function: whatever is done with the copies, nothing else changes.
+        It can be run on the copies without any effect on the function.
 
         Example:
             >>> import minitorch as mt
@@ -184,7 +184,7 @@ class Looking(Calling[P, R], Drawable):
         return measure(program, report.trace_time + report.compile_time, arrays, self._around(args, kwargs))
 
     def _around(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> float:
-        """Seconds that a call with these arguments takes around its compiled graph, as far as that has no effects."""
+        """Seconds of a call outside of its compiled graph, as far as it has no effects."""
         from ..tracing.breakeven import shortest
 
         traced, tensors = self._find(args, kwargs)
@@ -209,7 +209,7 @@ class Looking(Calling[P, R], Drawable):
         """Time, kernels, bytes and peak memory for these arguments, without each pass and each class of fusion in turn.
 
         The program is compiled again for each, and run on copies of its inputs for so many `seconds`, all variants in
-        turns. Nothing of what the function has compiled is touched; a signature that is new is traced, and forgotten.
+        turns. The function's compiled code is not touched; a new signature is traced, and forgotten.
 
         Example:
             >>> import minitorch as mt
@@ -235,7 +235,7 @@ class Looking(Calling[P, R], Drawable):
         return sum(report.trace_time + report.compile_time for report in self._reports)
 
     def checked(self) -> list[Report]:
-        """With ``check=True``: what the last call of each signature found, of a gradient's way back too.
+        """With ``check=True``: the findings of the last call of each signature, and of its backward pass.
 
         Example:
             >>> import minitorch as mt
@@ -248,7 +248,7 @@ class Looking(Calling[P, R], Drawable):
         return [report for variants in self._traced.values() for traced in variants for report in traced.checked()]
 
     def explain(self) -> Explanation:
-        """Every signature that was traced, why, how often it was called, and what became of it.
+        """Every signature that was traced, the reason, the number of calls, and the result.
 
         Printed are: the difference from the nearest signature before, by argument name; what the graph captured, writes
         and has baked in; what each pass did; the kernels; what tracing and compiling took, and after how many calls

@@ -1,4 +1,4 @@
-"""The second of two phases, after TensorFlow 1: `Session.run` computes what is fetched, and only what that needs."""
+"""Execution, the second of two phases, after TensorFlow 1: `Session.run` computes the fetches, and only their needs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _PROGRAMS_KEPT = 64
 
 
 class Session(Drawable):
-    """Runs parts of a graph: what is fetched, and only what that needs.
+    """Runs parts of a graph: the fetches, and only what they need.
 
     Args:
         graph: defined with ``with mt.Graph() as graph:``.
-        backend: what runs it.
+        backend: runs it.
 
     Each set of fetches is optimised and compiled once. An in-place write is carried out when it is fetched, by itself
     or as a part of ``optimizer.minimize(loss)``; that has also the writes of the modules that the loss was computed
@@ -67,7 +67,7 @@ class Session(Drawable):
         assert graph._staging is not None
         self._staging = graph._staging
         self._programs: OrderedDict[Any, _Compiled] = OrderedDict()
-        self._callbacks: dict[Any, Callbacks] = {}  # by what was recorded and what is fed
+        self._callbacks: dict[Any, Callbacks] = {}  # by recorded operations and fed placeholders
         self._module_changes = Module.changes - 1
         self._warned = False
 
@@ -78,7 +78,7 @@ class Session(Drawable):
         return None
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
-        """Compute what is fetched.
+        """Compute the fetches.
 
         Args:
             fetches: a tensor of the graph, a variable, an update, an `Operation` such as ``optimizer.minimize(loss)``,
@@ -96,7 +96,7 @@ class Session(Drawable):
         """
         staging = current_staging()
         if isinstance(staging, LazyStaging):
-            staging.flush("Session.run")  # what is fed, and the variables, get their values
+            staging.flush("Session.run")  # placeholders and variables get their values
         elif staging is not None:
             raise TracingError(
                 "MT110",
@@ -119,7 +119,7 @@ class Session(Drawable):
         return unflatten(structure, results)
 
     def program_for(self, *fetches: Any) -> tuple[Program, int, tuple[str, ...]]:
-        """What computes some fetches: the program, how many of its outputs are fetched, and the variables it writes.
+        """The program of some fetches, the number of its outputs that are fetched, and the variables it writes.
 
         Raises:
             FetchError: ``MT305`` for what is not in this graph.
@@ -128,7 +128,7 @@ class Session(Drawable):
         return found.program, found.fetched, tuple([str(item.input.params["name"]) for item in found.written])
 
     def subgraph(self, fetches: Any) -> BaseGraph:
-        """What `run` would compute for these fetches, as a graph of its own; nothing is run.
+        """The graph that `run` would compute for these fetches; nothing is run.
 
         It is the graph before any pass. Its inputs are the placeholders and variables that are needed, its outputs what
         is fetched, and after that the new values of the variables that are written.
@@ -149,7 +149,7 @@ class Session(Drawable):
         return self._compiled(flatten(fetches)[0]).graph
 
     def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
-        """Call those of the graph's callbacks that can be: all that they need is fed."""
+        """Call the graph's callbacks whose placeholders are all fed."""
         staging = self._staging
         key = (len(staging.callbacks), len(staging.captured), frozenset(fed))
         if key not in self._callbacks:
@@ -164,7 +164,7 @@ class Session(Drawable):
         self._callbacks[key]([*arrays, *(item.tensor._value for item in staging.captured.values())])
 
     def _look_at_modes(self) -> None:
-        """Warn, once, of a module that was switched between training and evaluation since the graph was defined."""
+        """Warn once of a module that was switched between training and evaluation after the definition."""
         self._module_changes = Module.changes
         module = self.graph.other_mode()
         if module is None:
@@ -231,10 +231,10 @@ class Session(Drawable):
 
 
 class _Compiled:
-    """A set of fetches: the program that computes them and the writes that go with them."""
+    """A set of fetches: their program, and the writes that go with them."""
 
     def __init__(self, staging: GraphStaging, leaves: list[Any], backend: str) -> None:
-        self.leaves = leaves  # kept, so that their ids stay theirs
+        self.leaves = leaves  # kept alive, so that their ids stay unique
         nodes: list[Node] = []
         self.positions: list[int | None] = []
         writes: list[Write] = []
@@ -270,16 +270,16 @@ class _Compiled:
 
     @cached_property
     def program(self) -> Program:
-        """The graph, optimised and compiled: when it is run for the first time."""
+        """The optimised and compiled graph, made for the first run."""
         return Program(self.graph, self._backend, updates=self._updates)
 
     def arguments(self, fed: dict[int, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        """The arrays for the program's inputs: variables as they are now, placeholders as fed."""
+        """The program's inputs: present values of variables, fed arrays of placeholders."""
         return [item.tensor._value if isinstance(item, Captured) else fed[id(item)] for item in self._inputs]
 
 
 def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -> list[Write]:
-    """The writes to carry out: of several to one variable the last one asked for, and the random state's advance.
+    """The writes to carry out: the last one of each variable, and the advance of the random state.
 
     A draw of random numbers advances its generator whenever it is computed, whether anybody fetches that or not.
     """
@@ -296,7 +296,7 @@ def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -
 
 
 def _fetched(staging: GraphStaging, leaf: Any) -> Node:
-    """The node that a fetch stands for."""
+    """The node of a fetch."""
     if isinstance(leaf, Tensor):
         node = leaf._value
         if isinstance(node, Node):
