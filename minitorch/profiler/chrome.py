@@ -1,7 +1,7 @@
-"""A timeline in the Trace Event Format, which Perfetto and Chrome open.
+"""Timelines in the Trace Event Format, which Perfetto and Chrome open.
 
 The format is that of https://chromium.googlesource.com/catapult/+/HEAD/docs/trace-event-format.md: an object with a
-list of events. Used are *complete* events (``"ph": "X"``: something that began at `ts` and took `dur` microseconds),
+list of events. Used are *complete* events (``"ph": "X"``: one that began at `ts` and took `dur` microseconds),
 *counter* events (``"C"``: a number that changes over time), *metadata* events (``"M"``: names of process and thread).
 """
 

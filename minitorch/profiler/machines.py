@@ -1,4 +1,4 @@
-"""What the machine can do: its roofs, measured once and remembered."""
+"""The machine's roofs (copy bandwidth and peak FLOP rates), measured once and cached."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from .. import dtypes
 
 FORMAT = "minitorch machine 2"  # the number is the format's
 TYPES = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.int32, dtypes.int64)
-ROUNDS, SECONDS = 2, 0.025  # for one rate in each round; a copy gets five times as long
-MOST_SECONDS = 0.8  # after which there is no other round
-BUSY = 0.75  # of the time of its threads, which a process gets at least if it is alone
+ROUNDS, SECONDS = 2, 0.025  # seconds for one rate in each round, a copy five times as long; raising it is more exact
+MOST_SECONDS = 0.8  # seconds after which no further round begins
+BUSY = 0.75  # share of its threads' time that a process gets on an idle machine
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A machine as programs see it.
+    """The roofs of a machine, and its processor.
 
     Attributes:
         processor: its name, as the code generator knows it.
         vector_bytes: bytes of a vector register.
-        threads: how many were used.
+        threads: the number of threads used.
         caches: bytes of the data caches of level 1, 2 and 3.
-        bandwidth: bytes that a copy reads and writes in a second; it is too large for the caches.
-        flops: for each type, multiplications and additions in a second, as compiled programs do them: 16-bit floats are
+        bandwidth: bytes per second that a copy, too large for the caches, reads and writes.
+        flops: multiplications and additions per second for each type, as compiled programs do them: 16-bit floats are
             computed in float32 and rounded after every operation.
         busy: whether other programs took much of the processor's time meanwhile; then the rates are too low.
 
@@ -50,7 +50,7 @@ class Machine:
     busy: bool = False
 
     def peak(self, dtype: str) -> float:
-        """The rate for a type, by name; of integers and bools that are not listed, that of int32.
+        """The FLOP rate for a type, by name; that of int32 for integers and bools that are not listed.
 
         Example:
             >>> Machine("m", 16, 1, (1, 2, 3), 1e9, {"int32": 2e9, "float32": 3e9}).peak("int8")
@@ -72,7 +72,7 @@ class Machine:
         return "\n".join(lines)
 
     def better(self, other: Machine) -> Machine:
-        """The same machine, measured twice: other programs can only have made it slower.
+        """The better of two measurements of one machine: disturbances only make it slower.
 
         Example:
             >>> first = Machine("m", 16, 1, (1, 2, 3), 1e9, {"int32": 2e9}, busy=True)
@@ -108,7 +108,7 @@ def _remembered(threads: int, again: bool) -> Machine:
 
 
 def read(content: bytes) -> Machine | None:
-    """A machine as it was written to the cache; None if that is not what it should be.
+    """A machine from the cache; None if the file is damaged.
 
     Example:
         >>> read(b"{}") is None
@@ -124,7 +124,7 @@ def read(content: bytes) -> Machine | None:
 
 
 def measure() -> Machine:
-    """Measure now, in about a second: the best of some rounds, as other programs may be in the way."""
+    """Measure now, in about a second: the best of some rounds, as other programs may disturb."""
     from ..compiler.codegen.host import host  # loads LLVM
     from ..compiler.runtime.threads import get_num_threads
     from .roofs import bandwidth, flop_rate
@@ -145,13 +145,13 @@ def measure() -> Machine:
 
 
 def machine(again: bool = False) -> Machine:
-    """What this machine can do: copy bandwidth, peak FLOP rates, caches.
+    """The roofs of this machine: copy bandwidth, peak FLOP rates, caches.
 
     It is measured once, in less than two seconds, and remembered in the cache folder, for this host and the present
     number of threads. ``python -m minitorch machine`` prints it.
 
     Args:
-        again: measure it now, because other programs were in the way the first time; what is better is kept.
+        again: measure now, if other programs disturbed the first measurement; the better rates are kept.
 
     Example:
         >>> import minitorch as mt

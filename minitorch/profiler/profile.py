@@ -1,4 +1,4 @@
-"""`profile`: what a program spends its time and its memory traffic on, operation by operation or kernel by kernel."""
+"""`profile`: time, bytes and FLOPs of a program, operation by operation or kernel by kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class _Counted(Generic[T]):
-    """A property that is worked out once when the block is over; until then every time, as there is more each time."""
+    """A property that is computed once when the block is over, and anew until then."""
 
     def __init__(self, count: Callable[[Profile], T]) -> None:
         self.count = count
@@ -29,12 +29,12 @@ class _Counted(Generic[T]):
             return self  # type: ignore[return-value]
         found = self.count(profile)
         if profile.recorder.end:
-            profile.__dict__[self.count.__name__] = found  # where Python looks first from now on
+            profile.__dict__[self.count.__name__] = found  # instance attributes come first from now on
         return found
 
 
 class Profile:
-    """What was run in a `profile` block; print it for the table.
+    """The events of a `profile` block; print it for the table.
 
     All times are seconds, and add up: `kernels`, `dispatch`, `tracing`, `compiling` and `outside` are the `total`.
 
@@ -58,12 +58,12 @@ class Profile:
 
     @property
     def total(self) -> float:
-        """From the beginning of the block to its end, or to now."""
+        """Seconds from the beginning of the block to its end, or to now."""
         return ((self.recorder.end or perf_counter_ns()) - self.recorder.begin) / 1e9
 
     @_Counted
     def _own(self) -> dict[str, float]:
-        """For each kind of event, the time of all of them less the time of what ran within."""
+        """For each kind of event, the time of all events without the time of nested ones."""
         own: dict[str, float] = {}
         within: list[tuple[int, str]] = []  # the ends of the events that are open, and their kinds
         for begin, end, kind, _ in sorted(self.recorder.events, key=lambda event: (event[0], -event[1])):
@@ -80,33 +80,33 @@ class Profile:
 
     @property
     def kernels(self) -> float:
-        """In kernels, nodes and eager operations: where numbers are computed."""
+        """Time in kernels, nodes and eager operations, which compute."""
         return self._time(*TIMED)
 
     @property
     def dispatch(self) -> float:
-        """In calls of compiled functions and in `bind`, but not in kernels: what it takes to get to them."""
+        """Time in calls of compiled functions and in `bind`, outside of kernels."""
         return self._time("call") + self.recorder.before / 1e9
 
     @property
     def tracing(self) -> float:
-        """Writing graphs down."""
+        """Time for recording graphs."""
         return self._time("trace")
 
     @property
     def compiling(self) -> float:
-        """In passes and backends."""
+        """Time in passes and backends."""
         return self._time("passes", "compile")
 
     @property
     def outside(self) -> float:
-        """Neither of these: the program's own Python, and in eager mode the functions that primitives are called by."""
+        """All other time: the program's own Python, and in eager mode the functions that apply primitives."""
         return self.total - sum(self._own.values()) - self.recorder.before / 1e9
 
     # Counts ---------------------------------------------------------------------------------------------
 
     def rows(self, by: str = "operation") -> list[Row]:
-        """What ran, added up by ``"operation"`` (or kernel) or by ``"line"``; what took longest comes first."""
+        """The events added up by ``"operation"`` (or kernel) or by ``"line"``, the longest first."""
         return rows(self.recorder, by)
 
     @_Counted
@@ -115,22 +115,22 @@ class Profile:
 
     @property
     def calls(self) -> int:
-        """How many operations, nodes and kernels ran."""
+        """The number of operations, nodes and kernels that ran."""
         return sum(row.calls for row in self._rows)
 
     @property
     def bytes_read(self) -> int:
-        """From memory, by all of them."""
+        """Bytes from memory, of all of them."""
         return sum(row.bytes_read for row in self._rows)
 
     @property
     def bytes_written(self) -> int:
-        """To memory."""
+        """Bytes to memory."""
         return sum(row.bytes_written for row in self._rows)
 
     @property
     def flops(self) -> int:
-        """Arithmetic on elements."""
+        """Arithmetic operations on elements."""
         return sum(row.flops for row in self._rows)
 
     @property
@@ -142,7 +142,7 @@ class Profile:
 
     @_Counted
     def live(self) -> list[tuple[float, int]]:
-        """The memory that was taken in the block and not freed yet: after each change, when it was and the bytes.
+        """Memory allocated in the block and not yet freed: times and bytes, after each change.
 
         Of compiled functions these are the results, what library calls return, and the arena of intermediate values.
         """
@@ -152,10 +152,29 @@ class Profile:
 
     @property
     def peak_bytes(self) -> int:
-        """The most of it."""
+        """The most live bytes."""
         return max((size for _, size in self.live), default=0)
 
     # Showing --------------------------------------------------------------------------------------------
+
+    def _totals(self) -> tables.Totals:
+        parts = {
+            "kernels": self.kernels,
+            "dispatch": self.dispatch,
+            "tracing": self.tracing,
+            "compiling": self.compiling,
+            "outside": self.outside,
+        }
+        return tables.Totals(
+            self.total,
+            parts,
+            self.calls,
+            self.bytes_read,
+            self.bytes_written,
+            self.flops,
+            self.transcendentals,
+            self.peak_bytes,
+        )
 
     def table(self, by: str = "operation", limit: int = 30, roofs: Machine | None = None) -> str:
         """The rows as text, with the share that each has of this machine's memory bandwidth and peak FLOP rate.
@@ -165,11 +184,11 @@ class Profile:
             limit: the most rows.
             roofs: the machine; by default this one, which is measured if it has not been.
         """
-        return tables.table(self, by, limit, roofs or machine())
+        return tables.table(self.rows(by), self._totals(), by, limit, roofs or machine())
 
     def compare(self, other: Profile, by: str = "operation") -> str:
-        """A table of this profile beside another one of the same program, row by row and altogether."""
-        return tables.comparison(self, other, by)
+        """A table of this profile beside another one of the same program, row by row and in total."""
+        return tables.comparison((self.rows(by), other.rows(by)), (self._totals(), other._totals()), by)
 
     def chrome_trace(self, path: str | PathLike[str]) -> None:
         """Write a timeline that https://ui.perfetto.dev and ``chrome://tracing`` open."""
@@ -181,7 +200,7 @@ class Profile:
 
 @contextmanager
 def profile() -> Iterator[Profile]:
-    """Time what this thread runs inside the `with` block, in whatever mode.
+    """Profile the operations of this thread inside the `with` block, in every mode.
 
     Of each eager operation, each node of a graph that NumPy runs, and each kernel of compiled code: time, calls, bytes,
     FLOPs and the shares of what the machine can do; beside them the time that it takes to get there, to trace and to

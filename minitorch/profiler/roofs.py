@@ -1,7 +1,7 @@
-"""The two roofs of a machine: how fast memory is copied, and how fast numbers are multiplied and added.
+"""The two roofs of a machine: the bandwidth of a copy, and the rate of multiply-adds.
 
-Both are measured with code of our own, made by the code generator that programs are compiled with, on as many threads
-as these run on: so they are what a perfect kernel of this engine could reach here.
+Both are measured with code from the code generator that compiles programs, on as many threads
+as these run on, so they are the rates of a perfect kernel of this engine.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from ..dtypes import DType, float32
 
 ROUNDS = 2000  # of a loop of multiply-adds, in each of `UNITS`
 UNITS = 64
-COPIED = 4  # times the last level of the caches
+COPIED = 4  # times the last cache level; raising it keeps more of the copy out of caches
 MOST_COPIED = 128 << 20  # bytes, read and written together
 
 
 def shortest(call: Callable[[], Any], seconds: float) -> float:
-    """The time of the fastest of the calls that are made in so many seconds, two at least."""
+    """The time of the fastest call within so many seconds, two calls at least."""
     end = perf_counter() + seconds
     times: list[float] = []
     while len(times) < 2 or perf_counter() < end:
@@ -45,7 +45,7 @@ def shortest(call: Callable[[], Any], seconds: float) -> float:
 
 
 def copy_kernel(size: int) -> LoopKernel:
-    """A kernel that copies so many float32 numbers from its first buffer to its second."""
+    """A kernel that copies so many float32 numbers."""
     place = variable("i0", size)
     nest = Nest((Variable("i0", size),), (Loop((), (Store(1, place, Load(float32, 0, place)),)),))
     buffers = Buffer((size,), float32, False), Buffer((size,), float32, True)
@@ -53,13 +53,13 @@ def copy_kernel(size: int) -> LoopKernel:
 
 
 def bandwidth(seconds: float) -> float:
-    """Bytes read and written in a second by a copy that is too large for the caches."""
+    """Bytes per second, read and written, of a copy that is too large for the caches."""
     here = host()
     size = min(COPIED * here.caches[2], MOST_COPIED) // 2 // 4
     kernel = copy_kernel(size)
     source, target = pool.array((size,), np.float32), pool.array((size,), np.float32)
     source[:] = 1
-    target[:] = 0  # now the pages are there
+    target[:] = 0  # touches the pages
     (library,) = cache.libraries([emit(kernel, here)], "kernel")
     function, table = library.function("kernel"), _table(source, target)
     extent = units(kernel, here)
@@ -75,7 +75,7 @@ def bandwidth(seconds: float) -> float:
 
 
 def flop_rate(dtype: DType, seconds: float) -> float:
-    """Additions and multiplications in a second, of numbers of one type, in vectors, by all threads."""
+    """Additions and multiplications per second, of one type, in vectors, on all threads."""
     text, operations = flops_text(dtype)
     (library,) = cache.libraries([text], "kernel")
     function = library.function("kernel")
@@ -91,15 +91,15 @@ def flop_rate(dtype: DType, seconds: float) -> float:
 
 
 def lanes(dtype: DType) -> int:
-    """How many numbers a vector register holds when it computes with them."""
+    """The numbers in a vector register, in the type that is computed in."""
     return host().lanes(computed_in(dtype).itemsize)
 
 
 def flops_text(dtype: DType) -> tuple[str, int]:
-    """A kernel that multiplies and adds, as LLVM IR, and how many operations a unit of its range is.
+    """A kernel of multiply-adds as LLVM IR, and the operations of a unit of its range.
 
-    Three quarters of the vector registers hold a number each, which is multiplied by one number, and another one added;
-    so no multiplication waits for the one before. Floats are rounded as kernels round them.
+    Three quarters of the vector registers are accumulators of independent multiply-adds,
+    which hide the latency. Floats are rounded as in kernels.
     """
     kind = ir.VectorType(computed_type(dtype), lanes(dtype))
     chains = host().vector_registers * 3 // 4
@@ -139,5 +139,5 @@ def flops_text(dtype: DType) -> tuple[str, int]:
 
 
 def _table(*arrays: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """The addresses of buffers, and behind them room for what kernels note."""
+    """The addresses of buffers, followed by the words that kernels write notes to."""
     return np.array([*map(address, arrays), 0, 0], np.int64)

@@ -1,4 +1,4 @@
-"""From what a recorder noted to counts: the work of each operation, node and kernel, and rows that add it up."""
+"""From a recorder's events to counts: the work of each operation, node and kernel, and rows that add it up."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from ..graph import Graph, cost
 from ..interpreters import ArrayMeta, Operation, Recorder
 from ..ir import INPUT, Node, Source, Spec
 
-TIMED = ("operation", "node", "kernel")  # events in which numbers are computed
+TIMED = ("operation", "node", "kernel")  # events that compute
 
 
 @dataclass(frozen=True)
 class Work:
-    """What one run of an operation or a kernel does.
+    """The work of one run of an operation or a kernel.
 
     Attributes:
         name: of the primitive or the kernel.
         kind: ``"eager"``, ``"node"``, or the kernel's kind.
-        sources: the lines that asked for it.
+        sources: the user's lines.
         dtype: the type that it computes in.
         bytes_read, bytes_written: from and to memory.
         flops, transcendentals: as `minitorch.graph.Cost` counts them; of a kernel, as its loops do them.
@@ -42,11 +42,11 @@ class Work:
 
 @dataclass
 class Row:
-    """Runs of the same thing, added up; a row of a table.
+    """The added-up runs of one operation or kernel; a row of a table.
 
     Attributes:
-        name, kind, where: what it is, and which lines asked for it.
-        calls, seconds: how often it ran, and how long altogether.
+        name, kind, where: of the operation or kernel, and the user's lines.
+        calls, seconds: the number of runs, and their time.
         bytes_read, bytes_written, flops, transcendentals: of all calls.
         flops_by_type: the flops, by the type that they are done in.
 
@@ -74,7 +74,7 @@ class Row:
         return self.bytes_read + self.bytes_written
 
     def add(self, work: Work, seconds: float) -> None:
-        """One more run."""
+        """Add one run."""
         self.calls += 1
         self.seconds += seconds
         self.bytes_read += work.bytes_read
@@ -85,7 +85,7 @@ class Row:
 
 
 def works(recorder: Recorder) -> Iterator[tuple[int, int, Any, Work]]:
-    """Every run of an operation, node or kernel: begin, end, what ran, and its work."""
+    """Every run of an operation, node or kernel: begin, end, name, and its work."""
     nodes = {node: each for graph in recorder.graphs.values() for node, each in _of_graph(graph)}
     operations: dict[tuple[Any, ...], Work] = {}
     kernels: dict[int, Work] = {}
@@ -115,7 +115,7 @@ def _of_kernel(kernel: Any) -> Work:
 
 
 def _of_operation(operation: Operation) -> Work:
-    """An eager operation, counted as the node that it would be in a graph; its operands may be broadcast."""
+    """The work of an eager operation, counted as a node of a graph; its operands may be broadcast."""
     operands = tuple(Node(INPUT, (), {}, Spec(shape, BY_NUMPY[dtype])) for shape, dtype, _ in operation.inputs)
     spec = Spec(operation.shape, BY_NUMPY[operation.dtype])
     node = Node(operation.primitive, operands, {"dim": operation.dim}, spec)
@@ -141,14 +141,14 @@ def _read(operation: Operation) -> Iterator[ArrayMeta]:
 
 
 def _distinct(shape: tuple[int, ...], dtype: np.dtype[Any], strides: tuple[int, ...]) -> int:
-    """The bytes behind a view: of an expanded or unfolded one, each element once."""
+    """The distinct bytes behind a view: each element of an expanded or unfolded view once."""
     once = prod(length for length, stride in zip(shape, strides, strict=True) if stride)
     span = 1 + sum((length - 1) * abs(stride) for length, stride in zip(shape, strides, strict=True)) // dtype.itemsize
     return dtype.itemsize * min(once, span) if prod(shape) else 0
 
 
 def _computed_in(nodes: Iterable[Node]) -> str:
-    """The type that most of the arithmetic is done in; a comparison is done in the type of what is compared."""
+    """The type of most of the arithmetic; of a comparison the type of its operands."""
     found: dict[str, int] = {}
     for node in nodes:
         dtype = (node.inputs[0] if node.inputs and node.dtype.name == "bool" else node).dtype.name
@@ -157,7 +157,7 @@ def _computed_in(nodes: Iterable[Node]) -> str:
 
 
 def label(sources: Iterable[Source]) -> str:
-    """Some lines in short: ``"train.py:12,14; loss.py:3"``.
+    """Several lines in short: ``"train.py:12,14; loss.py:3"``.
 
     Example:
         >>> label([Source("/a/train.py", 14), Source("/a/train.py", 12)])
@@ -169,7 +169,7 @@ def label(sources: Iterable[Source]) -> str:
     return "; ".join(",".join([str(first), *(str(each.line) for each in rest)]) for first, *rest in files.values())
 
 
-# What rows are grouped by: the key of a run, and the name of its row.
+# The groupings of rows: the key of a run, and the name of its row.
 GROUPS: dict[str, Callable[[Any, Work], tuple[Any, str]]] = {
     "operation": lambda what, work: (
         (id(what) if work.kind not in ("eager", "node") else work.name, work.kind),

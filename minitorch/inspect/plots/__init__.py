@@ -1,4 +1,4 @@
-"""Plots of what a jitted function costs: each a picture for a notebook, and the same as plain text.
+"""Plots of the cost of a jitted function, as pictures for notebooks and as plain text.
 
 They show what is counted and measured elsewhere (`f.cost`, `f.ledger`, `mt.profile`, `mt.machine`), and are of no
 use to the engine. matplotlib is imported when a picture is asked for; the text never needs it.

@@ -1,4 +1,4 @@
-"""`plot_breakeven`: after how many calls compiling has paid."""
+"""`plot_breakeven`: the number of calls after which compiling has paid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CALLS = tuple(10**power for power in range(7))
 
 @dataclass(frozen=True)
 class BreakEvenRow:
-    """A number of calls, and the seconds that each takes on average: eagerly, and compiled with what compiling took."""
+    """A number of calls, and the average seconds per call, eager and compiled, compiling included."""
 
     calls: int
     eager: float
@@ -28,11 +28,11 @@ class BreakEvenRow:
 
 
 def plot_breakeven(f: Any, *args: Any, **kwargs: Any) -> Plot:
-    """Time per call against the number of calls, tracing and compiling included: where the curves cross, it has paid.
+    """Time per call against the number of calls, compiling included: where the curves cross, it has paid.
 
     Measured, by ``f.break_even(*args)``: the traced operations one by one, and a compiled call, on copies of the
-    arguments. What tracing and compiling took is what it took *here*: code that an earlier process has left in the disk
-    cache (``python -m minitorch cache info``) makes it less.
+    arguments. Tracing and compiling are timed in *this* process; code that an earlier one left in the disk cache
+    (``python -m minitorch cache info``) shortens them.
 
     Args:
         f: a jitted function; another one is jitted first.

@@ -1,4 +1,4 @@
-"""`plot_memory`: what is alive when, node by node, and where the compiled program puts it."""
+"""`plot_memory`: live memory over time, node by node, and the memory plan of the compiled program."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MOST_STEPS, MOST_BLOCKS = 24, 24
 
-WHERE = {  # where a value of a compiled program lies, and its colour
+WHERE = {  # the memory of a compiled program's values, and their colours
     "arena": colours.SKY,
     "result": colours.GREEN,
     "library call": colours.GREY,
@@ -34,7 +34,7 @@ PLACES = {"arena": "in the arena", "result": "a result", "library call": "made b
 
 @dataclass(frozen=True)
 class Step:
-    """An operation of the graph, run by itself.
+    """An operation of the unfused graph.
 
     Attributes:
         name: of the operation.
@@ -52,7 +52,7 @@ class Block:
     Attributes:
         name: of the operation that computes it.
         where: a key of `WHERE`.
-        first, last: the numbers of the kernels that write it and read it last; a result is alive until the end.
+        first, last: the numbers of the kernels that write it and read it last; a result is live until the end.
         offset: bytes from the beginning of the arena; what is not in the arena lies above it.
         bytes: its size.
     """
@@ -66,9 +66,9 @@ class Block:
 
 
 def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
-    """Buffers over time: the bytes alive node by node, and the compiled program's arena.
+    """Live bytes over time, node by node, and the compiled program's arena.
 
-    Counted, not measured; what the compiled program takes is that of ``f.cost(*args)``. Inputs and constants are there
+    Counted, not measured; the compiled program's memory is that of ``f.cost(*args)``. Inputs and constants are live
     all the time. Node by node, the operations are those that the passes have left, and each result has memory of its
     own until its last use. Compiled, fewer values are ever in memory, and those that are not needed at the same time
     lie in the same place.
@@ -128,7 +128,7 @@ def _blocks(schedule: Schedule, placement: Placement) -> Iterator[Block]:
 
 
 def _sampled(steps: Sequence[Step]) -> list[tuple[str, Step]]:
-    """At most so many steps, each the greatest of those that it stands for, with their numbers."""
+    """At most so many steps, each the largest of its group, with their numbers."""
     length = -(-len(steps) // MOST_STEPS)
     found = []
     for begin in range(0, len(steps), max(length, 1)):

@@ -1,4 +1,4 @@
-"""`Plot`: a picture that is drawn when somebody looks, and the same facts as text."""
+"""`Plot`: a picture that is drawn on demand, and the same facts as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 9.0  # inches; with 100 points to the inch this is the width of a notebook's cell
-DPI = 200  # twice that, so that it is sharp on paper too
+DPI = 200  # twice that, for sharp prints
 INK, FAINT = "#222222", "#777777"
 
 MISSING = "a picture of this needs matplotlib, which is not installed: pip install 'minitorch[viz]'"
@@ -27,9 +27,9 @@ class Plot:
     """A plot; a notebook shows the picture, `print` the text.
 
     Attributes:
-        title: what it shows.
-        text: the same as a table with bars.
-        rows: what is shown, as data; each plot has its own kind.
+        title: a line.
+        text: the facts as a table with bars.
+        rows: the facts as data; each plot has its own kind.
         draw: draws it onto an empty figure.
         height: of the picture, in inches.
 
@@ -50,7 +50,7 @@ class Plot:
 
     @cached_property
     def figure(self) -> Figure:
-        """The picture as a matplotlib figure, to be changed or saved; pyplot knows nothing of it.
+        """The picture as a matplotlib figure, to be changed or saved; pyplot does not manage it.
 
         Raises:
             ModuleNotFoundError: without matplotlib; the message says what to install.
@@ -78,7 +78,7 @@ class Plot:
     def _repr_mimebundle_(
         self, include: object = None, exclude: object = None
     ) -> tuple[dict[str, Any], dict[str, dict[str, int]]]:
-        """What a notebook shows: the picture at the width of a cell; without matplotlib the text."""
+        """The notebook's display: the picture at the width of a cell; without matplotlib the text."""
         try:
             return {"image/png": self.png, "text/plain": str(self)}, {"image/png": {"width": int(100 * WIDTH)}}
         except ModuleNotFoundError as error:
@@ -91,12 +91,12 @@ class Plot:
 
 
 def jitted(f: Any) -> Jitted[..., Any]:
-    """A jitted function as it is; any other function or module, jitted."""
+    """The argument if it is a jitted function, else a jitted form of it."""
     return f if isinstance(f, Jitted) else jit(f)
 
 
 def bar(*parts: tuple[float, str], most: float, width: int = 40) -> str:
-    """A bar of characters: for each part its value and its character.
+    """A bar of characters: each part has a value and a character.
 
     Example:
         >>> bar((5, "#"), (2.5, "="), most=10, width=8)
@@ -113,7 +113,7 @@ def bar(*parts: tuple[float, str], most: float, width: int = 40) -> str:
 
 
 def short(name: str, length: int) -> str:
-    """A name of at most so many letters: one that is too long is cut in the middle, a list that goes on at its end.
+    """A name of at most so many letters: long names are cut in the middle, lists at the end.
 
     Example:
         >>> short("k0_reduce_max_sub_exp", 12), short("exp", 12), short("k1_dot_add_sqrt then ...", 12)
@@ -127,7 +127,7 @@ def short(name: str, length: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit in which it is read most easily.
+    """A time in a readable unit.
 
     Example:
         >>> duration(3.3e-3), duration(4.539e-4), duration(12), duration(0)
@@ -141,7 +141,7 @@ def duration(seconds: float) -> str:
 
 
 def named(names: Sequence[str], most: int = 2) -> str:
-    """How many operations of some names there are, and the commonest.
+    """The number of operations, with the most common names.
 
     Example:
         >>> named(["exp", "add", "exp"]), named("abcdef"), named(["exp"])
@@ -164,7 +164,7 @@ def plain_ticks(axis: Any, text: Callable[[float], str] = "{:g}".format) -> None
 
 
 def tidy(axes: Any) -> None:
-    """What all axes have in common: no frame, small print."""
+    """The common style of all axes: no frame, small print."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8, colors=INK)
     axes.title.set_fontsize(9)
@@ -173,10 +173,10 @@ def tidy(axes: Any) -> None:
 
 
 def write(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
-    """Text among the data: it takes no room of its own."""
+    """Text among the data, which takes no space of its own."""
     axes.text(x, y, text, color=INK, **{"fontsize": 8, "va": "bottom", **style}).set_in_layout(False)
 
 
 def footnote(figure: Figure, text: str) -> None:
-    """A line at the foot: what was measured or counted, and where."""
+    """A line at the foot: the source of the numbers."""
     figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=FAINT)

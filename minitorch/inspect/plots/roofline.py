@@ -1,4 +1,4 @@
-"""`plot_roofline`: how near every kernel comes to what the machine can do."""
+"""`plot_roofline`: every kernel's rates beside the machine's roofs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONG = 0.3  # seconds; no further round after that
 ROUNDS = 3, 30  # at least and at most
-LEAST = 0.01  # of the time of all operations: of those that take less, the picture shows none
+LEAST = 0.01  # share of the total time below which the picture leaves operations out
 MOST_ROWS, MOST_LABELS = 24, 10
 MARKERS = "osD^vPX*hd"  # of kernels, in turn
 
@@ -31,7 +31,7 @@ class RooflineRow:
 
     Attributes:
         name, kind: of a kernel, as the ledger has them; of an operation, its name and ``"node"``.
-        calls: how often it runs in one call of the function.
+        calls: the number of its runs in one call of the function.
         seconds: of one call of the function, the shortest that was seen.
         bytes: moved.
         operations: arithmetic, an exp or the like as one.
@@ -50,12 +50,12 @@ class RooflineRow:
 
     @property
     def intensity(self) -> float:
-        """Operations for each byte that is moved."""
+        """Arithmetic intensity: operations per byte moved."""
         return self.operations / self.bytes if self.bytes else 0.0
 
     @property
     def rate(self) -> float:
-        """Operations in a second."""
+        """Operations per second."""
         return self.operations / self.seconds if self.seconds else 0.0
 
     @property
@@ -65,7 +65,7 @@ class RooflineRow:
 
 
 def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
-    """The roofline of Williams, Waterman and Patterson (2009): arithmetic per byte, and arithmetic per second.
+    """The roofline model of Williams, Waterman and Patterson (2009): operations per byte and per second.
 
     Under the slope a kernel waits for memory, under the flat roof for arithmetic; the distance to the roof is what
     could still be gained. The roofs are those that `minitorch.machine` measured; the times are the shortest of some
@@ -192,7 +192,7 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
         color=INK,
         markersize=6,
         label="operations one by one, by NumPy",
-        zorder=4,  # to be seen where a kernel does as well as its operations
+        zorder=4,  # visible also where a kernel is as fast as its operations
     )
     for row in alone[:MOST_LABELS]:
         axes.annotate(

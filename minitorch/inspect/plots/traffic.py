@@ -1,4 +1,4 @@
-"""`plot_traffic`: the bytes that each operation moves by itself, beside those of the kernel it became a part of."""
+"""`plot_traffic`: the bytes that each operation moves alone, beside those of its kernel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_BARS = 30
-WRITTEN = 0.45  # how much of its colour a bar keeps where it stands for what is written
+WRITTEN = 0.45  # opacity of the written part of a bar
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TrafficRow:
 
 
 def plot_traffic(f: Any, *args: Any, **kwargs: Any) -> Plot:
-    """Memory traffic: what the operations read and write one by one, and what the kernels do that they became.
+    """Memory traffic of the operations one by one, and of the kernels that they became.
 
     Counted, not measured: the kernels' sum is that of ``f.cost(*args)``. The operations are those that the passes have
     left, so that each stands with the kernel that computes it first; those that only view their input move nothing, and
@@ -133,7 +133,7 @@ def _as_one(group: Sequence[TrafficRow]) -> list[TrafficRow]:
     return [*([_sum(operations, named([row.name for row in operations]), kernel.name)] if operations else []), kernel]
 
 
-# How to show a kernel's operations, from the longest to the shortest.
+# The forms of a kernel's operations, from the longest to the shortest.
 WAYS: tuple[Callable[[Sequence[TrafficRow]], list[TrafficRow]], ...] = (list, _by_name, _as_one)
 
 

@@ -238,10 +238,10 @@ class _Call:
     def _replayed(self, cotangents: list[Tensor]) -> list[Tensor]:
         """The gradients as operations on the tape, so that they can be differentiated again.
 
-        The recorded way back is gone, with the values that it reads computed again from the inputs, on the tape: the
-        gradients are those of `_gradients`. What the way back does not depend on by its operations is constant for
-        their derivatives: the tape sees no more of a hook, or of the backward of a `Function`, than what was recorded
-        of it, and the values that a `Function` saved have the derivatives of the operations in its forward.
+        The recorded backward pass is replayed on the tape, with the values that it reads recomputed from the inputs, so
+        the gradients are those of `_gradients`. For their derivatives everything outside of the recorded operations is
+        constant: of a hook, or of the backward of a `Function`, the tape sees the recorded operations alone, and values
+        that a `Function` saved have the derivatives of the operations in its forward.
         """
         if self.of.recorded.overwritten is not None:
             raise AutogradError(
