@@ -670,7 +670,7 @@ class TensorMethods(Drawable):
     def reciprocal_(self) -> Tensor:
         """1 / x, for each element. Integers are converted to float32 first."""
     def register_hook(self, hook: Any) -> HookHandle:
-        """Call a function with the gradient of a tensor when `backward` computes it; what it returns replaces the gradient."""
+        """Call a function with a tensor's gradient in `backward`; its result, if any, replaces the gradient."""
     def relu(self) -> Tensor:
         """The larger of x and 0; NaN stays NaN, and the gradient at 0 is 0."""
     def relu_(self) -> Tensor:

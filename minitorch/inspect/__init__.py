@@ -28,7 +28,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What plots is loaded when it is asked for: it reads the compiler's results, and loads LLVM."""
+    """The plots, loaded on first use: they read the results of the compiler, and load LLVM."""
     if name in __all__:
         from . import plots
 

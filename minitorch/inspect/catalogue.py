@@ -1,4 +1,4 @@
-"""What there is: the primitives by family, and the public functions that are built on them."""
+"""The catalogue: the primitives by family, and the public functions composed of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def public_functions() -> list[str]:
 
 
 def primitives_table() -> str:
-    """The primitives by family, a line each, and the two counts that the course compares.
+    """The primitives by family, one per line, and the counts of primitives and public functions.
 
     Example:
         >>> print(primitives_table().splitlines()[0])

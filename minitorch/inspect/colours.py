@@ -1,8 +1,8 @@
-"""The one table of colours: what stands for which kind of operation, value and kernel, in every picture and plot.
+"""The colour table of all pictures and plots: one colour for each kind of operation, value and kernel.
 
 The colours are those of Okabe and Ito (*Color Universal Design*, 2008), which people with any of the common kinds of
-colour blindness can tell apart; black text can be read on all that are used as a fill. Colour never says something
-alone: values have shapes as well, and operations and kernels their names.
+colour blindness can tell apart; black text is readable on all fills. Colour is never the only sign: values also have
+shapes, and operations and kernels their names.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ WHITE, GREY = "#FFFFFF", "#D9D9D9"
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Primitives that belong together in a picture.
+    """Primitives of one colour.
 
     Attributes:
         name: as legends write it.
         kinds: the `Primitive.kind`s that belong to it.
         colour: the fill of its operations.
-        doc: what its operations have in common.
+        doc: the common property of its operations.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a value that no operation makes is to a graph, or where a result goes.
+    """The role of a value that no operation computes, or of a result.
 
     Attributes:
         name: as legends write it.
@@ -56,7 +56,7 @@ CONTRACTION = Family("contraction", ("contraction",), VERMILION, "sums of produc
 MOVEMENT = Family("movement", ("movement",), YELLOW, "elements go elsewhere, none is computed")
 INDEXING = Family("indexing", ("indexing", "sort"), GREEN, "places are looked up in data")
 SOURCE = Family("source", ("source", "random"), PURPLE, "made from nothing: ranges, random bits")
-OTHER = Family("other", (), GREY, "a step that is no primitive, or several of them")
+OTHER = Family("other", (), GREY, "a step that is not a primitive, or several primitives")
 
 FAMILIES = (POINTWISE, REDUCTION, CONTRACTION, MOVEMENT, INDEXING, SOURCE, OTHER)
 
@@ -70,7 +70,7 @@ UPDATE = Role("update", "parallelogram", WHITE, "a new value that is written bac
 
 ROLES = (INPUT, PARAMETER, CONSTANT, OUTPUT, UPDATE)
 
-# The fusing compiler's classes of kernels, as `Kernel.kind` names them: what it is, and its colour.
+# The classes of kernels, by `Kernel.kind`: name and colour.
 KERNELS: dict[str, tuple[str, str]] = {
     "K1": ("pointwise", POINTWISE.colour),
     "K2": ("reduction", REDUCTION.colour),

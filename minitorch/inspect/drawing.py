@@ -1,4 +1,4 @@
-"""`Drawing`: what a picture shows, as data. How it is built, laid out and painted is said in other files.
+"""`Drawing`: the content of a picture as data, without layout or paint.
 
 A drawing knows nothing of Graphviz, SVG or notebooks, so everything that shows a graph starts from the same facts: the
 static picture, its text, and the widget.
@@ -8,32 +8,32 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-# How a value goes from one place to another.
-VALUE = "value"  # in a graph, where nothing is said of memory
+# The kinds of arrows.
+VALUE = "value"  # in a graph, where memory is not shown
 INSIDE = "fused"  # within a kernel, without memory
 MEMORY = "memory"  # written by one kernel, read by another
 
-MODULE = "module"  # the kind of a cluster that is the call of a module; the others are classes of kernels
+MODULE = "module"  # the kind of a cluster for a module's call; the other kinds are classes of kernels
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One thing in a drawing: an operation, a value from outside, a result, or several of one kind taken together.
+    """A node of a drawing: an operation, a value from outside, a result, or a summary of several.
 
     Attributes:
         id: unique in the drawing, and the same whenever the same thing is drawn.
         kind: the name of a `Family` (an operation) or of a `Role` (a value), see `minitorch.inspect.colours`.
-        name: what listings call it: ``"%3"``, ``"x"``; empty for what has no name.
-        label: what it is, short: ``"mul(%2, 0.5)"``.
+        name: its name in listings: ``"%3"``, ``"x"``; may be empty.
+        label: the operation in short: ``"mul(%2, 0.5)"``.
         caption: the line below: shape and type, ``"f32[32,10]"``.
         details: what there is to know besides, in order: ``("shape", "(32, 10)")``.
-        cluster: the `id` of the cluster that it stands in, or None.
-        source: the line that asked for it, ``"train.py:12"``, if known.
+        cluster: the `id` of its cluster, or None.
+        source: the user's line, ``"train.py:12"``, if known.
         code: the text of that line, if it can be read.
-        scope: the module that it is a part of, ``"layers.0"``, if known.
+        scope: its module, ``"layers.0"``, if known.
         flops, transcendentals, read, written: arithmetic, and bytes to and from memory, as `minitorch.graph.cost` has
             them.
-        count: how many operations or values it stands for.
+        count: the number of operations or values that it stands for.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Mark:
 
     @property
     def title(self) -> str:
-        """All of it as text, line by line: what is shown when the mouse rests on it."""
+        """All its facts as text, line by line: its tooltip."""
         return "\n".join([self.heading, *(f"{name}: {value}" for name, value in self.details)])
 
 
@@ -70,7 +70,7 @@ class Arrow:
     Attributes:
         tail, head: the `id`s of the marks it goes from and to.
         kind: `VALUE`, `INSIDE` or `MEMORY`.
-        label: written beside it, such as how many bytes it stands for.
+        label: written beside it, such as a number of bytes.
         detail: what there is to know besides, such as why it was not fused.
     """
 
@@ -83,12 +83,12 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Marks that belong together, such as those of a kernel.
+    """A frame around marks, such as those of a kernel.
 
     Attributes:
         id: unique in the drawing.
         kind: the class of the kernel, ``"K1"`` to ``"K5"`` or ``"call"``, or ``"module"``.
-        title: written above it.
+        title: written above the frame.
         details: what there is to know besides.
     """
 
@@ -100,7 +100,7 @@ class Cluster:
 
 @dataclass(frozen=True)
 class Drawing:
-    """What a picture shows.
+    """The content of a picture.
 
     Attributes:
         title: what is drawn, in a line.

@@ -1,4 +1,4 @@
-"""`explore`: the stops of a journey as a widget with a slider. What it looks like is in `static/explore.js` and `.css`.
+"""`explore`: the stops of a journey as a widget with a slider. Its appearance is in `static/explore.js` and `.css`.
 
 The widget is given everything at once and asks for nothing afterwards, so it works without a kernel too, and no request
 leaves the machine.
@@ -21,14 +21,14 @@ from .svg import number
 
 STATIC = Path(__file__).parent / "static"
 EDGE = 16.0  # around the drawing
-MOST_PLACES = 1000  # more take Graphviz too long, and nobody finds anything among them
+MOST_PLACES = 1000  # marks; raising it takes Graphviz long, and gives unreadable pictures
 
 MISSING = (
     "the slider needs anywidget, which is not installed: pip install 'minitorch[viz]'. "
     "print(f.stages(*args)) lists what the passes did, and show() draws one graph"
 )
 
-# What colours and outlines say: a place is a value, and how it is computed may change.
+# The legend of changes: a place is a value, whose operation may change.
 LEGEND = (
     (ADDED, "added by this pass"),
     (REMOVED, "removed by it"),
@@ -66,7 +66,7 @@ def _widget() -> Any:
     import traitlets
 
     class Explorer(anywidget.AnyWidget):  # type: ignore[misc, name-defined, unused-ignore]
-        """A slider over what a program becomes."""
+        """A slider over the forms of a program."""
 
         _esm = STATIC / "explore.js"
         _css = STATIC / "explore.css"
@@ -77,7 +77,7 @@ def _widget() -> Any:
 
 
 def payload(stops: list[Stop]) -> dict[str, Any]:
-    """All that the browser is told, as plain data.
+    """The widget's data, as plain JSON-like values.
 
     ``places``, ``edges`` and ``kernels`` say what lies where, once; ``positions`` say what is seen of each: of a place
     the number of one of the ``marks``, or None; of an edge how it is drawn, or None.
@@ -128,7 +128,7 @@ def _position(
     boxes: Any,
     marks: dict[tuple[Any, ...], int],
 ) -> dict[str, Any]:
-    """One stop; what it has that no stop before had is added to `marks`."""
+    """One stop; marks that no stop before had are added to `marks`."""
     numbers = {cluster.id: at for at, cluster in enumerate(stop.drawing.clusters)}
     there: dict[str, int] = {}
     for mark in stop.drawing.marks:
@@ -166,7 +166,7 @@ def _position(
 
 
 def _line(line: tuple[str, str, str], order: list[str], kernels: dict[str, int]) -> dict[str, Any]:
-    """A line of the panel, and the place or kernel that it is about."""
+    """A line of the panel, and the place or kernel that it refers to."""
     change, text, id = line
     place = order.index(id) if id in order else None
     return {"change": change, "text": text, "place": place, "kernel": kernels.get(id)}

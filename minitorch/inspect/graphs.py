@@ -1,4 +1,4 @@
-"""From a graph to a drawing: a mark for each input, operation and output. With `kernels.py`, also of a schedule."""
+"""Drawings of graphs: a mark for each input, operation and output. With `kernels.py`, also of schedules."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Names = Mapping[Node, str]
 Details = tuple[tuple[str, str], ...]
 
 MOST_OF_AN_ARRAY = 40  # characters of its values
-IMPLIED = ("shape", "dtype")  # parameters that need not be written where they are those of the result
+IMPLIED = ("shape", "dtype")  # parameters that the result's shape and type repeat
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is known of a graph besides itself: what its inputs and outputs are to the one who runs it.
+    """The roles of a graph's inputs and outputs for its caller.
 
     Attributes:
-        parameters: the places of the inputs that are state.
+        parameters: the positions of the inputs that are state.
         results: for each output what it is, and its name; by default it is ``output``, with its number if there are
             several.
         scopes: the calls of modules that nodes are a part of: an id, and what was called.
@@ -40,14 +40,14 @@ class Setting:
     scopes: Mapping[Node, tuple[str, str]] = field(default_factory=dict)
 
     def result(self, place: int, count: int) -> tuple[Role, str]:
-        """What an output is, of so many."""
+        """The name of an output, of so many."""
         if place < len(self.results):
             return self.results[place]
         return OUTPUT, "output" if count == 1 else f"output {place}"
 
 
 def label_of(node: Node, names: Names) -> str:
-    """A node as the listing writes it, without what its shape and type say already.
+    """A node as in the listing, without its shape and type.
 
     Example:
         >>> graph = Graph.parse("graph(x: f32[2]): %0 = expand(x, shape=[3,2]) %1 = mul(%0, 2.0) return %1")
@@ -67,12 +67,12 @@ def label_of(node: Node, names: Names) -> str:
 
 
 def described(spec: Spec) -> Details:
-    """Shape and type in words."""
+    """Shape and type as text."""
     return ("shape", str(spec.shape)), ("dtype", spec.dtype.name)
 
 
 def work(arithmetic: int, special: int, read: int, written: int) -> Details:
-    """What an operation costs, in words."""
+    """The cost of an operation as text."""
     found = [("FLOPs", f"{arithmetic:,}")]
     if special:
         found.append(("exp, log and the like", f"{special:,}"))
@@ -85,7 +85,7 @@ def code_at(source: Source | None) -> str:
 
 
 def origin(source: Source | None, scope: str = "") -> Details:
-    """Where an operation comes from, as far as that is known."""
+    """The origin of an operation, as far as it is known."""
     line = f"{source}  {code_at(source)}".rstrip() if source else ""
     return tuple((name, text) for name, text in (("line", line), ("module", scope)) if text)
 
@@ -99,7 +99,7 @@ def operation(
     cluster: str | None = None,
     more: Details = (),
 ) -> Mark:
-    """The mark of a node that computes something; `traffic` are the bytes it reads and writes."""
+    """The mark of a node that computes; `traffic` are the bytes it reads and writes."""
     arithmetic, special = flops(node), transcendentals(node)
     return Mark(
         id,
@@ -119,7 +119,7 @@ def operation(
 
 
 def value(role: Role, name: str, label: str, spec: Spec, id: str, source: Source | None = None) -> Mark:
-    """The mark of a value that no operation makes."""
+    """The mark of a value that no operation computes."""
     details = (("kind", f"{role.name}, {role.doc}"), *described(spec), ("FLOPs", "0"), ("bytes", f"{spec.nbytes:,}"))
     return Mark(id, role.name, name, label, str(spec), (*details, *origin(source)), source=str(source or ""))
 
@@ -143,7 +143,7 @@ def literal(node: Node, names: Names, id: str) -> Mark:
 
 
 def results(graph: Graph, setting: Setting, ids: Mapping[Node, str]) -> tuple[list[Mark], list[Arrow]]:
-    """The marks of a graph's outputs, and the arrows to them. Those that share a name share a mark."""
+    """The marks of a graph's outputs, and the arrows to them. Outputs of one name share a mark."""
     count = len(graph.outputs)
     ends: dict[tuple[Role, str], dict[Node, None]] = {}
     for place, node in enumerate(graph.outputs):
@@ -162,7 +162,7 @@ def results(graph: Graph, setting: Setting, ids: Mapping[Node, str]) -> tuple[li
 
 
 def ids_of(graph: Graph, names: Names) -> dict[Node, str]:
-    """An id for whatever is drawn of a graph: inputs, nodes with a name, literals that are outputs."""
+    """An id for every mark of a graph: inputs, named nodes, literal outputs."""
     ids = {node: f"i{place}" for place, node in enumerate(graph.inputs)}
     for place, node in enumerate(graph.nodes):
         if node in names:
@@ -173,7 +173,7 @@ def ids_of(graph: Graph, names: Names) -> dict[Node, str]:
 
 
 def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, str] | None = None) -> Drawing:
-    """A graph as a drawing: each node is an operation that is run by itself.
+    """The drawing of a graph: each node is an operation that is run by itself.
 
     Args:
         setting: what its inputs and outputs are.
@@ -211,6 +211,6 @@ def of_graph(graph: Graph, setting: Setting | None = None, ids: Mapping[Node, st
 
 
 def heading(graph: Graph) -> str:
-    """What is drawn, in a line."""
+    """The title of a graph's drawing."""
     count = sum(node.primitive not in (constant, INPUT_NODE) for node in graph.nodes)
     return f"{graph.name}: {count} operation{'s' if count != 1 else ''}"

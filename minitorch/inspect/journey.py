@@ -1,4 +1,4 @@
-"""What a program becomes on its way to machine code, as drawings in which the same value has the same place.
+"""The journey of a program to machine code: drawings in which the same value keeps its place.
 
 One stop per pass that changed something, then the kernels together, and each by itself. A mark has the same `id` at all
 stops where it is found.
@@ -23,7 +23,7 @@ from .graphs import Setting, label_of, of_graph
 from .kernels import of_schedule
 from .places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
 
-OPERAND = "·"  # stands for operands in labels: what they are is seen by the arrows
+OPERAND = "·"  # stands for operands in labels; the arrows show them
 
 
 @dataclass(frozen=True)
@@ -31,16 +31,16 @@ class Stop:
     """One position of the slider.
 
     Attributes:
-        title, doc: what the step is called, and what it is for.
-        summary: what it did, in words.
-        drawing: what stands there now, and what the step removed.
-        changes: what the step did to marks, by `id`: `ADDED`, `REMOVED` or `REWRITTEN`.
+        title, doc: the name of the step, and its purpose.
+        summary: its changes, as text.
+        drawing: the present marks, and those that the step removed.
+        changes: the changes of marks, by `id`: `ADDED`, `REMOVED` or `REWRITTEN`.
         old: the arrows that the step removed; the drawing has them too.
         new: the arrows that it added.
         lines: what it did, change by change, or what there is: a kind of change or none, a text, and the `id` of what
             it is about.
         facts: what there is to know besides.
-        labels: what marks say in the drawing, by `id`, where that is shorter than their listing.
+        labels: shorter labels of marks, by `id`.
         source: the kernel's loops, at a stop for one kernel.
         kernel: the number of that kernel.
     """
@@ -94,7 +94,7 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
 
 
 def mark_id(place: int) -> str:
-    """The `id` of what stands in a place."""
+    """The `id` of the mark in a place."""
     return f"p{place}"
 
 
@@ -137,7 +137,7 @@ def _changed(before: Snapshot, now: Snapshot, setting: Setting, idle: list[str])
     gone = {mark_id(place) for place, change in now.changes.items() if change == REMOVED}
     ways = [{(arrow.tail, arrow.head) for arrow in each.arrows} for each in (was, drawing)]
     old, new = ways[0] - ways[1], ways[1] - ways[0]
-    # What is gone stands where it stood, once more.
+    # Removed marks are shown once more in their old places.
     marks = [*drawing.marks, *(mark for mark in was.marks if mark.id in gone)]
     arrows = [*drawing.arrows, *(arrow for arrow in was.arrows if (arrow.tail, arrow.head) in old)]
     costs = before.graph.cost(), now.graph.cost()
@@ -161,7 +161,7 @@ def _changed(before: Snapshot, now: Snapshot, setting: Setting, idle: list[str])
 
 
 def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) -> Iterator[tuple[str, str, str]]:
-    """What was done in each place."""
+    """The changes in each place."""
     names = node_names(now.graph)
     for place, change in now.changes.items():
         id = mark_id(place)
@@ -180,12 +180,12 @@ def _lines(now: Snapshot, was: Mapping[str, Mark], marks: Mapping[str, Mark]) ->
 
 
 def operations(number: int) -> str:
-    """So many operations."""
+    """A number of operations, as text."""
     return f"{number} operation{'' if number == 1 else 's'}"
 
 
 def counted(number: int) -> str:
-    """So many bytes."""
+    """A number of bytes, as text."""
     return in_units(number, "B")
 
 
@@ -196,7 +196,7 @@ KERNELS_DOC = (
     "A frame is one pass over memory: what is inside stays in registers or in the cache; thick arrows are memory that "
     "is written and read again. A click on a frame shows its loops."
 )
-LOOPS_DOC = "The loops of this kernel, as Python that runs. The machine code computes the same, in vectors and tiles."
+LOOPS_DOC = "The definition of this kernel, as Python that runs. The machine code runs it in vectors and tiles."
 CALL_DOC = "No loops are generated for this one: it is run by NumPy."
 
 
@@ -235,7 +235,7 @@ def _facts(kernel: Kernel) -> Iterator[str]:
 
 
 def _settled(drawing: Drawing) -> Drawing:
-    """A drawing of kernels in which a node is where it was before; in further kernels it is drawn once more."""
+    """A drawing of kernels in which nodes keep their places; in further kernels they are drawn again."""
     ids: dict[str, str] = {}
     for mark in drawing.marks:
         place = mark.id.partition(".")[0]
@@ -249,9 +249,9 @@ def _settled(drawing: Drawing) -> Drawing:
 
 
 def union(stops: list[Stop]) -> Drawing:
-    """Everything that is somewhere at some stop, in one drawing: laid out once, it has a place for each.
+    """The union of all stops' drawings, laid out once, so that every mark has a place.
 
-    What has several labels on the way has the longest, so that there is room for all.
+    A mark gets the longest of its labels, so that there is room for all.
     """
     marks: dict[str, Mark] = {}
     ways: dict[tuple[str, str], Arrow] = {}

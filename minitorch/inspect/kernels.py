@@ -1,4 +1,4 @@
-"""From a schedule to a drawing: the kernels of the ledger as clusters, with what each computes inside."""
+"""Drawings of schedules: the kernels of the ledger as clusters, with their operations inside."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .colours import KERNELS
 from .drawing import INSIDE, MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
 from .graphs import Setting, given, heading, ids_of, literal, operation, results
 
-NOWHERE = (("kernel", "none: the same memory, seen otherwise"),)
+NOWHERE = (("kernel", "none: a view of the same memory"),)
 
 
 def cluster_of(kernel: Kernel, id: str) -> Cluster:
@@ -31,7 +31,7 @@ def cluster_of(kernel: Kernel, id: str) -> Cluster:
 
 
 def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping[Node, str] | None = None) -> Drawing:
-    """The kernels of a schedule as a drawing.
+    """The drawing of a schedule's kernels.
 
     What several kernels compute, each for itself, is drawn in each of them. An arrow within a kernel is a value in a
     register; one from kernel to kernel is memory that is written and read, and has the ledger's reason for it.
@@ -51,13 +51,13 @@ def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping
     ids = ids_of(graph, names) | dict(ids or {})
     reasons = {(edge.producer, edge.consumer): edge for edge in schedule.edges}
     clusters = tuple(cluster_of(kernel, f"k{number}") for number, kernel in enumerate(schedule.kernels))
-    homes: dict[Node, list[int]] = {}  # the kernels that compute it
+    homes: dict[Node, list[int]] = {}  # the kernels that compute a node
     for number, kernel in enumerate(schedule.kernels):
         for node in kernel.nodes:
             homes.setdefault(node, []).append(number)
     stored = {node: home for node, found in homes.items() for home in found if node in schedule.kernels[home].writes}
 
-    read_by: set[tuple[str, int]] = set()  # what is read by which kernel, once for all that use it there
+    read_by: set[tuple[str, int]] = set()  # reads of kernels, once for all uses there
 
     def place(node: Node, kernel: int | None) -> str:
         """The mark that a kernel, or whatever is outside of all, has a value from."""

@@ -1,8 +1,7 @@
-"""Where everything in a drawing goes: sizes by counting characters, places by Graphviz, which pygraphviz brings along.
+"""Layout: sizes by counting characters, positions by Graphviz, which pygraphviz brings along.
 
-Graphviz is not asked to measure or paint text: it would use whatever fonts a machine has, and the same graph would come
-out differently elsewhere. All text is in a typewriter face, whose letters are equally wide, so sizes are known. Lengths
-are in points, y goes down.
+Graphviz measures and paints no text: it would use the fonts of the machine, and the same graph would come out
+differently elsewhere. All text is monospaced, so its size is known. Lengths are in points, y goes down.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ MISSING = (
 )
 
 SIZE, SMALL = 11.0, 9.5  # of the letters, in points
-LETTER = 0.602  # the width of a letter of a typewriter face, in units of its size
+LETTER = 0.602  # the width of a monospaced letter, in units of its size
 LINE = 1.25  # the height of a line, likewise
 MARGIN = 7.0  # around the text of a mark
-MOST_LETTERS = 32  # of a line in a mark; all of it is in its title
+MOST_LETTERS = 32  # characters of a line in a mark; the tooltip has all
 
-# Graphviz begins with the order in which it is told of things, and what comes out may be twice as wide for another one.
+# Graphviz starts from the order of its input, and another order may give twice the width.
 ORDERS = IN_ORDER, OPERATIONS_FIRST, BACKWARDS = "in order", "operations first", "backwards"
-FITS = 740.0  # the width that a notebook has room for without making it smaller
-MOST_TRIED = 300  # marks in a drawing of which several layouts are tried
+FITS = 740.0  # points; the width of a notebook's cell
+MOST_TRIED = 300  # marks; larger drawings get one layout. Raising it tries more, which takes Graphviz longer
 
-# How much rather the arrows from operation to operation are straight than those from inputs, which would otherwise push
-# the chain aside, each a little further.
+# The weight of arrows between operations, relative to those from inputs: it keeps the chain straight, which would be
+# pushed aside by every input otherwise.
 SPINE = 4
 
-# Around hundreds of marks, finding a way for curves takes Graphviz minutes, and the best of all rankings does too.
+# With hundreds of marks, routing curves takes Graphviz minutes, and so does an optimal ranking.
 MOST_CURVED = 200
 CURVED, LARGE = "splines=true", "splines=line, nslimit=0.5, nslimit1=1, mclimit=0.3"
 
 SHAPES = {role.name: role.shape for role in ROLES}
-WIDER = {"ellipse": 14.0, "octagon": 8.0, "parallelogram": 22.0}  # what an outline takes besides its text
+WIDER = {"ellipse": 14.0, "octagon": 8.0, "parallelogram": 22.0}  # the margins of an outline around its text
 HIGHER = {"cylinder": 8.0}
 
 Point = tuple[float, float]
@@ -66,10 +65,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class Positions:
-    """Where the parts of a drawing go.
+    """The positions of a drawing's parts.
 
     Attributes:
-        width, height: of all.
+        width, height: of the drawing.
         marks, clusters: boxes by `id`.
         curves: in the order of the drawing's arrows.
     """
@@ -100,7 +99,7 @@ def lines_of(mark: Mark) -> tuple[str, str]:
 
 
 def text_width(text: str, size: float) -> float:
-    """How wide a line is."""
+    """The width of a line."""
     return len(text) * LETTER * size
 
 
@@ -114,7 +113,7 @@ def size_of(mark: Mark) -> tuple[float, float]:
 
 
 def _space(text: str, size: float) -> str:
-    """Room for a line of text, as an empty table, so that Graphviz measures none."""
+    """Room for a line of text, as an empty table, so that Graphviz measures no text."""
     width, height = round(text_width(text, size) + 6), round(size * LINE)
     return f'<<TABLE BORDER="0" FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="{height}"><TR><TD></TD></TR></TABLE>>'
 
@@ -160,7 +159,7 @@ def dot(drawing: Drawing, order: str = ORDERS[0]) -> str:
 
 
 def _graphviz(text: str) -> Any:
-    """What Graphviz makes of a text, as data."""
+    """Graphviz's result for a text, as data."""
     try:
         import pygraphviz
     except ModuleNotFoundError:
@@ -177,7 +176,7 @@ def _bounds(found: Any) -> tuple[float, ...]:
 
 
 def _narrowest(drawing: Drawing) -> Any:
-    """What Graphviz makes of a drawing, told in the first order that fits, or in that which comes nearest."""
+    """Graphviz's result in the first order that fits, or in the narrowest."""
     best, width = None, float("inf")
     for order in ORDERS if len(drawing.marks) <= MOST_TRIED else ORDERS[:1]:
         found = _graphviz(dot(drawing, order))
@@ -190,7 +189,7 @@ def _narrowest(drawing: Drawing) -> Any:
 
 
 def lay_out(drawing: Drawing) -> Positions:
-    """Find a place for everything.
+    """Compute the positions of a drawing's parts.
 
     Raises:
         ModuleNotFoundError: without pygraphviz; the message names the extra to install.

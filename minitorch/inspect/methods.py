@@ -1,6 +1,6 @@
-"""`show` and `explore`, as functions and as methods of what they take.
+"""`show` and `explore`: functions, and methods that this room installs in `Drawable` and jitted functions.
 
-They are installed here, for the rooms above do not know of this one. What draws is loaded when somebody asks for a
+They are installed here because the rooms above do not know this one. The code that draws is loaded for the first
 picture, so that ``import minitorch`` stays quick.
 """
 
@@ -15,7 +15,7 @@ from ..modes.looking_in.stages import Stages
 if TYPE_CHECKING:
     from .picture import Picture
 
-LIMIT = 100  # operations and values in a picture that nobody has asked to see all of
+LIMIT = 100  # operations and values in a picture by default; raising it draws larger graphs unsummarised
 
 
 def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, **kwargs: Any) -> Picture:
@@ -68,9 +68,9 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
 def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
     """A slider over the passes, then over the kernels, for notebooks: ``f.explore(x)``, or ``f.stages(x).explore()``.
 
-    What survives a pass keeps its place. What a pass added, removed or rewrote is coloured, with an outline of its own;
-    resting on a node shows its details. At the last positions nodes stand in the kernels that compute them, beside the
-    loops of the kernel that is selected.
+    Values that survive a pass keep their place. Nodes that it added, removed or rewrote have a colour and an outline;
+    hovering over a node shows its details. At the last positions kernels frame their nodes, beside the loops of the
+    selected kernel.
 
     Args:
         what: a jitted function, with arguments for it in `args` and `kwargs`, or what ``f.stages(x)`` gives.

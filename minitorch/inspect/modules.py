@@ -1,4 +1,4 @@
-"""Which module each operation of a recording belongs to: noted by hooks while a module is traced."""
+"""Modules in pictures: hooks note the module of each operation while a module is traced."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..interpreters import current_staging
 from ..ir import Node
 from ..nn import Module
 
-Scope = tuple[str, str]  # an id for the call, and what was called
+Scope = tuple[str, str]  # an id for the call, and the name of the module
 
 
 @contextmanager
 def scopes_of(module: Module) -> Iterator[dict[Node, Scope]]:
-    """Note what the modules below this one record inside the `with` block, each operation with the innermost of them.
+    """Note the innermost submodule of each operation that is recorded inside the `with` block.
 
     A module that is called twice has two scopes.
     """
@@ -39,7 +39,7 @@ def scopes_of(module: Module) -> Iterator[dict[Node, Scope]]:
 
     handles = []
     for name, child in module.named_modules():
-        if name:  # what belongs to none of its parts stands outside
+        if name:  # operations of no submodule stand outside
             handles += [child.register_forward_pre_hook(enter), child.register_forward_hook(leave(name))]
     try:
         yield found

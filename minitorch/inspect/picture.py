@@ -1,4 +1,4 @@
-"""`Picture`: what `show()` returns, and what a notebook displays of it."""
+"""`Picture`: the result of `show()`, which notebooks display."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .svg import SCALE, svg
 from .text import text
 
 NOTEBOOK_WIDTH = 900  # pixels
-WIDEST = 1150  # points; beyond that, letters are smaller than 9 pixels on a page that is so wide
+WIDEST = 1150  # points; wider pictures have letters of less than 9 pixels in a notebook
 
 
 class Picture:
@@ -42,7 +42,7 @@ class Picture:
 
     @staticmethod
     def readable(drawing: Drawing, limit: int | None) -> Picture:
-        """A picture of a drawing, summarised if it has more than so many marks, or would be too wide to be read.
+        """A picture of a drawing, summarised if it has too many marks, or would be too wide.
 
         Args:
             limit: None if it is never to be summarised.
@@ -93,7 +93,7 @@ class Picture:
 
     @cached_property
     def text(self) -> str:
-        """The same as text."""
+        """The drawing as text."""
         return text(self.drawing)
 
     def save(self, path: str | Path) -> Path:
@@ -124,7 +124,7 @@ class Picture:
         return f"<picture of {self.drawing.title}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        """What a notebook shows: the SVG if it trusts its author, else the PNG; the text where neither can be made."""
+        """The notebook's display: SVG in a trusted notebook, else PNG; text where neither can be made."""
         bundle: dict[str, Any] = {"text/plain": self.text}
         try:
             bundle["image/svg+xml"] = self.svg

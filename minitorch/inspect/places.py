@@ -1,10 +1,10 @@
-"""Places: which node of a graph is which node of the graph after a pass.
+"""Places: the correspondence between the nodes of a graph and those of the graph after a pass.
 
-Nodes are immutable, so a pass that changes one value makes new nodes of everything that is computed from it. To follow
-a value from graph to graph, the pass itself is asked: it runs again on the same graph with *every* node as an output,
-and gives for each what it has become. A *place* holds the same value in every graph. What stands in it may be another
-operation than before, or the same one with other operands: that is a rewritten node. Splat constants have no place, as
-they have no identity: they are a part of the operation that uses them.
+Nodes are immutable, so a pass that changes one value makes new nodes for everything that is computed from it. To follow
+a value from graph to graph, the pass runs again on the same graph with *every* node as an output, and returns the node
+that each has become. A *place* holds the same value in every graph. It may be computed by another operation than
+before, or from other operands: that is a rewritten node. Splat constants have no place, as they have no identity: they
+are a part of the operation that uses them.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ CHANGES = (ADDED, REMOVED, REWRITTEN)
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One graph on the way, and what the pass that led to it did in each place.
+    """One graph of the pipeline, and the changes of the pass before it in each place.
 
     Attributes:
-        title: what the pass is called.
-        doc: what it is for.
-        graph: what stands there now.
+        title: the name of the pass.
+        doc: its purpose.
+        graph: the graph after it.
         places: the place of every node and input that has one.
-        changes: the places that something was done to: `ADDED`, `REMOVED` or `REWRITTEN`.
-        instead: for places that were removed, what their users read now.
+        changes: the places that it changed: `ADDED`, `REMOVED` or `REWRITTEN`.
+        instead: for removed places, the nodes that their users read now.
     """
 
     title: str
@@ -46,7 +46,7 @@ class Snapshot:
 
     @property
     def summary(self) -> str:
-        """How many nodes were changed, in words.
+        """The number of changed nodes, as text.
 
         Example:
             >>> Snapshot("", "", Graph(), {}, {4: REMOVED, 7: REWRITTEN, 8: REMOVED}, {}).summary
@@ -72,7 +72,7 @@ def follow(graph: Graph, stages: Iterable[Stage]) -> list[Snapshot]:
     """
     unused = count()
     places = {node: next(unused) for node in (*graph.inputs, *graph.nodes) if not is_splat(node)}
-    snapshots = [Snapshot("traced", "The program as it was written down.", graph, places, {}, {})]
+    snapshots = [Snapshot("traced", "The program as it was traced.", graph, places, {}, {})]
     for stage in stages:
         snapshots.append(_after(snapshots[-1], stage, unused))
     return snapshots
@@ -97,7 +97,7 @@ def _after(before: Snapshot, stage: Stage, unused: Iterable[int]) -> Snapshot:
 
 
 def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused: Iterable[int]) -> dict[Node, int]:
-    """A place for each node: its own; or that of a node which has become it and is gone; or a new one."""
+    """A place for each node: its own, that of a removed node which it replaces, or a new one."""
     nodes = [node for node in (*graph.inputs, *graph.nodes) if not is_splat(node)]
     still = set(nodes)
     origins: dict[Node, list[Node]] = {}
@@ -108,7 +108,7 @@ def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused:
     for node in nodes:
         if node in before.places:
             places[node] = before.places[node]
-        elif node in origins:  # of several, the one that did the same; else the last, which the others led to
+        elif node in origins:  # of several, the one of the same operation; else the last
             alike = [old for old in origins[node] if old.primitive is node.primitive]
             places[node] = before.places[(alike or origins[node])[-1]]
         else:
@@ -117,7 +117,7 @@ def _places(before: Snapshot, graph: Graph, became: Mapping[Node, Node], unused:
 
 
 def _alike(before: Graph, graph: Graph, became: Mapping[Node, Node]) -> dict[Node, Node]:
-    """For arithmetic of which nothing is known, what does the same for the same line, in order; movements are many."""
+    """For arithmetic without a known origin, the like operation of the same line, in order; movements are too many."""
 
     def key(node: Node) -> Hashable:
         kind = node.primitive.kind
@@ -134,7 +134,7 @@ def _alike(before: Graph, graph: Graph, became: Mapping[Node, Node]) -> dict[Nod
 
 
 def _operation(node: Node, places: Mapping[Node, int]) -> Hashable:
-    """Equal for the same operation on the same places."""
+    """A key that is equal for the same operation on the same places."""
     return node.primitive, params_key(node.params), *(_operand(each, places) for each in node.inputs)
 
 
@@ -142,14 +142,14 @@ def _operand(node: Node, places: Mapping[Node, int]) -> Hashable:
     return splat_key(node) if is_splat(node) else places[node]
 
 
-# What a node has become --------------------------------------------------------------------------------------
+# Correspondence of nodes --------------------------------------------------------------------------------------
 
 
 def what_became(transformation: Callable[[Graph], Graph], before: Graph, after: Graph) -> dict[Node, Node]:
-    """For the nodes of one graph, those of the other that have their values.
+    """For the nodes of one graph, the nodes of another one that have their values.
 
     Args:
-        transformation: what made `after` of `before`.
+        transformation: the function from `before` to `after`.
         before, after: the graphs.
 
     Returns:
@@ -160,7 +160,7 @@ def what_became(transformation: Callable[[Graph], Graph], before: Graph, after: 
     kept = {node: node for node in (*after.inputs, *after.nodes)}
     try:
         asked = transformation(Graph(before.inputs, every, before.nodes, before.name, verify=False))
-    except GraphError:  # a pass of somebody who did not think of such graphs
+    except GraphError:  # a user's pass may fail on such graphs
         return {node: node for node in every if node in kept}
     twins = _twins(asked, after)
     return {old: twins[new] for old, new in zip(every, asked.outputs, strict=True) if new in twins} | {
@@ -169,7 +169,7 @@ def what_became(transformation: Callable[[Graph], Graph], before: Graph, after: 
 
 
 def _twins(graph: Graph, other: Graph) -> dict[Node, Node]:
-    """For the nodes of a graph, those of another one that compute the same from the same, in order."""
+    """For the nodes of a graph, equal computations of another one, in order."""
     number: dict[Hashable, int] = {}
     numbers: dict[Node, int] = {node: number.setdefault(node, len(number)) for node in (*graph.inputs, *other.inputs)}
 

@@ -1,4 +1,4 @@
-"""A scene as PNG or PDF: by matplotlib, which brings the font along, so that the bytes depend on no machine's fonts."""
+"""Scenes as PNG or PDF, painted by matplotlib with its own font, so that the bytes depend on no machine's fonts."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _painted(scene: Scene, format: str, sharpness: float, metadata: dict[str, No
         raise ModuleNotFoundError(MISSING.format(format.upper())) from None
     fonts = FilePath(matplotlib.get_data_path()) / "fonts" / "ttf"
     with matplotlib.rc_context():
-        matplotlib.rcdefaults()  # whatever style a notebook has set
+        matplotlib.rcdefaults()  # independent of a notebook's style
         figure = Figure(figsize=(scene.width / POINTS, scene.height / POINTS), dpi=POINTS * sharpness)
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0.0, 0.0, 1.0, 1.0), xlim=(0, scene.width), ylim=(scene.height, 0))

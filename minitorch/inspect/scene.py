@@ -1,4 +1,4 @@
-"""What is painted: a drawing and its layout, as outlines and lines of text. `svg` and `png` only write these down."""
+"""`Scene`: a drawing with its layout, as outlines and lines of text, which `svg` and `png` write."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ EDGE = 12.0  # around the whole picture
 NARROWEST = 360.0
 INK, PALE = "#333333", "#666666"
 FILLS = {each.name: each.colour for each in (*FAMILIES, *ROLES)} | {kind: row[1] for kind, row in KERNELS.items()}
-# How thick an arrow is, and its dashes: what goes through memory is seen at once.
+# The width and the dashes of arrows: memory traffic stands out.
 STROKES: dict[str, tuple[float, tuple[float, ...]]] = {VALUE: (1.0, ()), INSIDE: (1.0, ()), MEMORY: (2.4, ())}
 CLUSTER_DASHES = (5.0, 3.0)
 INSIDE_CLUSTER = "#F7F7F7"
@@ -46,7 +46,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What belongs together, with the text that is shown when the mouse rests on it."""
+    """Parts of a scene that share a tooltip."""
 
     name: str
     title: str
@@ -55,7 +55,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Scene:
-    """All that is painted, from back to front."""
+    """All outlines and lines of a picture, from back to front."""
 
     width: float
     height: float
@@ -88,7 +88,7 @@ def _ellipse(box: Box) -> tuple[tuple[str | float, ...], ...]:
 
 
 def outlines(shape: str, box: Box, fill: str, double: bool = False) -> tuple[Outline, ...]:
-    """What a mark looks like without its text."""
+    """The outline of a mark, without its text."""
     w, h = box.width, box.height
     x, y = box.x - w / 2, box.y - h / 2
     if shape == "ellipse":
@@ -149,7 +149,7 @@ def _arrow(number: int, arrow: Arrow, curve: Curve) -> Group:
 
 
 def _cluster(cluster: Cluster, box: Box) -> tuple[Group, Group]:
-    """What lies behind the arrows, and the title, which lies before them."""
+    """The frame, which lies behind the arrows, and the title, which lies before them."""
     colour = KERNELS[cluster.kind][1] if cluster.kind in KERNELS else PALE
     x, y = box.x - box.width / 2, box.y - box.height / 2
     frame = Outline(_rounded(x, y, box.width, box.height, 8.0), INSIDE_CLUSTER, colour, 2.0, CLUSTER_DASHES)
@@ -161,7 +161,7 @@ def _cluster(cluster: Cluster, box: Box) -> tuple[Group, Group]:
 
 
 def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], float]:
-    """The kinds that occur, in rows; and where they end."""
+    """The legend of the kinds that occur, in rows, and the y coordinate of its end."""
     present = {mark.kind for mark in drawing.marks}
     shown = [(each.name, each.doc, each.colour) for each in (*FAMILIES, *ROLES) if each.name in present]
     shown += [
@@ -204,7 +204,7 @@ def _moved(outline: Outline, dx: float, dy: float) -> Outline:
 
 
 def wrapped(text: str, width: float, size: float) -> Iterator[str]:
-    """A text in lines that are so wide at most, broken at spaces."""
+    """A text in lines of limited length, broken at spaces."""
     most, line = max(int(width / (LETTER * size)), 12), ""
     for word in text.split():
         if line and len(line) + 1 + len(word) > most:

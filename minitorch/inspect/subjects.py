@@ -1,4 +1,4 @@
-"""What there is a picture of: from a program in any of its forms to a drawing, with names for what is in it."""
+"""Subjects of pictures: from a program in any of its forms to a drawing, with names for its parts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .kernels import of_schedule
 from .modules import scopes_of
 from .tape import of_tape
 
-OUTCOMES: dict[str, tuple[Role, str]] = {  # of a traced call, as `Traced.outcomes` calls them
+OUTCOMES: dict[str, tuple[Role, str]] = {  # the outputs of a traced call, by `Traced.outcomes`
     "result": (OUTPUT, "result"),
     "update": (UPDATE, "new"),
     "gradient": (UPDATE, "new"),
@@ -46,7 +46,7 @@ Draw = Callable[[Any, tuple[Any, ...], dict[str, Any], bool], Drawing]
 
 
 def drawing_of(what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
-    """The drawing of whatever `minitorch.inspect.show` takes, all of it."""
+    """The complete drawing of any argument of `minitorch.inspect.show`."""
     for kind, draw in SUBJECTS:
         if isinstance(what, kind):
             return draw(what, args, kwargs, fused)
@@ -100,7 +100,7 @@ def _traced(
 
 
 def setting_of(traced: Traced, scopes: Mapping[Node, tuple[str, str]] | None = None) -> Setting:
-    """What the inputs and outputs of a traced function's graph are."""
+    """The roles of the inputs and outputs of a traced function's graph."""
     count = len(traced.program.graph.inputs)
     results = []
     for kind, name in traced.outcomes():
@@ -130,7 +130,7 @@ def _of_session_graph(graph: SessionGraph, args: tuple[Any, ...], kwargs: dict[s
 
 
 def _captured(staging: GraphStaging, graph: Graph) -> frozenset[int]:
-    """The places of the inputs that are no placeholders."""
+    """The positions of the inputs that are not placeholders."""
     return frozenset(place for place, node in enumerate(graph.inputs) if node not in staging.placeholders)
 
 
@@ -188,7 +188,7 @@ def _of_tensors(tensors: list[Tensor], fused: bool, named: Mapping[int, str] = M
 
 
 def _recording_of(tensor: Tensor) -> Staging | None:
-    """The recording that a tensor is a part of: that under way, or of a graph that the caller has."""
+    """The recording of a tensor: that under way, or that of a graph of the caller's."""
     graphs = [each for each in _variables().values() if isinstance(each, SessionGraph)]
     for staging in (current_staging(), *(graph.recording for graph in graphs)):
         if staging is not None and staging.trace is tensor._value.trace:
@@ -197,13 +197,13 @@ def _recording_of(tensor: Tensor) -> Staging | None:
 
 
 def _of_recorded(tensors: list[Tensor], names: Mapping[int, str], fused: bool) -> Drawing:
-    """The operations behind tensors that are a part of a recording."""
+    """The operations behind tensors of a recording."""
     staging = _recording_of(tensors[0]) if tensors else None
     outputs = [staging.node_of(each) if staging is current_staging() and staging else each._value for each in tensors]
     inputs = [node for node in topological_order(outputs) if node.primitive is INPUT_NODE]
     graph = Graph(inputs, outputs, name="pending" if staging and staging.defers else "recorded", verify=False)
     known = {item.input: item.tensor for item in staging.captured.values()} if staging else {}
-    # What a lazy block meets may be data as well as weights; what a graph or a traced function meets outlives the call.
+    # Inputs of a lazy block may be data or weights; captured tensors of a graph or a traced function outlive the call.
     parameters = frozenset(
         place
         for place, node in enumerate(inputs)
@@ -215,7 +215,7 @@ def _of_recorded(tensors: list[Tensor], names: Mapping[int, str], fused: bool) -
 
 
 def _renamed(graph: Graph, names: Mapping[Node, str]) -> Graph:
-    """The graph with the names of the caller's variables for its inputs, as far as they are names, each once."""
+    """The graph with the caller's variables as names of its inputs, where these are unique names."""
     found: dict[str, str] = {}
     taken = {str(node.params["name"]) for node in graph.inputs}
     for node in graph.inputs:
@@ -226,7 +226,7 @@ def _renamed(graph: Graph, names: Mapping[Node, str]) -> Graph:
     return graph.rename(found) if found else graph
 
 
-# What `show` takes, the special before the general.
+# The types that `show` takes, the special before the general.
 SUBJECTS: tuple[tuple[type | tuple[type, ...], Draw], ...] = (
     (SessionGraph, _of_session_graph),
     (Graph, _of_graph),

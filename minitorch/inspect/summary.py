@@ -1,7 +1,7 @@
-"""Large drawings made small: marks that belong together become one, and the picture says so.
+"""Summaries of large drawings: several marks become one, and the picture says so.
 
-Operations are taken together by kernel, by module, or by the line of the program that asked for them, in runs of the
-program's order, so that what comes out has no cycles either. If that is still too much, neighbouring runs are.
+Operations are grouped by kernel, by module, or by the user's line, in runs of the program's order, so that the result
+has no cycles. If that is still too much, neighbouring runs are merged.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .drawing import MEMORY, VALUE, Arrow, Cluster, Drawing, Mark
 from .graphs import work
 from .layout import MOST_LETTERS
 
-MOST_GROUPS = 40  # in a picture that is summarised
-FEW_GROUPS = 12  # that a program is cut into which has a single line
+MOST_GROUPS = 40  # marks in a summary; raising it shows more detail
+FEW_GROUPS = 12  # runs of a program that has a single line
 MOST_NAMES = 20  # in a title
 _ROLES = {role.name for role in ROLES}
-# What says most of a group comes first.
+# The most telling property of a group comes first.
 _ORDER = ("contraction", "reduction", "argreduction", "scan", "sort", "indexing", "random")
 _WORK = {
     name: _ORDER.index(primitive.kind) if primitive.kind in _ORDER else len(_ORDER) + (primitive.kind == "movement")
@@ -32,7 +32,7 @@ _FAMILIES = [family.name for family in FAMILIES]
 
 @dataclass(frozen=True)
 class _Run:
-    """Operations that become one: what they have in common, in a line or two, and which they are."""
+    """Operations that become one mark, and their common label."""
 
     label: str
     marks: tuple[Mark, ...]
@@ -57,7 +57,7 @@ def summarised(drawing: Drawing) -> Drawing:
     runs, by = _runs(drawing)
     if len(runs) > MOST_GROUPS:
         runs, by = _merged(runs), f"{by}, several of them together"
-    groups: dict[str, str] = {}  # what has become of each mark
+    groups: dict[str, str] = {}  # the new mark of each mark
     marks = []
     for number, run in enumerate(runs):
         marks.append(run.marks[0] if len(run.marks) == 1 else _together(run, f"g{number}"))
@@ -95,7 +95,7 @@ def bare(drawing: Drawing) -> Drawing:
 
 
 def _runs(drawing: Drawing) -> tuple[list[_Run], str]:
-    """The operations in runs, and by what they were taken together."""
+    """The operations in runs, and the property that groups them."""
     clusters = {cluster.id: cluster for cluster in drawing.clusters}
     operations = [mark for mark in drawing.marks if mark.kind not in _ROLES]
     if any(cluster.kind in KERNELS for cluster in drawing.clusters):
@@ -105,7 +105,7 @@ def _runs(drawing: Drawing) -> tuple[list[_Run], str]:
         for arrow in drawing.arrows:
             operands.setdefault(arrow.head, []).append(arrow.tail)
         alone = []
-        for mark in operations:  # what is in no kernel is a view: it goes with what it is a view of
+        for mark in operations:  # a node in no kernel is a view: it goes with its base
             found = mark.cluster or next((home[each] for each in operands.get(mark.id, ()) if each in home), None)
             if found is None:
                 alone.append(_Run(mark.heading, (mark,)))
@@ -134,7 +134,7 @@ def _in_order(marks: Iterable[Mark], key: Callable[[Mark], Hashable]) -> list[_R
 
 
 def _labelled(marks: tuple[Mark, ...]) -> _Run:
-    """A run that has a module, or a line of the program, in common."""
+    """The label of a run with a common module or line."""
     first = marks[0]
     if first.scope:
         return _Run(first.scope, marks)
@@ -148,14 +148,14 @@ def _operations(count: int) -> str:
 
 
 def _cut(run: _Run) -> list[_Run]:
-    """Runs of equal length, where lines of the program say nothing."""
+    """Runs of equal length, where source lines give no groups."""
     size = max(len(run.marks) // FEW_GROUPS, 1)
     parts = [run.marks[begin : begin + size] for begin in range(0, len(run.marks), size)]
     return [_Run(f"{marks[0].name} to {marks[-1].name}", marks) for marks in parts]
 
 
 def _merged(runs: Sequence[_Run]) -> list[_Run]:
-    """Neighbours together, so that there are few enough, each with about as many operations."""
+    """Neighbouring runs merged into few enough, each with about as many operations."""
     most = sum(len(run.marks) for run in runs) / MOST_GROUPS
     groups: list[list[_Run]] = []
     size = 0.0
@@ -184,7 +184,7 @@ def _from_to(labels: Sequence[str]) -> str:
 
 
 def _kind(run: _Run) -> str:
-    """The class of a kernel; otherwise the family with most arithmetic, or else most operations."""
+    """The class of the kernel; else the family with most arithmetic, or with most operations."""
     if run.cluster is not None:
         return run.cluster.kind
     amounts: Counter[str] = Counter()
@@ -271,7 +271,7 @@ def _values_together(marks: Sequence[Mark], id: str) -> Mark:
 
 
 def _arrows(drawing: Drawing, groups: dict[str, str]) -> tuple[Arrow, ...]:
-    """One arrow for all values that go from one mark to another."""
+    """One arrow for all values between two marks."""
     tails: dict[tuple[str, str], list[Arrow]] = {}
     for arrow in drawing.arrows:
         ends = groups[arrow.tail], groups[arrow.head]

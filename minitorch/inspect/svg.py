@@ -1,4 +1,4 @@
-"""A scene as SVG: text that a browser paints, the same bytes on every machine."""
+"""Scenes as SVG: text that a browser paints, the same bytes on every machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .scene import Group, Line, Outline, Scene
 FONT = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"  # all about equally wide
 
 
-SCALE = 1.2  # pixels to a point, which makes letters as large as those of a notebook
+SCALE = 1.2  # pixels to a point; letters then have the size of a notebook's
 
 
 def number(value: float) -> str:
@@ -52,7 +52,7 @@ def _group(group: Group) -> Iterator[str]:
 
 
 def svg(scene: Scene) -> str:
-    """A scene as SVG, as wide as it is, or as the page allows."""
+    """The scene as SVG, as wide as it is, or as the page allows."""
     width, height = number(scene.width), number(scene.height)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{number(scene.width * SCALE)}" '

@@ -1,4 +1,4 @@
-"""From the eager tape to a drawing: what `backward` would walk over, and what is kept in memory for it."""
+"""Drawings of the eager tape: the operations that `backward` would visit, and the values kept for it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .colours import INPUT, OUTPUT, PARAMETER, family_of
 from .drawing import Arrow, Drawing, Mark
 from .graphs import IMPLIED, described, value, work
 
-UNKNOWN, FREED = "·", "…"  # operands that the tape does not know, or knows no more
-BUNDLE = "custom"  # the kind of what stands for a function with a gradient of its own
+UNKNOWN, FREED = "·", "…"  # operands that the tape does not know, or has freed
+BUNDLE = "custom"  # the kind of marks for functions with a hand-written gradient
 
 
 def _entries(roots: Sequence[Tensor]) -> list[TapeEntry]:
@@ -42,7 +42,7 @@ def _operands(entry: TapeEntry) -> tuple[Tensor, ...]:
 
 
 def _kept(entry: TapeEntry) -> str:
-    """What the tape holds for the gradient of an operation, in words."""
+    """The values that the tape keeps for an operation's gradient, as text."""
     held = [
         f"input {place} ({tensor.nbytes:,} bytes)" for place, tensor in enumerate(_operands(entry)) if _is_held(tensor)
     ]
@@ -52,13 +52,13 @@ def _kept(entry: TapeEntry) -> str:
 
 
 def _spec_of(entry: TapeEntry, known: Mapping[int, Spec]) -> Spec | None:
-    """Shape and type of what an entry computed; not known any more once backward has freed it."""
+    """Shape and type of an entry's result; unknown once backward has freed it."""
     output: Tensor | None = entry.output
     return known.get(entry.serial) if output is None else output.spec
 
 
 def _label(entry: TapeEntry, operands: Sequence[str]) -> str:
-    """An entry as listings write a node, without what its shape and type say already."""
+    """An entry as a listing writes a node, without shape and type."""
     params = [f"{name}={value_text(value)}" for name, value in entry.params.items() if name not in IMPLIED]
     known = [*operands, *params] if entry.inputs is not None else [FREED]
     return f"{entry.primitive.name}({', '.join(known)})"
@@ -69,7 +69,7 @@ def _is_held(tensor: Tensor) -> bool:
 
 
 def _counted(entry: TapeEntry, inputs: Sequence[Tensor], spec: Spec | None) -> tuple[int, int, int, int]:
-    """FLOPs, exp and the like, bytes read and written; nothing is known of custom functions, or of what was freed."""
+    """FLOPs, transcendentals, bytes read and written; None for custom functions and freed entries."""
     primitive = entry.primitive
     if entry.inputs is None or spec is None or primitive.kind not in FLOPS:
         return 0, 0, 0, 0
@@ -82,7 +82,7 @@ def _counted(entry: TapeEntry, inputs: Sequence[Tensor], spec: Spec | None) -> t
 
 
 class _Sketch:
-    """A drawing of the tape while it is being made."""
+    """A drawing of the tape under construction."""
 
     def __init__(self, roots: Mapping[str, Tensor], names: Mapping[int, str]) -> None:
         self.names = names
@@ -95,7 +95,7 @@ class _Sketch:
         self.arrows: list[Arrow] = []
 
     def operand(self, tensor: Tensor) -> tuple[str, str | None]:
-        """What an operand is called, and the id of its mark, if it has one."""
+        """The name of an operand, and the id of its mark, if it has one."""
         if tensor._entry is not None:
             number = self.numbers[tensor._entry.serial]
             return f"%{number}", f"n{number}"
@@ -144,7 +144,7 @@ class _Sketch:
             self.arrows.append(Arrow(tail, f"o{place}"))
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader has to know besides."""
+        """The notes under the picture."""
         found = ["the arrows show the way forward; backward goes the other way"]
         if not self.entries:
             found = ["there is nothing on the tape: nothing that this was computed from requires a gradient"]
@@ -156,7 +156,7 @@ class _Sketch:
 
 
 def of_tape(roots: Mapping[str, Tensor], names: Mapping[int, str] | None = None) -> Drawing:
-    """The tape behind some tensors as a drawing.
+    """The drawing of the tape behind some tensors.
 
     Args:
         roots: the tensors, by name.

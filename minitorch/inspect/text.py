@@ -1,4 +1,4 @@
-"""A drawing as text: from the results back to what they are computed from; kernel by kernel, if there are any."""
+"""Drawings as text: from the results back to their operands; kernel by kernel, if there are any."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from .colours import ROLES
 from .drawing import MEMORY, Drawing, Mark
 
-COLUMN = 64  # where shapes and types stand at most
-MOST_INDENT = 40  # a deeper branch goes on at this depth
+COLUMN = 64  # the column of shapes and types, at most
+MOST_INDENT = 40  # depth; deeper branches are not indented further
 _ROLES = {role.name for role in ROLES}
 
 
@@ -55,7 +55,7 @@ def _tree(drawing: Drawing) -> Iterator[tuple[str, str]]:
     used = {arrow.tail for arrow in drawing.arrows}
     seen: set[str] = set()
     for end in (mark for mark in drawing.marks if mark.id not in used):
-        pending = [(end.id, "", "")]  # what, what stands before it, what stands before what it is computed from
+        pending = [(end.id, "", "")]  # the mark, its prefix, the prefix of its operands
         while pending:
             id, before, below = pending.pop()
             mark = marks[id]
@@ -76,7 +76,7 @@ def _tree(drawing: Drawing) -> Iterator[tuple[str, str]]:
 
 
 def _by_cluster(drawing: Drawing) -> list[tuple[str, str]]:
-    """The rows of a drawing with clusters: what is outside of them, then each with what it reads from memory."""
+    """The rows of a drawing with clusters: the marks outside, then each cluster with its reads from memory."""
     names = {mark.id: mark.name or mark.label for mark in drawing.marks}
     rows = [(f"{mark.heading}", _right(mark)) for mark in drawing.marks if mark.cluster is None and mark.kind in _ROLES]
     homes = {mark.id: mark.cluster for mark in drawing.marks}

@@ -1,7 +1,7 @@
 """The two roofs of a machine: the bandwidth of a copy, and the rate of multiply-adds.
 
-Both are measured with code from the code generator that compiles programs, on as many threads
-as these run on, so they are the rates of a perfect kernel of this engine.
+Both are measured with code from the code generator that compiles programs, on as many threads as these run on, so they
+are the rates of a perfect kernel of this engine.
 """
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def lanes(dtype: DType) -> int:
 def flops_text(dtype: DType) -> tuple[str, int]:
     """A kernel of multiply-adds as LLVM IR, and the operations of a unit of its range.
 
-    Three quarters of the vector registers are accumulators of independent multiply-adds,
-    which hide the latency. Floats are rounded as in kernels.
+    Three quarters of the vector registers are accumulators of independent multiply-adds, which hide the latency. Floats
+    are rounded as in kernels.
     """
     kind = ir.VectorType(computed_type(dtype), lanes(dtype))
     chains = host().vector_registers * 3 // 4

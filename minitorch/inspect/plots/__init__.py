@@ -1,7 +1,7 @@
 """Plots of the cost of a jitted function, as pictures for notebooks and as plain text.
 
-They show what is counted and measured elsewhere (`f.cost`, `f.ledger`, `mt.profile`, `mt.machine`), and are of no
-use to the engine. matplotlib is imported when a picture is asked for; the text never needs it.
+They show what is counted and measured elsewhere (`f.cost`, `f.ledger`, `mt.profile`, `mt.machine`), and are of no use
+to the engine. matplotlib is imported when a picture is asked for; the text never needs it.
 """
 
 from .breakeven import plot_breakeven
