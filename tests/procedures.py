@@ -191,6 +191,8 @@ def random_rewrite(random: Random, procedure: Procedure) -> R.Rewrite:
         lambda: R.overcompute(array),
         lambda: R.in_registers(array, loop, fresh),
         lambda: R.pack(0, fresh, random.choice(["", *names]), *some),
+        lambda: R.stage(random.choice((0, 1)), fresh, random.choice(["", *names]), loop, *some),
+        lambda: R.specialise(loop),
         lambda: R.transpose(*_two(random, names), fresh) if len(names) > 1 else R.unroll(loop),
     ]
     return random.choice(makers)()

@@ -20,7 +20,7 @@ from minitorch.compiler.kernels.schedule import Schedule, schedule
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.scheduling import gemm, gemm_tiling
-from minitorch.compiler.scheduling.layout import units
+from minitorch.compiler.scheduling.schedules import units
 from minitorch.compiler.target import Target
 from minitorch.graph import Graph
 from minitorch.passes import lowered

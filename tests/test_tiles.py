@@ -19,7 +19,7 @@ from minitorch.compiler.codegen.tiles import transpose_function
 from minitorch.compiler.kernels.schedule import schedule
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.loop_ir.source import run
-from minitorch.compiler.scheduling.layout import units
+from minitorch.compiler.scheduling.schedules import units
 from minitorch.compiler.target import Target
 from minitorch.nn import functional as F
 from tests.helpers import of_all_widths

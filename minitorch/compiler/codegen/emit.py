@@ -19,7 +19,7 @@ from ..loop_ir.index import Variable
 from ..loop_ir.loops import Accumulate, LoopKernel, Nest, neutral
 from ..loop_ir.origins import at_origin
 from ..scheduling.gemm import recognise
-from ..scheduling.schedules import Schedule, parallel_units, schedule_of, scheduled
+from ..scheduling.schedules import Schedule, chosen, parallel_units, scheduled
 from ..scheduling.streaming import streamed
 from ..scheduling.sweeps import recognise as sweeps_of
 from ..scheduling.unroll import together
@@ -66,17 +66,6 @@ def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = 
             emitter.emit()
     _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)
     return str(module)
-
-
-def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Schedule | None, ...]:
-    """The schedule of each nest of a kernel: the user's own where there is one, else the engine's, if it has one."""
-    found = []
-    given = own or (None,) * len(kernel.nests)
-    for (nest, buffers, _), past_caches, schedule in zip(kernel.parts, streamed(kernel, target), given, strict=True):
-        if schedule is None and (recognise(nest) or not past_caches):
-            schedule = schedule_of(nest, buffers, target)
-        found.append(schedule)
-    return tuple(found)
 
 
 def _emit_entry(

@@ -76,12 +76,12 @@ class _Scope:
     Attributes:
         entry: the block that the region is entered from, which ends in a branch; None if it has no blocks of its own.
         is_guard: whether it may not be entered.
-        known: values by what they are of.
+        known: the values that were computed for it, by what they are of.
     """
 
     entry: Any = None
     is_guard: bool = False
-    known: dict[Any, Any] = field(default_factory=dict)
+    known: list[Any] = field(default_factory=list)
 
 
 class Emitter:
@@ -92,9 +92,11 @@ class Emitter:
         self.target = target
         self.builder = Builder(function.append_basic_block("entry"), target)
         self.scopes = [_Scope()]
+        self.known: dict[Any, tuple[int, Any]] = {}  # values, each with the depth of its scope
         self.depths: dict[Variable, int] = {}  # of the scope in which a loop variable has a value
         self.places: dict[Variable, Any] = {}  # that value
         self.constants: dict[Variable, int] = {}  # of loops that are written out
+        self.held: set[tuple[Index, int]] = set()  # indices that are known to be below a number
         self.lane: Variable | None = None
         self.mask: Any = None
         self.mask_key: Any = None
@@ -189,18 +191,22 @@ class Emitter:
             self.block(each.body)
             self.lane = None
         elif variable.extent:
-            stop, inner = self._bounded(each)
+            stop, inner, is_guard, held = self._bounded(each)
+            before, self.held = self.held, self.held | held
 
             def body(counter: Any) -> None:
                 self.places[variable], self.depths[variable] = counter, len(self.scopes) - 1
                 self.block(inner)
 
-            self.loop(integer(0), stop, inner, body, inner is not each.body)
+            self.loop(integer(0), stop, inner, body, is_guard)
+            self.held = before
 
-    def _bounded(self, each: For) -> tuple[Any, Block]:
-        """Where a loop ends, and its body: a guard that holds up to some iteration is a bound of the loop.
+    def _bounded(self, each: For) -> tuple[Any, Block, bool, set[tuple[Index, int]]]:
+        """A guard that holds up to some iteration is a bound of the loop, also where it stands in loops nested in it.
 
-        It may stand in loops that are nested in the loop, of which the first iterations then count.
+        Returns:
+            Where the loop ends, its body, whether there may be no iteration, and indices that are below a number in all
+            iterations.
         """
         stop: Any = integer(each.variable.extent)
         body, inner = each.body, list[Variable]()
@@ -209,25 +215,28 @@ class Emitter:
             body = body[0].body
         guard = body[0] if len(body) == 1 else None
         if not isinstance(guard, If):
-            return stop, each.body
-        first = dict.fromkeys((each.variable, *inner), NOWHERE)
-        left = list(guard.inside.bounds)
+            return stop, each.body, False, set()
+        left, held, is_guard = list(guard.inside.bounds), set[tuple[Index, int]](), False
         for bound in guard.inside.bounds:
             low, index, high = bound
             by = index.coefficient(each.variable)
-            own = [
-                (atom, factor) for atom, factor in index.terms if any(Index(((atom, 1),)).depends_on(v) for v in first)
-            ]
-            if index.bounds[0] < low or by <= 0 or not all(atom in first and factor > 0 for atom, factor in own):
+            around = (each.variable, *inner)
+            own = [term for term in index.terms if any(Index((term,)).depends_on(one) for one in around)]
+            affine = all(atom in around and factor > 0 for atom, factor in own)
+            if index.bounds[0] < low or by <= 0 or not affine:
                 continue
-            room = self.builder.sub(integer(high + by - 1), self.index(index.substitute(first)))
+            lowest = index.substitute(dict.fromkeys(inner, NOWHERE))
+            first = lowest.substitute({each.variable: NOWHERE})
+            room = self.builder.sub(integer(high + by - 1), self.index(first))
             end = self.builder.sdiv(room, integer(by)) if by > 1 else room
             stop = self.builder.select(self.builder.icmp_signed("<", end, stop), end, stop)
-            if len(own) == 1 and not inner:
+            held.add((lowest, high))
+            if not inner:
                 left.remove(bound)
-        if len(left) == len(guard.inside.bounds):
-            return stop, each.body
-        return stop, (If(Inside(tuple(left)), guard.body),) if left else guard.body
+                is_guard |= first.bounds[1] >= high and (first, high) not in self.held
+        if inner or len(left) == len(guard.inside.bounds):
+            return stop, each.body, False, held
+        return stop, (If(Inside(tuple(left)), guard.body),) if left else guard.body, is_guard, held
 
     def loop(self, start: Any, stop: Any, inside: Block, body: Callable[[Any], None], is_guard: bool = False) -> None:
         """``for i in range(start, stop)``; registers that the body changes are handed from round to round.
@@ -253,7 +262,7 @@ class Emitter:
         builder.position_at_end(within)
         self.scopes.append(_Scope(entry=before, is_guard=is_guard))
         body(counter)
-        self.scopes.pop()
+        self._leave_scope()
         counter.add_incoming(builder.add(counter, integer(1)), builder.block)
         for key, phi in zip(keys, phis, strict=True):
             phi.add_incoming(self.registers[key], builder.block)
@@ -269,22 +278,27 @@ class Emitter:
 
     def _carried(self, block: Block) -> list[tuple[Local, int]]:
         """The registers that a block changes, but for those that it has for itself."""
+        if not any(isinstance(each, Local) and each.place is Place.REGISTERS for each in arrays_written(block)):
+            return []
         own = {each.local for each in statements(block) if isinstance(each, Allocate)}
-        return [key for key in dict.fromkeys(self.assigned(block)) if key in self.registers and key[0] not in own]
+        return [key for key in dict.fromkeys(self.assigned(block, own)) if key in self.registers]
 
-    def assigned(self, block: Block) -> Iterator[tuple[Local, int]]:
-        """The registers that a block stores to."""
+    def assigned(self, block: Block, own: set[Local]) -> Iterator[tuple[Local, int]]:
+        """The registers that a block stores to, but for some of its own."""
         for each in block:
             match each:
                 case For() if each.kind is Kind.UNROLLED:
+                    if arrays_written(each.body) <= own:
+                        continue
                     for number in range(each.variable.extent):
                         self.constants[each.variable] = number
-                        yield from self.assigned(each.body)
+                        yield from self.assigned(each.body, own)
                     del self.constants[each.variable]
                 case For() | If():
-                    yield from self.assigned(each.body)
+                    yield from self.assigned(each.body, own)
                 case Store() | Accumulate() if isinstance(each.array, Local) and each.array.place is Place.REGISTERS:
-                    yield each.array, self.number(each.index)
+                    if each.array not in own:
+                        yield each.array, self.number(each.index)
 
     def number(self, index: Index) -> int:
         """An index of a register in lane 0, which is known."""
@@ -329,7 +343,7 @@ class Emitter:
         builder.position_at_end(within)
         self.scopes.append(_Scope(entry=before, is_guard=True))
         self.block(body)
-        before = self.scopes.pop().entry
+        before = self._leave_scope().entry
         last = builder.block
         builder.branch(after)
         builder.position_at_end(after)
@@ -507,12 +521,25 @@ class Emitter:
 
     def once(self, key: Any, depth: int, compute: Callable[[], Any]) -> Any:
         """A value that is computed in the scope of some depth, or was there."""
-        for scope in self.scopes[: depth + 1]:
-            if key in scope.known:
-                return scope.known[key]
+        found = self.known.get(key)
+        if found is not None and found[0] <= depth:
+            return found[1]
         with self._at(depth):
-            value = self.scopes[depth].known[key] = compute()
+            value = compute()
+        self._note(key, depth, value)
         return value
+
+    def _note(self, key: Any, depth: int, value: Any) -> None:
+        """Know a value as long as its scope is open."""
+        self.known[key] = depth, value
+        self.scopes[depth].known.append(key)
+
+    def _leave_scope(self) -> _Scope:
+        scope = self.scopes.pop()
+        for key in scope.known:
+            if self.known.get(key, (0,))[0] == len(self.scopes):
+                del self.known[key]
+        return scope
 
     def value(self, expression: Expression) -> Any:
         """The value of an expression: a number, or one per lane if it differs between them."""
@@ -536,13 +563,13 @@ class Emitter:
         if masked is not None:
             depth = max(depth, len(self.scopes) - 1)
         key = (form, self._key_of(variables, arrays), masked)
-        for scope in self.scopes[: depth + 1]:
-            if key in scope.known:
-                return scope.known[key]
+        found = self.known.get(key)
+        if found is not None and found[0] <= depth:
+            return found[1]
         compute = prepared(expression)
         with self._at(depth):
             value = compute()
-        self.scopes[depth].known[key] = value
+        self._note(key, depth, value)
         return value
 
     def _register(self, local: Local, index: Index) -> Any:

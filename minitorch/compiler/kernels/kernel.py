@@ -9,12 +9,12 @@ from ...graph import cost
 from ...graph.cost import in_units
 from ...ir import Node
 from ..codegen import machine
-from ..codegen.emit import chosen, emit
+from ..codegen.emit import emit
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
 from ..scheduling import count
-from ..scheduling.schedules import Schedule, parallel_units
+from ..scheduling.schedules import Schedule, chosen, units
 from ..scheduling.split import PARTIAL
 from ..target import Target
 from .steps import Listing, Steps
@@ -124,8 +124,7 @@ class Kernel:
         """The number of parts that can run in parallel."""
         if self.loops is None:
             return 0
-        found = parallel_units(self.loops, self.target, self.own)
-        return sum(count for count, phase in zip(found, self.loops.phases, strict=True) if not phase)
+        return units(self.compiled[0], self.target, self.own)
 
     @property
     def schedule(self) -> Listing:

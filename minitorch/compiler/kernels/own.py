@@ -28,9 +28,10 @@ def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
     definition, buffers, _ = list(kernel.loops.parts)[nest]
     made = procedure(definition, buffers)
     lines = ", ".join(dict.fromkeys(str(node.source) for node in kernel.nodes if node.source))
-    names = {each.variable.name for each in loops(made.body)}
-    names |= {each.local.name for each in statements(made.body) if isinstance(each, Allocate)}
+    names: set[str] = set()
     for number, rewrite in enumerate(rewrites, 1):
+        names |= {each.variable.name for each in loops(made.body)}
+        names |= {each.local.name for each in statements(made.body) if isinstance(each, Allocate)}
         try:
             before, made = made, rewrite(made)
             mentioned = set(re.findall(r"'(\w+)'", rewrite.text))

@@ -17,11 +17,10 @@ import numpy as np
 from ...graph.cost import in_units
 from ...ir import Node
 from ...tensor import Tensor
-from ..codegen.emit import chosen
 from ..loop_ir.source import printed
 from ..loop_ir.tree import Procedure, procedure
 from ..scheduling.rewrites import Rewrite
-from ..scheduling.schedules import Schedule
+from ..scheduling.schedules import Schedule, chosen
 
 if TYPE_CHECKING:
     from .kernel import Kernel

@@ -10,7 +10,7 @@ from ...dtypes import DType
 from ..fusion.cost_model import HEAVY
 from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total, walk
 from ..loop_ir.index import Index, Looked, Variable
-from ..loop_ir.loops import Accumulate, Loop, LoopKernel, Nest, Store
+from ..loop_ir.loops import Accumulate, Loop, Nest, Store
 from ..target import MOST_STEP, Target
 from .blocking import blocking
 from .gemm import recognise
@@ -268,11 +268,6 @@ def _widest(nest: Nest) -> int:
     for _, statement in nest.statements:
         sizes += [part.dtype.itemsize for part in walk(statement.value) if part.dtype.is_floating_point]
     return max(sizes)
-
-
-def units(kernel: LoopKernel, target: Target) -> int:
-    """How many parts the rows of a kernel fall into: the range that `begin` and `end` are taken from."""
-    return sum(nest_units(nest, target) for nest, phase in zip(kernel.nests, kernel.phases, strict=True) if not phase)
 
 
 def nest_units(nest: Nest, target: Target) -> int:

@@ -12,6 +12,7 @@ from .layout import Layout
 from .online import block, innermost, online_arrays, online_steps, pairs, totals
 from .rewrites import Rewrite, parallelise, partition, peel, place, sink, split, split_reduction, unroll, vectorise
 from .sweeps import recognise as sweeps_of
+from .turned import turned_columns, turned_rows, whole_columns
 
 UNROLLED = 8  # operations in a round of a loop that sums up
 
@@ -23,6 +24,8 @@ def row_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
     layout = Layout(nest, target)
     if not is_plain(nest, layout):
         return None
+    if layout.along is not None:
+        return tuple(turned_rows(nest, layout))
     rest = _across_rows(nest, layout) if layout.across_rows else _along_columns(nest, layout)
     return (*online_steps(nest, layout), *rest)
 
@@ -85,10 +88,13 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
         yield from _registers(sums)
         return
     lanes, last, width = layout.lanes, nest.rows[-1], layout.chunk * layout.lanes
+    turned = any(layout.tiles(loop) for loop in nest.loops)
     several, left = last.extent > width, last.extent % width
     together = ("v", "l") if layout.abreast > 1 else ("l",)
-    inner = "t" if several else last.name
-    if several:
+    inner = "t" if several or turned else last.name
+    above = nest.rows[-2].name if len(nest.rows) > 1 else ""
+    parts = [("b" if several else above, *together)]
+    if several or turned:
         yield split(last.name, width, "b", "t")
     if not any(loop.columns for loop in nest.loops):
         yield split(inner, lanes, "v", "l", cut="" if several else "l")
@@ -96,22 +102,27 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
             yield peel("v")
         if sums:
             yield sink("l")
-    elif last.extent < width:
+    elif last.extent < width and not turned:
         yield split(inner, lanes, "v", "l", cut="l")
         yield sink("l")
     else:
-        if left:
+        if left and several:
             yield partition("b", "t", "s")
             if left > 1:  # a single row needs no vector
-                yield split("s", lanes, "w", "m", cut="m")
+                yield split("s", lanes, "w", "m", cut="" if turned else "m")
                 yield sink("m")
                 yield vectorise("m")
+                parts.append(("w" if left > lanes else "b", "m"))
         yield split(inner, lanes, "v", "l")
         yield sink(*together)
         if len(together) > 1:
             yield unroll("v")
+    if turned:
+        yield from turned_columns(nest, layout, parts)
     yield vectorise("l")
     yield parallelise(*(row.name for row in nest.rows[:-1]), "b")
+    if turned:
+        yield from whole_columns(nest, layout)
     endings = ["_l"]
     if left and several and any(loop.columns for loop in nest.loops):
         endings.append("_m" if left > 1 else "")
@@ -120,7 +131,5 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
 
 
 def is_plain(nest: Nest, layout: Layout) -> bool:
-    """Whether the schedule knows all that a nest does: no turned tiles, and no gathers."""
-    if layout.along is not None or any(layout.tiles(loop) for loop in nest.loops):
-        return False
+    """Whether the schedule knows all that a nest does: no gathers."""
     return not any(looked_up(part) for _, at in nest.statements for part in walk(at.value))

@@ -10,10 +10,12 @@ from ...errors import ScheduleError
 from ..loop_ir.loops import Buffer, LoopKernel, Nest
 from ..loop_ir.tree import Procedure, parallel, procedure
 from ..target import Target
+from .gemm import recognise
 from .layout import nest_units
 from .products import product_schedule
 from .rewrites import Rewrite
 from .rows import row_schedule
+from .streaming import streamed
 
 Schedule = tuple[Rewrite, ...]
 Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own schedules, by nest and its buffers
@@ -22,14 +24,33 @@ Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own sched
 SCHEDULES: tuple[Callable[[Nest, Target], Schedule | None], ...] = (product_schedule, row_schedule)
 
 
+def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Schedule | None, ...]:
+    """The schedule of each nest of a kernel: the user's own where there is one, else the engine's, if it has one."""
+    parts = zip(kernel.parts, streamed(kernel, target), own or (None,) * len(kernel.nests), strict=True)
+    return tuple(
+        schedule_of(nest, buffers, target, past_caches) if schedule is None else schedule
+        for (nest, buffers, _), past_caches, schedule in parts
+    )
+
+
 @lru_cache(256)
-def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target) -> Schedule | None:
+def schedule_of(
+    nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int] = frozenset()
+) -> Schedule | None:
     """The rewrites for a nest, in code for a target; None if it is emitted in another way.
 
     A schedule is a proposal: the laws of the rewrites say whether it is one for this nest.
+
+    Args:
+        nest: what is computed.
+        buffers: its arguments.
+        target: the machine that it is made for.
+        past_caches: the arguments that it writes past the caches.
     """
     if not all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):
         return None  # without elements there are no iterations to put in order
+    if past_caches and recognise(nest) is None:
+        return None
     proposals = (schedule(nest, target) for schedule in SCHEDULES)
     return next((each for each in proposals if each is not None and _is_legal(nest, buffers, each)), None)
 
@@ -57,11 +78,19 @@ def scheduled(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Pr
 
 def parallel_units(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> list[int]:
     """How many parts of each nest of a kernel can be run at the same time; 0 of one that has nothing to do."""
-    given = own or (None,) * len(kernel.nests)
     found = []
-    for (nest, buffers, _), schedule in zip(kernel.parts, given, strict=True):
+    for (nest, buffers, _), schedule in zip(kernel.parts, chosen(kernel, target, own), strict=True):
         units = nest_units(nest, target)
-        if units and schedule is not None:
-            units = math.prod(each.extent for each in parallel(scheduled(nest, buffers, schedule)))
-        found.append(units)
+        found.append(_units(nest, buffers, schedule) if units and schedule is not None else units)
     return found
+
+
+@lru_cache(256)
+def _units(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> int:
+    return math.prod(each.extent for each in parallel(scheduled(nest, buffers, schedule)))
+
+
+def units(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> int:
+    """How many parts a kernel falls into: the range that `begin` and `end` of a call are taken from."""
+    found = zip(parallel_units(kernel, target, own), kernel.phases, strict=True)
+    return sum(count for count, phase in found if not phase)

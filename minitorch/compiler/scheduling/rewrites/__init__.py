@@ -17,6 +17,7 @@ from .loops import distribute, jam, parallelise, reorder, split, unroll, vectori
 from .online import online
 from .packing import pack, transpose
 from .rewrite import Rewrite, refused, step
+from .staging import specialise, stage
 from .vectors import partition, peel, sink, split_reduction
 
 __all__ = [
@@ -37,8 +38,10 @@ __all__ = [
     "refused",
     "reorder",
     "sink",
+    "specialise",
     "split",
     "split_reduction",
+    "stage",
     "step",
     "transpose",
     "unroll",

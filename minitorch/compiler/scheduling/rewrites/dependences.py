@@ -9,7 +9,8 @@ What it cannot show to be independent counts as dependent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
@@ -188,16 +189,23 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
             digit = digits.setdefault(abs(by), [0, 0])
             digit[0] += lowest
             digit[1] += highest
-    left = abs(write.index.constant - read.index.constant) + sum(
-        by * max(map(abs, ends)) for by, ends in digits.items()
-    )
-    for by in sorted(digits, key=abs, reverse=True):
-        left -= abs(by) * max(map(abs, digits[by]))
-        if abs(by) <= left:
+    smaller = abs(write.index.constant - read.index.constant) + _reach(digits, lambda by: by < abs(factor))
+    larger = [abs(by) for by in digits if abs(by) > abs(factor)]
+    if smaller >= abs(factor):
+        return False
+    if not larger or smaller + _reach(digits, lambda by: by == abs(factor)) < math.gcd(*larger):
+        return True
+    left = smaller + _reach(digits, lambda by: by >= abs(factor))
+    for by in sorted(larger, reverse=True):
+        left -= by * max(map(abs, digits[by]))
+        if by <= left:
             return False
-        if by == factor:
-            return True
-    return False
+    return True
+
+
+def _reach(digits: Mapping[int, list[int]], which: Callable[[int], bool]) -> int:
+    """How far some digits can move a sum."""
+    return sum(abs(by) * max(map(abs, ends)) for by, ends in digits.items() if which(abs(by)))
 
 
 def variables_of(index: Index) -> Iterator[Variable]:
@@ -234,13 +242,14 @@ class _Difference:
         self.free = a.inner | b.inner
 
     def impossible(self, common: Iterable[Bound]) -> bool:
-        """Whether the two are never equal, whatever the iterations: the digits that they share, or what is below."""
+        """Whether the two are never equal in different iterations: by the digits that they share, or what is below."""
         for bounds in ((), tuple(bound for bound in common if not bound[1].is_data)):
             terms, low, high = self._terms(self.a.index, self.b.index, bounds)
             reach = sum(abs(term.factor) * term.most for term in terms)
             if low - reach > 0 or high + reach < 0:
                 return True
         a, b = self.a.index, self.b.index
+        equal = set[Atom]()
         shared = [(atom, factor) for atom, factor in a.terms if b.coefficient(atom) == factor]
         for atom, factor in sorted(shared, key=lambda term: -abs(term[1])):
             own = Index(((atom, factor),))
@@ -250,7 +259,8 @@ class _Difference:
                 return self._same(atom) or max(most - lowest, highest - least) < abs(factor)
             if not self._same(atom) and max(most - lowest, highest - least) >= abs(factor):
                 return False
-        return False
+            equal.add(atom)
+        return self.apart <= equal
 
     def _same(self, atom: Atom) -> bool:
         """Whether an atom has one value for both accesses."""

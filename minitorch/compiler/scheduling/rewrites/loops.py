@@ -173,7 +173,7 @@ def _marked(
         check(each)
         return [For(each.variable, with_loops_replaced(each.body, name, change), kind)]
 
-    if not has_loop(procedure.body, name):
+    if not has_loop(procedure.body, name.partition("#")[0]):
         return procedure
     if inside is None or not has_loop(procedure.body, inside):
         return at_loop(procedure, name, change, tidy=False)
