@@ -212,7 +212,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parser() -> argparse.ArgumentParser:
-    """What reads the command line: a subcommand for each row of `COMMANDS`."""
+    """The parser of the command line: a subcommand for each row of `COMMANDS`."""
     whole = _Parser(prog="minitorch", description="A small tensor engine, and its course.", allow_abbrev=False)
     whole.add_argument("--version", action="version", version=f"minitorch {__version__}")
     commands = whole.add_subparsers(dest="command", required=True, metavar="command")

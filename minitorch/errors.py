@@ -1,8 +1,8 @@
 """Errors and warnings that teach: a code, what was wrong, where, why, and what to write instead.
 
 Each code has a row in `CODES` and a page in `error_pages`, which `explain` gives: a failing snippet and its repair; the
-tests run both. Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...),
-so ordinary `except` clauses work.
+tests run both. Each class is also the built-in exception that Python users expect (`TypeError`, `ValueError`, ...), so
+ordinary `except` clauses work.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class MinitorchError(Exception):
             self._folds = False
 
     def locate(self, where: str) -> None:
-        """Add the user's line, for whoever catches the error and knows it; a line that is known already stays."""
+        """Add the user's line, where it becomes known; an earlier one stays."""
         if self._facts["where"] is None:
             self._facts["where"] = where
             self.args = (compose(self.code, **self._facts),)  # type: ignore[arg-type]

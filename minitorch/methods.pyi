@@ -93,7 +93,7 @@ class TensorMethods(Drawable):
     def __truediv__(self, other: Operand) -> Tensor: ...
     def __xor__(self, other: Operand) -> Tensor: ...
     def _repr_html_(self) -> str:
-        """What a notebook shows: shape, type and values; a table if it is small, the text otherwise."""
+        """The notebook's display: shape, type and values; a table if it is small, the text otherwise."""
     @property
     def T(self) -> Tensor:
         """The dimensions in reverse order; of a matrix, its transpose."""
@@ -380,15 +380,15 @@ class TensorMethods(Drawable):
     def fmin(self, other: Operand) -> Tensor:
         """The smaller of two operands, the other one if one is NaN; of equal ones the first has the gradient."""
     def fmod(self, other: Operand) -> Tensor:
-        """What division towards zero leaves, with the sign of the dividend, as in C."""
+        """The remainder of truncating division, with the sign of the dividend, as in C."""
     def fmod_(self, other: Operand) -> Tensor:
-        """What division towards zero leaves, with the sign of the dividend, as in C."""
+        """The remainder of truncating division, with the sign of the dividend, as in C."""
     def frac(self) -> Tensor:
         """The fraction of x, with its sign, for each element. The type stays."""
     def frac_(self) -> Tensor:
         """The fraction of x, with its sign, for each element. The type stays."""
     def gather(self, dim: builtins.int, index: Tensor) -> Tensor:
-        """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for"""
+        """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for dim 0."""
     def ge(self, other: Operand) -> Tensor:
         """Whether the first is not smaller, element by element."""
     def ge_(self, other: Operand) -> Tensor:
@@ -716,7 +716,7 @@ class TensorMethods(Drawable):
         value: Number | None = None,
         reduce: str | None = None,
     ) -> Tensor:
-        """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for"""
+        """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for dim 0."""
     def scatter_(
         self,
         dim: builtins.int,
@@ -726,7 +726,7 @@ class TensorMethods(Drawable):
         value: Number | None = None,
         reduce: str | None = None,
     ) -> Tensor:
-        """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for"""
+        """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for dim 0."""
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """A copy with the elements of `src` added where the index says; what goes to the same position adds up."""
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:

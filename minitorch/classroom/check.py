@@ -119,7 +119,7 @@ async def _run(notebook: Any, folder: Path, seconds: float) -> str:
         timeout_func=lambda cell: max(deadline - time.monotonic(), 0.1),
         resources={"metadata": {"path": str(folder)}},
     )
-    # What a kernel says in the terminal about itself is not about the notebook.
+    # A kernel's own messages in the terminal do not concern the notebook.
     started = {"env": {**os.environ, **SETTINGS}, "stderr": subprocess.DEVNULL, "cleanup_kc": True}
     try:
         async with client.async_setup_kernel(**started):

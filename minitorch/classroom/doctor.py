@@ -46,7 +46,7 @@ def _versions() -> Iterator[Finding]:
     yield Finding("engine", "good", f"NumPy {np.__version__}, llvmlite {llvmlite}")
 
 
-# What each extra is for, and the modules by which one sees that it is there.
+# The purpose of each extra, and the modules that show whether it is installed.
 EXTRAS = {
     "course": ("notebooks and exercises", ("jupyterlab", "ipykernel", "nbgrader", "anywidget", "sklearn", "tqdm")),
     "viz": ("pictures of graphs, and plots", ("matplotlib", "pygraphviz")),
@@ -174,7 +174,7 @@ EXAMINATIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
 
 
 def examine() -> list[Finding]:
-    """Look at everything. What fails while it is looked at is wrong, and the rest is looked at all the same."""
+    """Run all checks. A check that fails with an error counts as a fault, and the others run all the same."""
     found: list[Finding] = []
     for about, examination in EXAMINATIONS:
         try:

@@ -37,10 +37,10 @@ def exercises(source: Path) -> list[str]:
 
 
 def release(source: Path, names: Sequence[str] = ()) -> Iterator[Released]:
-    """What students get of some exercises, or of all.
+    """The students' version of some exercises, or of all.
 
-    Solutions become a stub, hidden tests and outputs go; graded cells get nbgrader's checksums, and the id of a
-    cell that nbgrader knows is the name by which it knows it.
+    Solutions become a stub, hidden tests and outputs go; graded cells get nbgrader's checksums, and the id of a cell
+    that nbgrader knows is the name by which it knows it.
 
     Raises:
         CommandError: for an exercise that is not there or that nbgrader refuses, or if nbgrader is not installed.
@@ -53,7 +53,7 @@ def release(source: Path, names: Sequence[str] = ()) -> Iterator[Released]:
 
 
 class _Said(logging.Handler):
-    """What nbgrader logs when it fails: the last line of the traceback is the reason."""
+    """The log of nbgrader when it fails: the last line of the traceback is the reason."""
 
     reason = ""
 

@@ -23,7 +23,7 @@ class Stopped:
 
 
 def why_missing(kind: str, text: str, stopped: Iterable[Stopped]) -> str | None:
-    """What a check's error comes from, if it is a name that is not there; None for other errors.
+    """The cause of a check's `NameError`; None for other errors.
 
     Args:
         kind, text: the error's class and message.

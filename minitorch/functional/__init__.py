@@ -22,7 +22,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 
 
 def _methods_of(module: ModuleType) -> dict[str, Callable[..., Any] | property]:
-    """What a module declares for tensors, by name."""
+    """The methods of tensors that a module declares, by name."""
     methods = {name: getattr(module, name) for name in getattr(module, "METHODS", ())}
     methods |= getattr(module, "OPERATORS", {})
     for name, function in getattr(module, "PROPERTIES", {}).items():

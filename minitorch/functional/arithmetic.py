@@ -171,7 +171,7 @@ def remainder(input: Operand, other: Operand) -> Tensor:
 
 
 def fmod(input: Operand, other: Operand) -> Tensor:
-    """What division towards zero leaves, with the sign of the dividend, as in C.
+    """The remainder of truncating division, with the sign of the dividend, as in C.
 
     Example:
         >>> import minitorch as mt

@@ -143,7 +143,7 @@ def type_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 def finfo(dtype: Any) -> Any:
-    """What a float type can hold: ``max``, ``min``, ``eps``, ``tiny``, ``bits``.
+    """The limits of a float type: ``max``, ``min``, ``eps``, ``tiny``, ``bits``.
 
     Example:
         >>> import minitorch as mt
@@ -154,7 +154,7 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: Any) -> Any:
-    """What an integer type can hold: ``max``, ``min``, ``bits``.
+    """The limits of an integer type: ``max``, ``min``, ``bits``.
 
     Example:
         >>> import minitorch as mt

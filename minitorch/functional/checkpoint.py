@@ -24,7 +24,7 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ``torch.utils.checkpoint.checkpoint`` with ``use_reentrant=False``; the idea is of Chen et al., arXiv:1604.06174.
 
     In a traced function the recomputation is part of the graph; `primitives.barrier` keeps it from being merged with
-    what it repeats. What depends on no argument is computed once.
+    what it repeats. Values that depend on no argument are computed once.
 
     Args:
         function: computes a tensor or a nested structure of them, the same each time.

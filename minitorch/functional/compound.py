@@ -174,7 +174,7 @@ def _log_of_sum(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _share(a: Tensor, b: Tensor) -> Tensor:
-    """What exp(a) is of the sum of both."""
+    """The share of exp(a) in exp(a) + exp(b)."""
     return sigmoid(P.sub(a, b))
 
 

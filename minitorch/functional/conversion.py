@@ -1,8 +1,8 @@
 """From tensors to Python, NumPy and text, and back through DLPack: where values leave the engine.
 
-Everything here needs the numbers themselves, and asks for them with `interpreters.concrete`. While a graph is
-recorded there are none, and the error says so: ``MT101`` for a branch, ``MT102`` for the rest. Only `repr`
-never fails: it shows a traced tensor by its shape, type and the inputs that it depends on.
+Everything here needs the numbers themselves, and asks for them with `interpreters.concrete`. While a graph is recorded
+there are none, and the error says so: ``MT101`` for a branch, ``MT102`` for the rest. Only `repr` never fails: it shows
+a traced tensor by its shape, type and the inputs that it depends on.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def _visible(tensor: Tensor) -> Array | None:
 
 
 def _hidden_text(tensor: Tensor) -> str:
-    """What can be said of a tensor without a value."""
+    """The `repr` of a tensor without a value."""
     value, staging = tensor._value, current_staging()
     if isinstance(value, np.ndarray) and staging is not None:
         return f"Tensor(traced {tensor.spec}, `{staging.name_of(tensor)}` after an in-place write)"
@@ -272,7 +272,7 @@ def _format(tensor: Tensor, spec: str) -> str:
 
 
 def _repr_html(tensor: Tensor) -> str:
-    """What a notebook shows: shape, type and values; a table if it is small, the text otherwise."""
+    """The notebook's display: shape, type and values; a table if it is small, the text otherwise."""
     array = _visible(tensor)
     facts = [f"shape {list(tensor.shape)}", tensor.dtype.name, *_history(tensor)]
     table = None if array is None else html_table(array, ", ".join(facts))

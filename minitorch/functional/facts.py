@@ -1,6 +1,6 @@
 """Questions whose answer is a Python value known without any number: how many elements, of which type.
 
-They can be asked while a graph is recorded, too. What needs the numbers themselves is in `conversion`.
+They can be asked while a graph is recorded, too. Functions that need the numbers themselves are in `conversion`.
 """
 
 from __future__ import annotations

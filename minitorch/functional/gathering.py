@@ -1,8 +1,8 @@
 """Reading and writing where data says, by name: `gather`, `scatter`, `index_select`, `masked_fill` ...
 
 All are compositions of the primitives `gather`, `scatter`, `scatter_add` and `where`; square brackets are in
-`minitorch.functional.indexing`. The forms that write in place (`scatter_`, `masked_fill_`) are made from
-these in `minitorch.functional.inplace_methods`.
+`minitorch.functional.indexing`. The forms that write in place (`scatter_`, `masked_fill_`) are made from these in
+`minitorch.functional.inplace_methods`.
 """
 
 from __future__ import annotations
@@ -93,8 +93,7 @@ def _coordinates(name: str, x: Tensor, dim: int, index: Tensor) -> tuple[Tensor,
 
 
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for
-    dim 0.
+    """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for dim 0.
 
     Raises:
         ShapeError: if the index does not fit (``MT201``).
@@ -112,7 +111,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
-    """What is written for each element of the index: the beginning of a tensor, or one number everywhere."""
+    """The value for each element of the index: the beginning of a tensor, or one number everywhere."""
     if not isinstance(src, Tensor):
         return P.expand(_filling(src, x, name), shape=index.shape)
     _same_type(name, x, src)
@@ -123,7 +122,7 @@ def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number)
 
 
 def _also_without_dimensions(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """What writes along a dimension takes a tensor of no dimensions for a row of one element, as PyTorch does."""
+    """A scatter that also takes tensors of no dimensions, as rows of one element, like PyTorch's."""
 
     @functools.wraps(function)
     def write(input: Tensor, dim: int, index: Tensor, *args: Any, **options: Any) -> Tensor:
@@ -146,11 +145,10 @@ def scatter(
     value: Number | None = None,
     reduce: str | None = None,
 ) -> Tensor:
-    """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for
-    dim 0.
+    """A copy with the elements of `src` written where the index says: ``y[index[i, j], j] = src[i, j]`` for dim 0.
 
-    `src` may be one number, then also called `value`. Of equal positions, the last one wins; with ``reduce="add"``,
-    all are added to what is there (``"multiply"``, which PyTorch has too, is not supported).
+    `src` may be one number, then also called `value`. Of equal positions, the last one wins; with ``reduce="add"``, all
+    are added to what is there (``"multiply"``, which PyTorch has too, is not supported).
 
     Raises:
         ShapeError: if the index or the source does not fit (``MT201``).

@@ -1,9 +1,9 @@
 """Square brackets: ``x[...]`` and ``x[...] = value``, with all that PyTorch allows between them.
 
-An index is read once into a `Selection`: bounds for one `slice`, the shape after ints have taken dimensions
-away and None has added some, and the tensors that are left. Without tensors the result is a view. With
-tensors, their dimensions are moved to the front, and one `gather` reads them (one `scatter` writes them).
-Functions with names, such as `index_select`, are in `minitorch.functional.gathering`.
+An index is read once into a `Selection`: bounds for one `slice`, the shape after ints have taken dimensions away and
+None has added some, and the tensors that are left. Without tensors the result is a view. With tensors, their dimensions
+are moved to the front, and one `gather` reads them (one `scatter` writes them). Functions with names, such as
+`index_select`, are in `minitorch.functional.gathering`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MASK_FIX = (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What an index selects.
+    """The elements that an index selects.
 
     Attributes:
         bounds: start, stop and step of each dimension; None if everything is taken.
@@ -183,8 +183,8 @@ class Advanced:
 def advanced(chosen: Selection) -> Advanced:
     """Masks become positions, all indices get one shape, and their dimensions a place.
 
-    The indices' own dimensions stand where the indexed ones were if these are neighbours, and in front if
-    not. A 0-dimensional index takes its dimension away as an int does, and has no say in this.
+    The indices' own dimensions stand where the indexed ones were if these are neighbours, and in front if not. A
+    0-dimensional index takes its dimension away as an int does, and has no say in this.
     """
     found: list[tuple[int, Tensor]] = []
     for dim, item in chosen.tensors:
@@ -220,8 +220,8 @@ def _inverse(dims: tuple[int, ...]) -> tuple[int, ...]:
 def getitem(x: Tensor, index: Any) -> Tensor:
     """The elements that an index selects: a view for ints, slices, None and ..., else a copy.
 
-    A tensor without dimensions is an index that is data: it copies, where PyTorch takes a view. A boolean
-    mask gives a shape that depends on its values, so that a graph cannot contain it (``MT103``).
+    A tensor without dimensions is an index that is data: it copies, where PyTorch takes a view. A boolean mask gives a
+    shape that depends on its values, so that a graph cannot contain it (``MT103``).
 
     Raises:
         IndexError: if a position is out of range or an item is not an index.
@@ -246,7 +246,7 @@ def getitem(x: Tensor, index: Any) -> Tensor:
 
 
 def _value(value: Any, x: Tensor) -> Tensor:
-    """What is written, in the tensor's type."""
+    """The value to be written, in the tensor's type."""
     if isinstance(value, PYTHON_NUMBERS):
         return number(fitting_or_infinite("x[...] = value", value, x.dtype), x.dtype)
     return to_dtype(operand(value), x.dtype)
@@ -269,8 +269,7 @@ def _fitted(value: Tensor, shape: Shape) -> Tensor:
 def _masked(view: Tensor, dim: int, mask: Tensor, value: Tensor) -> Tensor | None:
     """The view with one value, or one for each element of the other dimensions, where a mask holds.
 
-    None if the value has one element for each True: then the number of those matters, and `where` cannot do
-    it.
+    None if the value has one element for each True: then the number of those matters, and `where` cannot do it.
     """
     after = view.ndim - dim - mask.ndim
     before = value.ndim - after - 1  # the value's dimensions in front of the one that counts the True elements

@@ -1,4 +1,4 @@
-"""What a function does with its operands before it computes: make them tensors of one type, and count dims from 0.
+"""Operand preparation: tensors of one type (promotion), dims counted from 0.
 
 Promotion follows PyTorch's three priorities (tensors with dimensions, 0-dimensional tensors, Python numbers). Shapes
 are not touched here: broadcasting happens in one place for all primitives, `minitorch.interpreters`.

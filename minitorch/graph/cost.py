@@ -3,10 +3,10 @@
 The counts are those of the *unfused* execution, node by node, as the `interpret` backend does it: every node reads all
 of its inputs from memory and writes its whole output. They are what a fusing compiler starts from. Exactly:
 
-- a movement that only views its input (`Primitive.is_view`) reads and writes nothing; whoever uses a view reads
+- a movement that only views its input (`Primitive.is_view`) reads and writes nothing; the users of a view read
   its elements, those of an expanded or unfolded one once only;
-- a splat constant is part of the instruction; a constant array is read by its users, and written by nobody;
-- a node that uses one input twice reads it once; reading is counted whole, even where `gather` needs a part;
+- a splat constant is part of the instruction; a constant array is read by its users, and never written;
+- a node that uses one input twice reads it once; an input counts as a whole, even where `gather` reads a part;
 - `flops` counts one per output element for elementwise arithmetic and comparison, one per input element for
   reductions and scans, 2*m*n*k for `dot`, a comparison per step of a merge sort for `argsort`, one per update
   for `scatter_add`;

@@ -1,4 +1,4 @@
-"""What a legal graph is: a table of rules. They are checked when a graph is born, and so after every pass.
+"""The verifier: a table of the rules of a legal graph, checked when a graph is made, and so after every pass.
 
 A rule is a function that says what is wrong, or None. The error names the node, the rule, and the user's line that made
 the node.

@@ -60,7 +60,7 @@ def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping
     read_by: set[tuple[str, int]] = set()  # reads of kernels, once for all uses there
 
     def place(node: Node, kernel: int | None) -> str:
-        """The mark that a kernel, or whatever is outside of all, has a value from."""
+        """The mark from which a kernel, or the outside, takes a value."""
         found = homes.get(node)
         if found is None:
             return ids[node]

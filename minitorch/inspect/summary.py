@@ -72,7 +72,7 @@ def summarised(drawing: Drawing) -> Drawing:
 
 def bare(drawing: Drawing) -> Drawing:
     """A summary without most of its values, where these make it too wide to be read: the operations, what they start
-    from and what they end in are left. What is left out stands in the titles of the operations, as bytes.
+    from and what they end in are left. The tooltips of the operations have the omitted values, as bytes.
 
     Example:
         >>> from minitorch.inspect.drawing import Drawing, Mark

@@ -31,8 +31,10 @@ def _entries(roots: Sequence[Tensor]) -> list[TapeEntry]:
 
 
 def _operands(entry: TapeEntry) -> tuple[Tensor, ...]:
-    """What an entry was computed from. A function with a gradient of its own has an entry for each of its outputs,
-    which all lead to one for the whole; that one is left out."""
+    """The operands of an entry.
+
+    A function with a hand-written gradient has an entry for each output, and one for the whole, which is left out.
+    """
     inputs = entry.inputs or ()
     if entry.primitive.kind == BUNDLE and len(inputs) == 1:
         whole = inputs[0]._entry

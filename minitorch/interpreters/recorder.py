@@ -1,7 +1,7 @@
 """`Recorder`, the event log of a thread: filled while a program runs, and read by `minitorch.profile`.
 
-It is an observer like any other (`observing`), so that a program that nobody times looks for it where it looks for
-observers anyway. Only what has to be noted at once is noted; everything else is worked out afterwards.
+It is an observer like any other (`observing`), so a program that is not profiled pays nothing beyond the usual check
+for observers. A run notes as little as it can; counts are computed afterwards.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Staging:
     """Records each operation as a node, and computes nothing.
 
     Concrete tensors that are met on the way become inputs of the graph (`captured`): their values are read when the
-    graph runs. In-place writes to them change `Captured.node`, and are written back by whoever runs the graph.
+    graph runs. In-place writes to them change `Captured.node`, and are written back after each run.
 
     Args:
         name: what is recorded, for messages (e.g. the function's name).
@@ -219,7 +219,7 @@ class Staging:
     # In-place writes ------------------------------------------------------------------------------------
 
     def written(self, tensor: Tensor) -> Tensor:
-        """What an in-place write to a tensor writes to: the tensor, unless it only stands for another one."""
+        """The target of an in-place write to a tensor: the tensor, unless it stands for another one."""
         return tensor
 
     def assign(self, tensor: Tensor, value: Tensor) -> Handle | None:
@@ -289,7 +289,7 @@ class Staging:
         return grad
 
     def set_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
-        """Assign ``tensor.grad``; for a tensor from outside it is noted, and whoever runs the graph carries it out."""
+        """Assign ``tensor.grad``; for a tensor from outside it is noted, and carried out after each run."""
         if isinstance(tensor._value, Node) and id(tensor) not in self.arguments:
             tensor._grad = grad
         else:

@@ -1,7 +1,7 @@
 """Initial values, written in place, under the names of `torch.nn.init`.
 
-A layer sums `fan_in` products. With weights of variance ``gain**2 / fan_in`` the sums keep the variance of the
-inputs, so that signals neither die out nor blow up on their way through many layers; that is all the schemes here do.
+A layer sums `fan_in` products. With weights of variance ``gain**2 / fan_in`` the sums keep the variance of the inputs,
+so that signals neither die out nor blow up on their way through many layers; that is all the schemes here do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GAINS: dict[str, float] = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """What to multiply standard deviations by, so that the variance survives an activation function.
+    """The gain: a factor of standard deviations that keeps the variance through an activation function.
 
     Example:
         >>> round(calculate_gain("leaky_relu", 1.0), 6)

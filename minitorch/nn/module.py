@@ -379,7 +379,7 @@ class Module(Drawable):
     # Text --------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What stands in the brackets of the `repr`: the options of this kind of module."""
+        """The options of this kind of module, as the `repr` shows them in brackets."""
         return ""
 
     def __repr__(self) -> str:

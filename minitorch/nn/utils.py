@@ -1,4 +1,4 @@
-"""What is done to all parameters at once: gradients limited, parameters as one vector."""
+"""Functions of all parameters together: gradient clipping, parameters as one vector."""
 
 from __future__ import annotations
 

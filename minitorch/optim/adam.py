@@ -100,10 +100,10 @@ class Adam(Optimizer):
         return updated
 
     def _numbers(self, group: ParamGroup, p: Tensor) -> list[Tensor]:
-        """What is the same for all parameters of a group, computed once: in float64, rounded to the parameters' type.
+        """The factors that all parameters of a group share, computed once: in float64, rounded to the parameters' type.
 
-        The corrections of both means are put into the rate and eps (section 2 of the paper): with
-        ``c = sqrt(1 - beta2**t)``, the step is ``lr * c / (1 - beta1**t) * mean / (sqrt(squares) + eps * c)``.
+        The corrections of both means are put into the rate and eps (section 2 of the paper): with ``c = sqrt(1 -
+        beta2**t)``, the step is ``lr * c / (1 - beta1**t) * mean / (sqrt(squares) + eps * c)``.
         """
         lr, beta1, beta2, eps, decay = group.tensors("lr", "betas", "eps", "weight_decay", dtype=float64)
         step = to_dtype(self.state[p]["step"], float64)

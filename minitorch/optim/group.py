@@ -1,9 +1,9 @@
 """`ParamGroup`: parameters that are updated alike, and the numbers that say how.
 
-A training step that was recorded once runs many times, while a schedule changes the learning rate. So every float
-among the hyperparameters is kept in a 0-dimensional tensor: a graph has it as an input, and ``group["lr"] = 0.01``
-writes to it. What decides *which* operations an update has (flags, and whether a number is zero) is baked into a graph
-instead; changing it later, under a recorded step, is an error and not a silent no-op.
+A training step that was recorded once runs many times, while a schedule changes the learning rate. So every float among
+the hyperparameters is kept in a 0-dimensional tensor: a graph has it as an input, and ``group["lr"] = 0.01`` writes to
+it. Flags, and numbers that are zero, decide *which* operations an update has; they are constants of a graph instead;
+changing it later, under a recorded step, is an error and not a silent no-op.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Learning rates that change from epoch to epoch, as functions of the epoch's number.
 
-A scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between
-the epochs, outside of the recorded function, because the number of the epoch is a Python int.
+A scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between the
+epochs, outside of the recorded function, because the number of the epoch is a Python int.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class LambdaLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def lr(self, base: float, group: int) -> float:
-        """What the group's function says."""
+        """The value of the group's function."""
         return base * real("LambdaLR: what lr_lambda returns", self.lr_lambdas[group](self.last_epoch))
 
 

@@ -19,7 +19,7 @@ class Pass:
     """A named function from graph to graph.
 
     A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs and
-    outputs: their number, order, shapes and types. What it computes is the same bits, NaN counting as NaN, if sums are
+    outputs: their number, order, shapes and types. The outputs have the same bits, NaN counting as NaN, if sums are
     taken as of contiguous operands, and in the same order.
 
     Attributes:
@@ -51,7 +51,7 @@ class Pass:
             raise GraphError(
                 "MT601",
                 f"the pass '{self.name}' changed the inputs or outputs of {graph.name}",
-                why="whoever runs the graph gives and takes values by their place",
+                why="inputs and outputs are matched by position",
                 fix="keep their number, order, shapes and types",
             )
         return result

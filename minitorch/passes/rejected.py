@@ -100,6 +100,6 @@ REJECTED_LAWS: tuple[RejectedLaw, ...] = (
     _reject(Rule(op.cast(op.cast(x, dtype=float16), dtype=float32), x), float32, "11 bits are not 24", x=0.1),
     _reject(Rule(op.cast(op.cast(x, dtype=float32), dtype=int32), x), int32, "24 bits are not 32", x=2**24 + 1),
     _reject(Rule(op.cast(op.cast(x, dtype=int8), dtype=int64), x), int64, "300 wraps around in 8 bits", x=300),
-    _reject(Rule(op.cast(op.cast(x, dtype=bool_), dtype=int8), x), int8, "whatever is not 0 becomes 1", x=2),
+    _reject(Rule(op.cast(op.cast(x, dtype=bool_), dtype=int8), x), int8, "every number but 0 becomes 1", x=2),
     _reject(Rule(op.cast(op.floor(x), dtype=int32), op.cast(x, dtype=int32)), float32, "cast rounds towards 0", x=-0.5),
 )

@@ -1,8 +1,8 @@
 """Graphs to try a student's code on: random ones, their values, and the smallest one on which something is wrong.
 
-The tests of the engine draw their graphs with hypothesis, which a classroom need not have. What is needed here is less:
-the same graphs for the same seed on every machine, and a shrinker that takes a graph apart rather than the choices that
-it was drawn from. Both are short.
+The tests of the engine draw their graphs with hypothesis, which a classroom need not have. Less is needed here: the
+same graphs for the same seed on every machine, and a shrinker that takes a graph apart rather than the choices that it
+was drawn from. Both are short.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Part:
 class Score:
     """The outcome of a task.
 
-    In a notebook it is shown as a small table. What nbgrader reads of it is its plain text, the points.
+    In a notebook it is shown as a small table. nbgrader reads its plain text, the points.
 
     Example:
         >>> print(Score("eager.example", (Part("shape", 4, 4), Part("values", 0, 6, "the sum is missing"))))
@@ -46,12 +46,12 @@ class Score:
 
     @property
     def points(self) -> float:
-        """What was earned."""
+        """The points earned."""
         return float(sum(part.points for part in self.parts))
 
     @property
     def of(self) -> int:
-        """What can be earned."""
+        """The maximum of points."""
         return sum(part.of for part in self.parts)
 
     @property

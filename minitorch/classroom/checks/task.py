@@ -4,10 +4,10 @@
     answers(call, inputs)   -> plain data       `call` is the student's object, behind a time limit
     judge(inputs, answers)  -> a reason, or none, for each part
 
-In the student's notebook all three happen in a row, on a few seeds that everybody has. When a class is graded, the
-very same cell does the second step alone, on seeds that the grader sends, and shows its answers as an output of the
-type `MIME`; whoever grades judges them in another process. There is then nothing in the student's process that would
-give points.
+In the student's notebook all three happen in a row, on a few seeds that everybody has. When a class is graded, the very
+same cell does the second step alone, on seeds that the grader sends, and shows its answers as an output of the type
+`MIME`; whoever grades judges them in another process. There is then nothing in the student's process that would give
+points.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .score import Part, Score, in_halves, weakest
 MIME = "application/vnd.minitorch.answers+json"
 SEEDS = (0, 1, 2)  # of the student's own checks
 
-# What is said of a part: nothing (it is right), why it is wrong, or how much of it is right and why not all.
+# The verdict on a part: None (it is right), why it is wrong, or how much of it is right and why not all.
 Verdict = str | tuple[float, str] | None
 Judge = Callable[[Any, Any], Mapping[str, Verdict]]
 
@@ -52,15 +52,15 @@ class Task:
 
     @property
     def points(self) -> int:
-        """What can be earned."""
+        """The maximum of points."""
         return sum(self.parts.values())
 
     def inputs(self, seed: int) -> Any:
-        """What the student's code is tried on: the same for the same seed, always."""
+        """The inputs of the student's code: the same for the same seed, always."""
         return arrays(decode(encode(self.make(seed))))
 
     def answers(self, student: object, inputs: Any, seconds: float | None = None) -> Any:
-        """What the student's code makes of the inputs, as JSON; each call has its time, or `seconds`."""
+        """The answers of the student's code to the inputs, as JSON; each call has its own time limit, or `seconds`."""
         return encode(self.ask(Limited(student, seconds or self.seconds), inputs))
 
     def judge(self, inputs: Any, answers: Any) -> Score:
@@ -148,7 +148,7 @@ def by_case(
     answers: object,
     wrong: Callable[[Any, Any], str | None],
 ) -> Mapping[str, Verdict]:
-    """What is said of parts that are made of cases: a part is right if all of its cases are.
+    """The verdict on parts with several cases: a part is right if all of its cases are.
 
     Args:
         parts: of the task.

@@ -29,7 +29,7 @@ def verbatim(text: str) -> str:
 
 
 def as_notebook(parts: list[Part], outputs: dict[int, list[Message]], handed_out: set[str]) -> dict[str, Any]:
-    """What was run, as a notebook that nbgrader's formgrader opens.
+    """The executed notebook, for nbgrader's formgrader.
 
     Args:
         parts: the cells.

@@ -1,8 +1,8 @@
-"""What a student's cells reach for that the exercise does not: the engine's own solution, or the checks' insides.
+"""Borrowed solutions: names of the engine, or of the checks, that a student's cells use and the exercise does not.
 
-The package is on every student's disk, in the sandbox too, and it can do everything that a task asks for: no
-program can tell who has thought. So nothing is forbidden and no point is lost; a person is told where to look. What is
-looked at is the text, which whoever means to can write in such a way that nothing is found.
+The package is on every student's disk, also in the sandbox, and can do everything that a task asks for. So nothing is
+forbidden and no point is lost; the report tells a person where to look. The search reads the text of the cells, and can
+be evaded on purpose.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _trees(sources: Iterable[str]) -> Iterator[ast.Module]:
 
 
 def _aliases(trees: Iterable[ast.Module]) -> dict[str, str]:
-    """What a name that was imported stands for."""
+    """The object of an imported name."""
     found: dict[str, str] = {}
     for tree in trees:
         for node in ast.walk(tree):
@@ -77,7 +77,7 @@ def _names(node: ast.AST, aliases: dict[str, str]) -> Iterator[str]:
         case ast.Import(names=names):
             yield from (each.name for each in names if _is_ours(each.name) and each.name != PACKAGE)
         case ast.ImportFrom(module=str(module), names=names, level=0) if _is_ours(module):
-            # What the package offers under its own name is for everybody.
+            # The package's public names are for everybody.
             yield from (f"{module}.{each.name}" for each in names if module != PACKAGE or _is_module(each.name))
         case ast.Attribute(attr=name) | ast.Name(id=name) if name in REACHING:
             yield name

@@ -184,7 +184,7 @@ def _graded(
 
 
 def _result(answer: dict[str, Any], release: list[Part]) -> Result:
-    """What a worker sent; a failure of the grader's is an incident, with no points yet."""
+    """The result of a worker; a failure of the grader's is an incident, with no points yet."""
     if "fatal" in answer:
         raise CommandError(answer["fatal"])
     if "error" not in answer:

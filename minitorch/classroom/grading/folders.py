@@ -29,7 +29,7 @@ class Course:
 
     @property
     def journal(self) -> Path:
-        """What is done."""
+        """The results so far."""
         return self.root / "grading.jsonl"
 
     def autograded(self, student: str, exercise: str) -> Path:
@@ -97,7 +97,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _inside(path: Path) -> list[Path]:
-    """What is in a folder; nothing if it is none, or may not be read."""
+    """The entries of a folder; none if it is no folder, or may not be read."""
     try:
         return sorted(path.iterdir()) if _is_folder(path) else []
     except OSError:

@@ -1,4 +1,4 @@
-"""What can go wrong with a submission, each with a name, what it means, and what becomes of the points.
+"""Incidents: the ways in which a submission can go wrong, each with a name, its meaning, and the points.
 
 One table, read by the grader, the feedback and the tests. An incident is never a score: the points are those of the
 tasks that could be judged.

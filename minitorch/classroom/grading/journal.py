@@ -1,8 +1,8 @@
-"""What has been graded so far: a file to which a line is added for each submission that is done, and nothing else ever.
+"""The journal of a grading run: an append-only file with a line for each graded submission.
 
-A run that was killed goes on from it. A line counts only if it is whole, and only for the very files, checks and
-limits that it was written for; the hidden seeds are in the first line, so that all students have the same ones
-however often the run is resumed.
+A run that was killed goes on from it. A line counts only if it is whole, and only for the very files, checks and limits
+that it was written for; the hidden seeds are in the first line, so that all students have the same ones however often
+the run is resumed.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _lock(file: int) -> None:
 
 
 def key_of(folder: Path, release: Path, limits: Limits, safe: bool) -> str:
-    """What a result depends on, in 64 characters: what was handed in and out, the checks, and the limits."""
+    """A digest of all that a result depends on: the submission, the release, the checks, and the limits."""
     digest = hashlib.sha256(json.dumps([limits.to_json(), safe], sort_keys=True).encode())
     checked = sorted(Path(checks.__file__).parent.rglob("*.py"))
     handed_in = sorted(path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)

@@ -1,7 +1,7 @@
 """One kernel in a sandbox: start it, run a cell within limits, end it and all that it has started.
 
-Nothing that the kernel sends is trusted: messages have a greatest size, of a cell's output only so much is kept,
-and whatever is not said in time counts as not said.
+Nothing that the kernel sends is trusted: messages have a greatest size, of a cell's output only so much is kept, and
+whatever is not said in time counts as not said.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FOLDERS: set[Path] = set()  # those of kernels that run, for whoever has to end 
 
 @dataclass
 class Ran:
-    """What came of one cell: outputs as a notebook keeps them, the error if there was one, and the incident."""
+    """The result of one cell: outputs as a notebook keeps them, the error if there was one, and the incident."""
 
     outputs: list[Message] = field(default_factory=list)
     error: Message | None = None

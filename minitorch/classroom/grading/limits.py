@@ -1,4 +1,4 @@
-"""What a submission may use: one frozen record, which the command line fills and everything else reads."""
+"""The limits of a submission: one frozen record, which the command line fills and everything else reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use. Times are in seconds, sizes in bytes.
+    """The limits of one submission. Times are in seconds, sizes in bytes.
 
     >>> Limits(cell_seconds=5).cell_seconds
     5
@@ -30,9 +30,9 @@ class Limits:
     file: int = 32 * MIB
     """For one file."""
     output: int = 256 * 1024
-    """What is kept of a cell's output."""
+    """The most that is kept of a cell's output."""
     outputs: int = 4096 * 1024
-    """What is kept of all outputs of a submission together."""
+    """The most that is kept of all outputs of a submission together."""
     message: int = 8 * MIB
     """One message of the kernel; a longer one is not read."""
     notebook: int = 5 * MIB

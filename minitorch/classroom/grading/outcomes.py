@@ -11,7 +11,7 @@ from ..unrun import Stopped, why_missing
 from .incidents import Incident
 from .kernel import Message, Ran
 
-# What an error that ends a cell says about it: by its name, and by the number that an OSError shows.
+# The incident of an error that ends a cell: by its name, and by the number of an OSError.
 ERRORS = {
     "MemoryError": "memory",
     "StdinNotImplementedError": "input",
@@ -25,7 +25,7 @@ NUMBERS = {11: "processes", 12: "memory", 27: "disk", 28: "disk", 30: "outside",
 
 
 def data_of(outputs: list[Message], mime: str) -> list[Any]:
-    """What was shown with this type, in order."""
+    """The outputs of this type, in order."""
     return [output["data"][mime] for output in outputs if mime in output.get("data", {})]
 
 

@@ -1,8 +1,8 @@
 """Before anything is run: a submitted file becomes the notebook that was handed out, with the student's cells in it.
 
 What the instructor owns (locked cells, points, order) comes from the released notebook; what the student owns (the
-cells to be filled in, and cells that were added) comes from the file, found by `grade_id`. Whatever had to be
-mended is an incident. Nothing of the file is believed: not its name, not its size, not its metadata.
+cells to be filled in, and cells that were added) comes from the file, found by `grade_id`. Whatever had to be mended is
+an incident. Nothing of the file is believed: not its name, not its size, not its metadata.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _is_meant(path: Path, names: set[str], largest: int) -> bool:
 
 
 def contents(path: Path, largest: int) -> bytes:
-    """What is in a file that a student handed in.
+    """The content of a submitted file.
 
     Raises:
         DamagedError: if it is no regular file, or larger than `largest` bytes.
@@ -210,7 +210,7 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
 
 
 def _mend_cell(part: Part, cells: list[Cell]) -> tuple[Part, Iterable[Incident]]:
-    """What a known cell becomes, given the cells of the file that have its name."""
+    """The repaired form of a known cell, given the cells of the file that have its name."""
 
     def incident(kind: str, detail: str = "") -> Incident:
         return Incident(kind, detail, part.name)

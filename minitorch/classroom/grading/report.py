@@ -1,4 +1,4 @@
-"""What an instructor reads when a class is graded: a table, what to look at, and the same as plain data."""
+"""The report on a graded class: a table, the submissions to look at, and the same as plain data."""
 
 from __future__ import annotations
 

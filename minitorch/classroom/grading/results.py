@@ -1,4 +1,4 @@
-"""What comes of a submission: points and reasons, incidents, and the notebook as it was run."""
+"""Results of a submission: points and reasons, incidents, and the notebook as it was run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Graded:
 
 @dataclass
 class Result:
-    """What came of a submission. `notebook` is what was run, with its outputs; None if nothing could be."""
+    """The result of a submission. `notebook` has the outputs of its run; None if nothing could be run."""
 
     graded: list[Graded] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
@@ -40,12 +40,12 @@ class Result:
 
     @property
     def points(self) -> float:
-        """What was earned."""
+        """The points earned."""
         return sum(each.points for each in self.graded)
 
     @property
     def of(self) -> float:
-        """What can be earned."""
+        """The maximum of points."""
         return sum(each.of for each in self.graded)
 
     @property

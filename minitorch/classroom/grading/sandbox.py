@@ -1,8 +1,8 @@
 """Where student code runs: bubblewrap's command line, and whether this machine can run it.
 
 Inside there is the system, this Python with its environment and the package `minitorch`, all read-only; three small
-folders in memory; no network; no other process. In particular there is no gradebook, no solution, no test and no
-other student's work, because the folder of the course is not there. What bubblewrap has no option for (memory,
+folders in memory; no network; no other process. In particular there is no gradebook, no solution, no test and no other
+student's work, because the folder of the course is not there. Limits that bubblewrap has no option for (memory,
 processes, size of files) is done by `launch`, the first program inside.
 """
 
@@ -88,7 +88,7 @@ class Sandbox:
             *(part for path in SYSTEM for part in as_it_is(Path(path))),
             *("--proc", "/proc", "--dev", "/dev"),
             *(part for path in MEMORY for part in memory_folder(path, size)),
-            # What is shown comes after the empty folders, which would hide it: an environment may lie in /tmp.
+            # Visible folders come after the empty ones, which would hide them: an environment may lie in /tmp.
             *(part for path in shown if is_in_memory(path) for part in open_folder(path)),
             *(part for path in interpreter() for part in ("--ro-bind", str(path.resolve()), str(path))),
             *("--ro-bind", str(PACKAGE), str(COURSE / "minitorch")),
@@ -171,8 +171,8 @@ def is_in_memory(path: Path) -> bool:
 def spare_uid(slot: int) -> int | None:
     """A user that owns nothing, another one for each slot; None where this root has no users to give away.
 
-    In a container without privileges root may be mapped to few users: then the last of them are taken, and runs that
-    go on at the same time share them.
+    In a container without privileges root may be mapped to few users: then the last of them are taken, and runs that go
+    on at the same time share them.
     """
     ranges = [[int(number) for number in line.split()] for line in Path("/proc/self/uid_map").read_text().splitlines()]
     first, _, count = max(ranges)
@@ -189,7 +189,7 @@ def exposed(course: Path) -> Path | None:
 
 
 def remedy() -> str:
-    """What to do where there can be no sandbox yet."""
+    """The advice for a system without a sandbox."""
     if sys.platform != "linux":
         return "grade on Linux, in a virtual machine for instance"
     if shutil.which("bwrap") is None:

@@ -1,8 +1,8 @@
 """One submission, from its file to points: mend it, run it in the sandbox, judge its answers out here.
 
-A check's cell runs inside like every other, but gives answers for hidden inputs; points are given by `Task.assess`
-in this process, which student code has no way into. A cell that takes the kernel with it is left out when the cells
-before it are run again in a new one, so that every other task keeps its points.
+A check's cell runs inside like every other, but gives answers for hidden inputs; points are given by `Task.assess` in
+this process, which student code has no way into. A cell that takes the kernel with it is left out when the cells before
+it are run again in a new one, so that every other task keeps its points.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class _Run:
                 self._note(Incident("tampered", ", ".join(map(str, changes))[:300]), part)
         ran = self._execute(part.source) if renewed.alive else renewed
         found = data_of(ran.outputs, MIME)
-        # What student code has shown in between may be anything; answers are read by the judge, and are not for eyes.
+        # Outputs of student code in between may be anything; answers are for the judge, not for display.
         ran.outputs = [output for output in ran.outputs if MIME not in output.get("data", {})]
         if len(found) > 1:
             self._note(Incident("tampered", f"{len(found)} sets of answers where the check gives one"), part)
@@ -242,6 +242,6 @@ class GradingError(Exception):
 
 
 def _shown(score: Score) -> Message:
-    """What the student's own notebook would show, and nbgrader reads."""
+    """The output that the student's own notebook would show, and nbgrader reads."""
     shown = score._repr_mimebundle_()
     return {"output_type": "execute_result", "data": shown, "metadata": {}, "execution_count": None}

@@ -1,8 +1,8 @@
 """A thread beside a running submission that looks for what no limit of a single process shows.
 
-Many processes may each stay below their own limit. So their number and their memory are added up four times a
-second, with the folder that is shared with the grader; whoever exceeds what a submission may use is named, and
-killed as a whole.
+Many processes may each stay below their own limit. So their number and their memory are added up four times a second,
+with the folder that is shared with the grader; whoever exceeds what a submission may use is named, and killed as a
+whole.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Watch:
         most = 0.75 * self.limits.processes  # before the limit itself stops the kernel's own threads
         if len(family) > most or sum(number(process.num_threads, "real") for process in family) > most:
             return Incident("processes", f"{len(family)} processes")
-        # What several processes share counts for each of them in `rss`, and once in `pss`, which is slow to find out.
+        # Shared memory counts for each process in `rss`, and once in `pss`, which is slow to read.
         memory = sum(number(process.memory_info, "rss") for process in family)
         if memory > self.limits.memory:
             memory = sum(number(process.memory_full_info, "pss") for process in family)

@@ -280,7 +280,7 @@ _loaded: WeakValueDictionary[tuple[bytes, tuple[str, ...]], machine.Library] = W
 def libraries(texts: Iterable[str], *names: str, level: int = 0) -> list[machine.Library]:
     """The functions `names` of each text, compiled only if neither this process nor the disk has them.
 
-    Equal texts share one library, for as long as somebody uses it. Texts that are still being made are compiled one by
+    Equal texts share one library, for as long as it is referenced. Texts that are still being made are compiled one by
     one as they come.
     """
     keys: list[tuple[bytes, tuple[str, ...]]] = []

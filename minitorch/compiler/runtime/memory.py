@@ -75,7 +75,7 @@ class Pool:
     dictionary, which is atomic in Python.
 
     Args:
-        limit: most bytes kept while nobody uses them, of one size at any time, of all together after the next `take`;
+        limit: most unused bytes that are kept, of one size at any time, of all together after the next `take`;
             the sizes unused for longest are returned to the system first.
         smallest: arrays of fewer bytes are plain `np.empty`: the C library keeps such memory itself.
 

@@ -85,10 +85,10 @@ class Looking(Calling[P, R], Drawable):
     def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
         """Call the function line by line, and stop in Python's debugger.
 
-        The lines are those of the graph, and run in its order; backward runs where `backward` is called. What has been
-        computed has its value as in eager mode, also if it is inside a kernel or was optimised away, under the name of
-        its variable, and as ``v3`` what is ``%3`` in ``graph()``. ``kernels`` names the kernels that the line is now a
-        part of; ``n`` goes to the next line. The result, and what is written in place, are those of an ordinary call.
+        The lines are those of the graph, and run in its order; backward runs where `backward` is called. All values are
+        those of eager mode, also inside of kernels, and of operations that were optimised away. A value has the name of
+        its variable; ``%3`` of ``graph()`` is ``v3``. ``kernels`` names the kernels that the line is now a part of;
+        ``n`` goes to the next line. The result and the in-place writes are those of an ordinary call.
 
         Args:
             break_at: where to stop, such as ``"train.py:12"``; without it, at the first line.

@@ -11,7 +11,7 @@ from typing import Any
 from ...functional.operands import require_tensor
 from ...tensor import Tensor
 
-# What an annotation allows. A parameter with any other annotation is the function's own to check.
+# The types that an annotation allows. Parameters with other annotations are checked by their functions.
 ALLOWED: dict[str, tuple[type, ...]] = {"Tensor": (Tensor,), "Tensor | None": (Tensor, NoneType)}
 
 

@@ -1,4 +1,4 @@
-"""What keeps the numbers of a network in range: normalizations; and dropout, which keeps it from learning by heart.
+"""Normalizations, which keep the activations of a network in range, and dropout, which regularises it.
 
 16-bit inputs are normalized in float32 and rounded once, as PyTorch does: a mean of squares overflows float16 early.
 """

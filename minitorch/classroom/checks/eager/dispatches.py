@@ -31,7 +31,7 @@ def _square_of_difference(x: Tensor, y: Tensor) -> Any:
     return z * z
 
 
-# Small programs. What is written here with operators is one dispatch each.
+# Small programs. Each operator is one dispatch.
 PROGRAMS: dict[str, tuple[str, Callable[[Tensor, Tensor], Any]]] = {
     "x + y": ("bytes of elementwise operations", lambda x, y: x + y),
     "(x + y) * y": ("bytes of elementwise operations", lambda x, y: (x + y) * y),
@@ -53,7 +53,7 @@ def _programs(seed: int) -> Cases:
 
 
 def _observed(observe: Any, name: str, x: Array, y: Array) -> Any:
-    """What an observer has noted of a program, or of all of them."""
+    """An observer's notes of a program, or of all of them."""
     ledger = {"dispatches": 0, "read": 0, "written": 0}
     programs = [program for title, (_, program) in PROGRAMS.items() if name in (title, "all of them")]
     a, b = Tensor(x), Tensor(y)
@@ -96,7 +96,7 @@ def _note_first(ledger: dict[str, int], primitive: Primitive, operands: Sequence
         ledger["written"] += value.nbytes
 
 
-# What comes out of the usual mistakes, so that a ledger can be recognised.
+# The results of common mistakes, so that a ledger can be recognised.
 VIEWS = "a view (primitive.is_view) only says how to look at memory, nothing of which moves"
 ONCE = "the two operands are one array, which is read once: compare with `is`"
 MISTAKES = (

@@ -59,7 +59,7 @@ def _runs(seed: int) -> Cases:
 
 
 def _records(case: Any) -> list[tuple[str, list[Array], Array]]:
-    """What an observer would have seen: of each operation its name, operands and result."""
+    """An observer's notes: of each operation its name, operands and result."""
     steps, x, y = case
     values = [np.array(x, np.float32), np.array(y, np.float32)]
     records = []

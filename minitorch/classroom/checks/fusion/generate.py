@@ -105,7 +105,7 @@ def _wrong(part: str, text: str, answer: Any) -> str | None:
 
 
 def _misshapen(part: str, graph: Graph, source: str, what: str) -> str | None:
-    """What is wrong with the form of a source that computes the right numbers."""
+    """The fault in the form of a source that computes the right numbers."""
     if len(source) > MOST_TEXT:
         return f"the source has {len(source)} characters, for a graph of {len(graph.nodes)} nodes"
     try:

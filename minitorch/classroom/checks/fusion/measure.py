@@ -1,4 +1,4 @@
-"""What a kernel moves, and which operations share one: by a rule that fits on a card.
+"""The bytes that a kernel moves, and the operations that share one: by a rule that fits on a card.
 
 A kernel goes once over the elements of one shape. A sum or maximum over a dimension goes over the elements that it
 reads; it is done when the kernel is, so nothing in the same kernel can read it. Numbers in a program move nothing.

@@ -139,7 +139,7 @@ def _wrong_row(case: tuple[str, list[list[float]]], answer: Any) -> str | None:
         return None
     shown = [[round(number, 3) for number in block] for block in blocks]
     tops = [max(block) for block in blocks]
-    # What comes out if the total is never scaled, number by number and block by block.
+    # The result if the total is never scaled, number by number and block by block.
     numbers = [number for block in blocks for number in block]
     one_by_one = sum(math.exp(n - max(numbers[: i + 1])) for i, n in enumerate(numbers))
     by_block = sum(math.exp(n - max(tops[: i + 1])) for i, block in enumerate(blocks) for n in block)

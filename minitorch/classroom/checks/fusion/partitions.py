@@ -60,7 +60,7 @@ def _wrong_partition(text: str, answer: Any) -> str | None:
 
 
 def _reasons(text: str, answer: Any) -> tuple[str, str, str]:
-    """What is wrong: it cannot run, it has too many kernels, it moves too many bytes."""
+    """The fault: it cannot run, it has too many kernels, it moves too many bytes."""
     graph, kernels, wrong = _read(text, answer)
     listing = f" in\n{indented(str(graph))}"
     if wrong:

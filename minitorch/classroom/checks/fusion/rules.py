@@ -1,4 +1,4 @@
-"""What belongs into kernels, and over what it runs: given to the student, and used by the checks."""
+"""The rules of kernels and their iteration spaces: given to the student, and used by the checks."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ def _too_early(graph: Graph, shares: Shares) -> dict[Node, float]:
     return found
 
 
-# What comes out of the usual mistakes, so that an answer can be recognised.
+# The results of common mistakes, so that an answer can be recognised.
 MISTAKES = (
     ("an operand that stands twice in one node has two shares, one for each place", _once_in_a_node),
     ("the gradient was counted once, the value is used twice: add up what comes back from every use", _overwritten),

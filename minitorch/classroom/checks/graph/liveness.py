@@ -1,4 +1,4 @@
-"""What a run can forget, and when."""
+"""Live ranges: when a run can free each value."""
 
 from __future__ import annotations
 

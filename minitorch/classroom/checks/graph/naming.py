@@ -25,7 +25,7 @@ def everything_in(graph: Graph) -> list[Node]:
 
 
 def name_of(graph: Graph, place: int) -> str:
-    """What the listing calls a node."""
+    """The name of a node in the listing."""
     node = everything_in(graph)[place]
     return node_names(graph).get(node, "a number")
 

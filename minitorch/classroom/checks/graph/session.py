@@ -46,7 +46,7 @@ def _sessions(seed: int) -> Cases:
 
 
 def _run_once(run: Any, text: str, fetched: list[int], fed: list[str]) -> Any:
-    """What a student's run gives, and which nodes it had evaluated."""
+    """The results of a student's run, and the nodes that it evaluated."""
     graph = Graph.parse(text)
     everything = everything_in(graph)
     arrays = {str(node.params["name"]): array for node, array in zip(graph.inputs, values_for(graph), strict=True)}

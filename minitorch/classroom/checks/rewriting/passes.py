@@ -98,7 +98,7 @@ def _both(before: str, after: str) -> str:
 
 
 def _wrong(text: str, answer: Any, missed: Callable[[Graph, Graph], str | None], hint: str) -> str | None:
-    """What is wrong with a pass's result: other values, with the likely reason, or something left to do."""
+    """The fault of a pass's result: wrong values, with the likely reason, or something left to do."""
     before = Graph.parse(text)
     after, reason = changed(before, answer)
     if after is None:
