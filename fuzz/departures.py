@@ -43,6 +43,9 @@ SINGULAR = frozenset(["xlogy", "kl_div", "amax", "amin", "aminmax", "max", "min"
 # They copy what is not contiguous, and nothing else.
 CONTIGUOUS = frozenset(["flatten", "reshape", "ravel", "contiguous", "reshape_as", "unflatten"])
 
+# A view without elements.
+EMPTY = re.compile(r"expand\(.*\b0\b")
+
 # Their result depends on the order of ties, which PyTorch leaves open.
 TIES = frozenset(["topk", "median", "argsort", "sort"])
 
@@ -105,7 +108,7 @@ def strict(program: Program, error: Failure) -> bool:
     if error.code == "MT402":  # the tape sees writes through .data, too
         # PyTorch's attention keeps a scaled copy; its kron forgets the versions of its operands
         return bool({"{}.data", "F.scaled_dot_product_attention", "mt.kron"} & set(program.callees))
-    if error.code == "MT202" and any(0 in each.shape for each in program.inputs):
+    if error.code == "MT202" and any(0 in each.shape or EMPTY.search(each.view) for each in program.inputs):
         return True  # PyTorch does not look at the type if there are no elements
     if error.code == "MT201" and shape(program):  # what follows on that
         return True
@@ -118,6 +121,8 @@ def dtype(program: Program, name: str) -> bool:
         return True  # of an empty batch, PyTorch's has the type of the input alone
     if "linear" in names(program) and len(program.types) > 1:
         return True  # PyTorch refuses a mixture, but for some vectors, whose result has the type of the weight
+    if any(name.endswith("_loss") for name in names(program)) and len(program.types) > 1:
+        return True  # "operands of two types are promoted in the losses"
     if names(program) & {"clamp", "clip"}:
         return True  # PyTorch takes a bound of no dimensions for a Python number if the other bound is one
     return "uint32" in program.types  # "mixes with signed integers, where PyTorch refuses"
