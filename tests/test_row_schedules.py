@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+import minitorch as mt
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.schedule import schedule
 from minitorch.compiler.loop_ir.expressions import Load
@@ -14,7 +15,7 @@ from minitorch.compiler.loop_ir.index import Variable, variable
 from minitorch.compiler.loop_ir.loops import Accumulate, Buffer, Loop, Nest, Store
 from minitorch.compiler.loop_ir.tree import Procedure, procedure
 from minitorch.compiler.scheduling import schedules
-from minitorch.compiler.scheduling.rewrites import partition, peel, sink, split, split_reduction, vectorise
+from minitorch.compiler.scheduling.rewrites import Rewrite, partition, peel, sink, split, split_reduction, vectorise
 from minitorch.compiler.scheduling.rows import row_schedule
 from minitorch.dtypes import float32
 from minitorch.errors import ScheduleError
@@ -22,6 +23,7 @@ from minitorch.graph import Graph
 from minitorch.passes import lowered
 
 from . import graphs as random_graphs
+from .graphs import assert_close
 
 ROWS, COLUMNS = 7, 100
 
@@ -76,8 +78,22 @@ def test_a_split_reduction_has_a_partial_result_per_lane() -> None:
     ]  # fmt: skip
 
 
-def test_what_the_laws_refuse_is_run_in_another_way(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("illegal", [split("l", 4, "a", "b"), vectorise("i")], ids=["a law", "a rule of procedures"])
+def test_what_is_not_legal_is_run_in_another_way(illegal: Rewrite, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = sum_of_rows()
-    nest = Nest((Variable("i", ROWS),), ())
-    monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (split("l", 4, "a", "b"),), lambda *_: ()))
+    nest = Nest(
+        (Variable("i", ROWS),), (Loop((), (Accumulate(0, "reduce_sum", Load(float32, 0, variable("i", ROWS))),)),)
+    )
+    monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (illegal,), lambda *_: ()))
     assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host()) == ()
+
+
+def test_sums_of_one_term_in_turned_tiles_are_right() -> None:
+    """A gradient of weights from one row of data is turned, and added to what is written in place."""
+    w, x, g = mt.randn(10, 5), mt.randn(1, 5), mt.randn(1, 10)
+
+    def step(w: mt.Tensor) -> mt.Tensor:
+        return w.sub_((x.t() @ g).t() * 0.1)
+
+    expected = w - (x.t() @ g).t() * 0.1
+    assert_close(mt.jit(step)(w).numpy(), expected.numpy(), "step")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from ...errors import ScheduleError
 from ..loop_ir.loops import Buffer, LoopKernel, Nest
 from ..loop_ir.tree import Procedure, parallel, procedure
+from ..loop_ir.wellformed import broken
 from ..target import Target
 from .gemm import recognise
 from .layout import nest_units
@@ -39,7 +40,7 @@ def schedule_of(
 ) -> Schedule | None:
     """The rewrites for a nest, in code for a target; None if it is emitted in another way.
 
-    A schedule is a proposal: the laws of the rewrites say whether it is one for this nest.
+    A schedule is a proposal: the laws of the rewrites and the rules of procedures say whether it is one for this nest.
 
     Args:
         nest: what is computed.
@@ -57,10 +58,9 @@ def schedule_of(
 
 def _is_legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> bool:
     try:
-        scheduled(nest, buffers, schedule)
+        return broken(scheduled(nest, buffers, schedule)) is None
     except ScheduleError:
         return False
-    return True
 
 
 @lru_cache(64)
