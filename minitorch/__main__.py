@@ -23,10 +23,10 @@ class Command:
     """One command.
 
     Attributes:
-        text: what it does, in a sentence.
+        text: its purpose, in a sentence.
         run: does it, and may return an exit status.
         arguments: the flags or the name of each argument, and what else argparse is told about it.
-        examples: what people type, with what it is for.
+        examples: command lines, with their purposes.
         json: whether the result is a table, which ``--json`` prints as such.
     """
 
@@ -148,7 +148,7 @@ COMMANDS: dict[str, Command] = {
         (
             argument("submitted", help="the folder with STUDENT/EXERCISE/EXERCISE.ipynb"),
             argument("--only", nargs="+", default=[], metavar="NAME", help="these students or exercises"),
-            argument("--exercises", metavar="FOLDER", help="what was handed out (exercises/, beside SUBMITTED)"),
+            argument("--exercises", metavar="FOLDER", help="the released exercises (exercises/, beside SUBMITTED)"),
             argument("--workers", type=int, metavar="N", help="submissions at a time (one for each processor)"),
             argument("--cell-time", type=float, default=60, metavar="SECONDS", help="for one cell (%(default)s)"),
             argument("--time", type=float, default=300, metavar="SECONDS", help="for one submission (%(default)s)"),
@@ -164,7 +164,7 @@ COMMANDS: dict[str, Command] = {
         json=True,
     ),
     "doctor": Command(
-        "look at this installation, and say what is wrong and what to do about it",
+        "check this installation, and name faults with their remedies",
         classroom("doctor"),
         examples=(("minitorch doctor", "before a class"), ("minitorch doctor --json", "to put into a report")),
         json=True,
@@ -193,7 +193,7 @@ COMMANDS: dict[str, Command] = {
         "show or clear the compiled code kept on disk",
         _cache,
         (argument("action", choices=("info", "clear")),),
-        (("minitorch cache info", "where it is, and how large"), ("minitorch cache clear", "compile all anew")),
+        (("minitorch cache info", "where it is, and how large"), ("minitorch cache clear", "compile everything again")),
     ),
     "reproduce": Command(
         "run what shadow mode wrote down, and compare again",

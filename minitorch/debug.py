@@ -96,7 +96,7 @@ class _Formatter(string.Formatter):
     """`str.format` that refuses unused arguments: the text was most often an f-string by mistake."""
 
     def check_unused_args(self, used_args: set[int | str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        """Refuse what is not used."""
+        """Refuse unused arguments."""
         unused = [repr(name) for name in (*range(len(args)), *kwargs) if name not in used_args]
         if unused:
             raise ValueError(
@@ -117,7 +117,7 @@ class _Checker(_Formatter):
         return value
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Look up the argument; not what is behind a dot or in brackets."""
+        """Look up the argument, without attributes and items."""
         first = re.split(r"[.\[]", field_name, maxsplit=1)[0]
         key: int | str = int(first) if first.isdigit() else first
         return self.get_value(key, args, kwargs), key

@@ -39,7 +39,7 @@ CODES: dict[str, str] = {
     "MT403": "backward through a graph that was freed",
     "MT404": "backward from a tensor that is not one number",
     "MT405": "gradient of a tensor that was not recorded",
-    "MT406": "a checkpointed function did something else when it ran again",
+    "MT406": "a checkpointed function that records other operations when it runs again",
     "MT501": "a NaN or an infinity",
     "MT502": "a compiled program that does not give the numbers of eager mode",
     "MT503": "a profile inside another one, or together with check_nan",
@@ -55,7 +55,7 @@ class MinitorchError(Exception):
 
     Args:
         code: a key of `CODES`.
-        what: what was wrong, with the values concerned.
+        what: the fault, with the values concerned.
         where: the user's line, if it is not the line of the traceback.
         why: the reason why it cannot work.
         fix: what to do or write instead.

@@ -94,7 +94,7 @@ class Primitive:
         name: as in graph listings.
         kind: the family, e.g. ``"unary"`` or ``"reduction"``; a backend can treat alike things alike.
         infer: ``(*specs, **params) -> Spec``: the shape and type rule. It raises `ShapeError` or `DTypeError`.
-        evaluate: ``(*arrays, **params) -> array``: what it means, in NumPy.
+        evaluate: ``(*arrays, **params) -> array``: its definition in NumPy.
         gradient: one rule per input, ``(cotangent, output, *inputs, **params) -> Tensor``, written with primitives;
             None in place of a rule for an input without derivative, None altogether if nothing can be differentiated.
             The last rule serves all further inputs if `variadic`, and is told which by the keyword ``index``.
@@ -103,7 +103,7 @@ class Primitive:
         variadic: whether it takes any number of inputs.
         is_view: whether the result can share the input's memory.
         refuses: the kinds of NumPy types (``dtype.kind``) that `infer` refuses and NumPy would convert to floats.
-        doc: what it computes, in a line.
+        doc: its result, in a line.
     """
 
     name: str
@@ -190,7 +190,7 @@ class Node:
     """A primitive applied to nodes; an input of a graph if `primitive` is `INPUT`.
 
     Attributes:
-        primitive: what is computed.
+        primitive: the operation.
         inputs: the nodes it is computed from.
         params: its static parameters, by name; never changed after construction.
         spec: shape and element type of the result.

@@ -163,7 +163,7 @@ class Tensor(TensorMethods):
 
     @property
     def _root(self) -> Tensor:
-        """The tensor that owns the memory: itself, or what it is a view of."""
+        """The tensor that owns the memory: itself, or the base of the view."""
         return self if self._view is None else self._view.root
 
     __hash__ = object.__hash__

@@ -24,8 +24,8 @@ class Recomputation:
 
     Args:
         name: of the function, for messages.
-        again: runs the function, and returns what it recorded as `recorded_since` does.
-        entries: what it recorded the first time; their values are dropped.
+        again: runs the function, and returns its entries as `recorded_since` does.
+        entries: of the first run; their values are dropped.
         reads: the free tensors that its operations read, each with the line that did; recorded or not, because
             everything computed from them is recomputed.
     """
@@ -58,9 +58,9 @@ class Recomputation:
         if [entry.primitive.name for entry in made] != [primitive.name for primitive in self.primitives]:
             raise AutogradError(
                 "MT406",
-                f"the checkpointed {self.name} did something else when it ran again",
-                why=f"its {len(self.primitives)} recorded operations and the {len(made)} of now are not the same, so "
-                "the values of now are not those that the gradient needs",
+                f"the checkpointed {self.name} recorded other operations when it ran again",
+                why=f"its {len(self.primitives)} recorded operations and the {len(made)} of now differ, so "
+                "the present values are not those that the gradient needs",
                 fix="let it depend on its arguments alone, not on what may change between forward and backward",
             )
         for entry, again in zip(self.entries, made, strict=True):

@@ -45,7 +45,7 @@ class Compiled:
             be written into the memory of the input, and then the result is the input's own array.
         donated: positions of inputs whose memory any output may take.
         without: the classes of fusion that are switched off.
-        target: what kernels are made for, if not for all that this machine can do; it must be able to run their code.
+        target: of the code, by default all of this machine, which has to be able to run it.
         own: the user's own schedules.
 
     Attributes:

@@ -128,14 +128,14 @@ def _header(path: str | os.PathLike[str], text: bytes) -> dict[str, Any]:
     try:
         found = json.loads(text.decode("utf-8"), object_pairs_hook=unique)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        _refuse(path, f"its header is no JSON: {error}")
+        _refuse(path, f"its header is not JSON: {error}")
     assert isinstance(found, dict)  # it begins with a brace
     return found
 
 
 def _metadata(path: str | os.PathLike[str], found: Any) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
-        _refuse(path, "its __metadata__ is no object of texts")
+        _refuse(path, "its __metadata__ is not an object of strings")
     return found
 
 

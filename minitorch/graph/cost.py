@@ -56,7 +56,7 @@ class Cost(Traffic):
     """The counts of one graph, by the rules at the top of this file.
 
     Attributes:
-        nodes: operations; inputs and constants are none.
+        nodes: operations, without inputs and constants.
         bytes_read: from memory, of all nodes.
         bytes_written: to memory, of all nodes.
         flops: arithmetic on elements of any type.

@@ -1,8 +1,8 @@
 """`Graph`: a program as data. Inputs, nodes in program order, outputs.
 
 A graph computes nothing: backends run it, passes rewrite it. Nodes are immutable and may be shared by several graphs,
-so a pass copies only what it changes. Whatever walks a graph does so in a loop over `nodes`, which are in an order in
-which each comes after its inputs; nothing here recurses, however deep the graph.
+so a pass copies only what it changes. Graphs are walked in loops over `nodes`, which are in topological order, in which
+each comes after its inputs; nothing here recurses, however deep the graph.
 """
 
 from __future__ import annotations

@@ -241,7 +241,7 @@ class _Parser:
 
     def literal(self, value: Number, spec: Spec, line: int) -> Node:
         if isinstance(value, float) and not value.is_integer() and not spec.dtype.is_floating_point:
-            self.fail(f"{value} is no number of type {spec.dtype.short}", line)
+            self.fail(f"{value} is not a number of type {spec.dtype.short}", line)
         key = repr(value), spec
         if key not in self.literals:
             try:
@@ -272,7 +272,7 @@ class _Parser:
                 self.expect(",")
             length = self.number(self.expect_kind("number", "a length"))
             if type(length) is not int:
-                self.fail(f"{length} is no length", word.line)
+                self.fail(f"{length} is not a length", word.line)
             shape.append(length)
         return Spec(tuple(shape), dtype)
 

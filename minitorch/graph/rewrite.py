@@ -17,7 +17,7 @@ A pattern is written like the expression it matches: with wildcards, numbers, Py
 - Operands of commutative primitives are tried in both orders.
 - A parameter that the pattern does not mention may be anything; ``shape=param("s")`` remembers it.
 - A replacement is an expression of the same kind, or a function ``(match) -> node or None``.
-- The result has the shape and type of what it replaces; the engine checks that.
+- The replacement has the shape and type of the node that it replaces; the engine checks that.
 
 `rewrite` goes through the program once, forwards, applying rules to each node until none fires. New nodes take the
 source of the one they replace.
@@ -46,8 +46,8 @@ class Rule:
     """One row of a table: an algebraic law.
 
     Args:
-        pattern: what is looked for.
-        replacement: what is put in its place: an expression, a number, or a function of the match that may decline.
+        pattern: matches the node to be replaced.
+        replacement: an expression, a number, or a function of the match that may decline.
         where: a condition on the match.
         name: how the law reads; made from pattern and replacement if these say it all.
 

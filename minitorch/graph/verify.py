@@ -1,6 +1,6 @@
 """The verifier: a table of the rules of a legal graph, checked when a graph is made, and so after every pass.
 
-A rule is a function that says what is wrong, or None. The error names the node, the rule, and the user's line that made
+A rule is a function that returns a fault, or None. The error names the node, the rule, and the user's line that made
 the node.
 """
 
@@ -66,7 +66,7 @@ class Rule:
     """One rule of the verifier.
 
     Attributes:
-        name: what it is called in the error.
+        name: for the error.
         check: ``(node, seen) -> the fault, or None``; `seen` holds the inputs of the graph and all nodes before.
         why: why the rule is one.
     """
@@ -90,7 +90,7 @@ def _known_primitive(node: Node, seen: set[Node]) -> str | None:
         return f"the input {node.params.get('name')!r} is listed among the nodes"
     name = node.primitive.name
     if (PRIMITIVES.get(name) or LOWERED.get(name)) is not node.primitive:
-        return f"{name} is no row of the table of primitives"
+        return f"{name} is not in the table of primitives"
     return None
 
 
@@ -115,7 +115,7 @@ def wrong_parameter(params: Mapping[str, Any]) -> str | None:
     """The fault in the types of a node's parameters, or None; checked before the shape is inferred."""
     for name, value in params.items():
         if not PARAMETERS.get(name, is_static)(value):
-            return f"{name}={value!r} is no value for this parameter"
+            return f"{name}={value!r} is not a value of this parameter"
     return None
 
 
@@ -126,7 +126,7 @@ def _shape(node: Node, seen: set[Node]) -> str | None:
     size = dtype.itemsize
     for length in shape:
         if type(length) is not int or length < 0:
-            return f"{length!r} in {list(shape)} is no length"
+            return f"{length!r} in {list(shape)} is not a length"
         size *= length
     if len(shape) > MAX_DIMS or size >= MAX_BYTES:
         return f"{len(shape)} dimensions and {size} bytes are more than any memory has"
@@ -156,7 +156,7 @@ def _value_fits(node: Node, seen: set[Node]) -> str | None:
 
 
 _SHAPE = Rule("shape", _shape, "a shape is a tuple of whole numbers from 0 up")
-_ONCE = Rule("once", _once, "a value is made in one place")
+_ONCE = Rule("once", _once, "a node is listed once")
 
 INPUT_RULES = (
     Rule("input", _is_input, "inputs are named, by letters, digits, `_` and `.`, not by numbers"),
@@ -164,9 +164,9 @@ INPUT_RULES = (
     _SHAPE,
 )
 NODE_RULES = (
-    Rule("primitive", _known_primitive, "backends know the rows of the table and nothing else"),
+    Rule("primitive", _known_primitive, "backends implement the primitives of the table and no others"),
     _ONCE,
-    Rule("order", _order, "nodes are in program order: what is used was made before, or given"),
+    Rule("order", _order, "nodes are in program order: an operand is an input or an earlier node"),
     Rule("static parameters", _static_params, "parameters are numbers, names, types, or tuples of them"),
     _SHAPE,
     Rule("inferred spec", _spec, "shape and type follow from the operands, by the primitive's own rule"),
@@ -180,7 +180,7 @@ def verify(graph: Graph, trusted: Graph | None = None) -> None:
 
     Args:
         graph: what to check.
-        trusted: a graph known to be legal. Nodes are immutable, so what they share needs a look at its place alone.
+        trusted: a graph known to be legal. Nodes are immutable, so of shared nodes only the order is checked.
 
     Raises:
         GraphError: naming node, rule and line (``MT601``).

@@ -48,7 +48,7 @@ class Role:
     doc: str
 
 
-POINTWISE = Family("pointwise", ("unary", "binary", "ternary"), SKY, "each element by itself")
+POINTWISE = Family("pointwise", ("unary", "binary", "ternary"), SKY, "elementwise functions")
 REDUCTION = Family(
     "reduction", ("reduction", "argreduction", "scan"), ORANGE, "many elements become fewer, or a prefix"
 )

@@ -103,11 +103,11 @@ class Drawing:
     """The content of a picture.
 
     Attributes:
-        title: what is drawn, in a line.
+        title: a line about the subject.
         marks: in program order; an arrow's tail comes before its head.
         arrows: in the order of their heads.
         clusters: in the order in which they run.
-        notes: what a reader has to know besides, such as what was summarised, and how to see all of it.
+        notes: further lines, such as a note on summarised marks, and how to see all of them.
     """
 
     title: str

@@ -193,7 +193,7 @@ def counted(number: int) -> str:
 
 
 KERNELS_DOC = (
-    "A frame is one pass over memory: what is inside stays in registers or in the cache; thick arrows are memory that "
+    "A frame is one kernel: values inside stay in registers or in the cache. Thick arrows are memory that "
     "is written and read again. A click on a frame shows its loops."
 )
 LOOPS_DOC = "The definition of this kernel, as Python that runs. The machine code runs it in vectors and tiles."

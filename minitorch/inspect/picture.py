@@ -22,7 +22,7 @@ class Picture:
     """A drawing that a notebook shows: as SVG, as PNG where SVG is not trusted, and as text.
 
     Attributes:
-        drawing: what is drawn, as data.
+        drawing: the content, as data.
 
     Example:
         >>> import minitorch as mt

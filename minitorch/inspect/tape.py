@@ -153,7 +153,7 @@ class _Sketch:
         if any(UNKNOWN in mark.label for mark in self.marks):
             found.append(f"{UNKNOWN} is an operand that needs no gradient, and whose value the tape does not keep")
         if any(entry.inputs is None for entry in self.entries):
-            found.append(f"{FREED}: an earlier backward has freed what it was computed from")
+            found.append(f"{FREED}: an earlier backward has freed its operands")
         return tuple(found)
 
 

@@ -13,7 +13,7 @@ class Trace:
     """The token of one recording. Its nodes carry it, so that a node that escaped can be recognised.
 
     Attributes:
-        name: what is recorded.
+        name: of the recorded program.
         is_definition: whether it defines the graph of a Session.
         defers: whether it computes pending values when one is needed (`lazy`).
         thread: the thread that records it now; None when nobody does.
@@ -36,7 +36,7 @@ def leaked(tensor: Tensor) -> TracingError:
             "MT104",
             f"{tensor.spec}, a part of a `with mt.Graph()` block, was used outside of it",
             where=f"it is {made_by(node)}",
-            why="it stands for a value inside a graph that a Session runs, and has none by itself",
+            why="it stands for a value inside a graph that a Session runs, and has no value outside of a run",
             fix="fetch it, session.run(y), and use the result; or compute with it inside the graph's `with` block",
         )
     thread = node.trace.thread if isinstance(node.trace, Trace) else None
@@ -54,7 +54,7 @@ def leaked(tensor: Tensor) -> TracingError:
             "MT104",
             f"{tensor.spec} was pending in {node.trace.name}, and was never computed",
             where=f"it is {made_by(node)}",
-            why="the run that would have computed it failed, and what was pending with it is lost",
+            why="the run that would have computed it failed, and all values that were pending in it are lost",
             fix="compute it again; what has to outlive a failure is asked for before it (x.item(), x.numpy())",
         )
     return TracingError(

@@ -60,7 +60,7 @@ class Staging:
     graph runs. In-place writes to them change `Captured.node`, and are written back after each run.
 
     Args:
-        name: what is recorded, for messages (e.g. the function's name).
+        name: of the recorded program, for messages (e.g. the function's name).
         names: names for tensors that may be captured, by `id` (e.g. parameters of a module).
     """
 

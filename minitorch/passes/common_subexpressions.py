@@ -44,6 +44,4 @@ def merge_common_subexpressions(graph: Graph) -> Graph:
     return graph.with_nodes(program, [done[node] for node in graph.outputs])
 
 
-COMMON_SUBEXPRESSIONS = Pass(
-    "common subexpressions", merge_common_subexpressions, "Compute once what is computed twice from the same values."
-)
+COMMON_SUBEXPRESSIONS = Pass("common subexpressions", merge_common_subexpressions, "Compute equal expressions once.")

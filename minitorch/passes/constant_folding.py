@@ -80,4 +80,4 @@ def literal_of(array: Array, node: Node) -> Node:
     return literal(flat[0].item() if flat.size else 0, node.spec, node.source)
 
 
-CONSTANT_FOLDING = Pass("constant folding", fold_constants, "Compute now what depends on constants alone.")
+CONSTANT_FOLDING = Pass("constant folding", fold_constants, "Evaluate nodes that depend on constants alone.")

@@ -15,4 +15,4 @@ def remove_dead_code(graph: Graph) -> Graph:
     return graph.with_nodes([node for node in graph.nodes if node in needed], graph.outputs)
 
 
-DEAD_CODE = Pass("dead code", remove_dead_code, "Leave out what no output depends on.")
+DEAD_CODE = Pass("dead code", remove_dead_code, "Remove nodes that no output depends on.")

@@ -24,8 +24,8 @@ class Pass:
 
     Attributes:
         name: how listings and pictures call it.
-        function: what it does.
-        doc: what it is for, in a sentence.
+        function: from graph to graph.
+        doc: its purpose, in a sentence.
         rules: the table, if the pass is one.
         rearranges: whether it may give values another shape, and sums another order. Pictures then follow arithmetic
             by the line of the program that asked for it.
@@ -76,7 +76,7 @@ class Stage:
     Attributes:
         applied: the pass.
         before: the graph it was given.
-        after: what it made of it; the same object if it changed nothing.
+        after: its result; the same object if it changed nothing.
         milliseconds: how long it took, checks included.
     """
 

@@ -68,7 +68,7 @@ class Machine:
         ]
         lines += [f"{name:<17}{rate / 1e9:8.1f} GFLOP/s" for name, rate in self.flops.items()]
         if self.busy:
-            lines.append("other programs were running: mt.machine(again=True) measures again, and keeps what is better")
+            lines.append("other programs were running: mt.machine(again=True) measures again, and keeps better rates")
         return "\n".join(lines)
 
     def better(self, other: Machine) -> Machine:

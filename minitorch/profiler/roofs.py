@@ -65,7 +65,7 @@ def bandwidth(seconds: float) -> float:
     extent = units(kernel, here)
 
     def copy() -> None:
-        table[-1] = 0  # what is done of it
+        table[-1] = 0  # the counter of finished units
         threads.run(function, address(table), extent, cost=2.0 * size * 4, grain=GRAIN)
 
     copy()

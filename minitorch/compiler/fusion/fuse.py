@@ -41,7 +41,7 @@ class Member:
 
     Attributes:
         node: the root.
-        space: the shape that is looped over: the operand's for a reduction, the node's own and what is summed over for
+        space: the iteration space: the operand's shape for a reduction, the node's own and the shared dimensions for
             a contraction, else the node's own.
         rows: which dimensions of the space are the rows, in the group's order; all of them while that is open.
         is_outer: whether it is a contraction over transient values. It is computed on the spot, as if it were

@@ -67,7 +67,7 @@ def decide(graph: Graph, transient: Collection[Node], without: Set[str], target:
 def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node], target: Target) -> list[Node]:
     """Shared values with more bytes of operands than of their own, or with many operand arrays or operations."""
     users = graph.users()
-    made_of: dict[Node, dict[Node, int]] = {}  # what is read to compute a value, and how many bytes of it
+    made_of: dict[Node, dict[Node, int]] = {}  # the stored values that a value is computed from, with the bytes read
     arithmetic: dict[Node, int] = {}  # picoseconds for an element
     found: list[Node] = []
     for node in graph.nodes:
@@ -198,7 +198,7 @@ class _Kernels:
     def _moved_at_home(self, node: Node, others: Set[int]) -> int:
         """Additional bytes that its own kernel moves if it does not store a value; may be negative.
 
-        If it has no use for it, it need not read what it is made of; what of that it makes itself, others will read.
+        A kernel that does not use it need not read its operands; operands that the kernel computes are read by others.
         """
         own, total = self.home[node], 0
         is_used = self._read(own, node) > 0 if node in self.readers else False

@@ -56,7 +56,7 @@ def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
 
 
 def is_call(node: Node) -> bool:
-    """Whether a node is run by NumPy as it stands, and not by generated loops."""
+    """Whether NumPy runs a node, and not generated loops."""
     return not can_lower(node) and node.primitive.kind not in ("reduction", "contraction")
 
 

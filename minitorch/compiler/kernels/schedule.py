@@ -66,7 +66,7 @@ class Schedule:
     """The kernels of a graph in the order in which they run, and the ledger.
 
     Attributes:
-        graph: what was scheduled.
+        graph: the program.
         target: the machine that it is scheduled for.
         kernels: in order.
         edges: one per use of a computed value.

@@ -1,9 +1,9 @@
 """Index algebra: the index of an element, as an integer expression over loop variables.
 
 Every movement primitive becomes arithmetic on these expressions, so a reshape or transpose inside a kernel costs no
-memory traffic. An `Index` is affine, ``c0 + c1*v1 + c2*v2 + ...``; what is not affine (a quotient, a remainder, an
-index read from memory) is an *atom* that stands in place of a variable. Quotients and remainders are simplified with
-the known ranges of the variables, so the index arithmetic of most reshapes disappears when the expression is built.
+memory traffic. An `Index` is affine, ``c0 + c1*v1 + c2*v2 + ...``; a non-affine part (a quotient, a remainder, an index
+read from memory) is an *atom* that stands in place of a variable. Quotients and remainders are simplified with the
+known ranges of the variables, so the index arithmetic of most reshapes disappears when the expression is built.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def _of_block(block: Block, scope: _Scope, seen: dict[str, Local]) -> Iterator[s
         match each:
             case Allocate(local):
                 if seen.setdefault(local.name, local) != local:
-                    yield f"each array has a name of its own, but there are two of the name {local.name!r}"
+                    yield f"names of arrays are unique, but there are two of the name {local.name!r}"
                 if scope.is_vector:
                     yield f"the lanes of a vector share their arrays, but {local.name!r} is allocated for each"
                 own |= {local}

@@ -158,8 +158,8 @@ GUARD = 4096  # bytes before and after a guarded array; raising it detects write
 class Guards:
     """Allocates arrays filled with NaN, or -1, between guard zones of the same bytes.
 
-    So elements that are not written show, and so does what is read from beyond an end; what is written there is found
-    by `broken`. Other new memory may have the right numbers in it, if the same was computed before.
+    So elements that are not written show, and so do reads beyond an end; writes beyond an end are found by `broken`.
+    Other new memory may have the right numbers in it, if the same was computed before.
 
     Example:
         >>> guards = Guards()

@@ -53,7 +53,7 @@ class Block:
         name: of the operation that computes it.
         where: a key of `WHERE`.
         first, last: the numbers of the kernels that write it and read it last; a result is live until the end.
-        offset: bytes from the beginning of the arena; what is not in the arena lies above it.
+        offset: bytes from the beginning of the arena; values outside of the arena are drawn above it.
         bytes: its size.
     """
 
@@ -140,9 +140,7 @@ def _sampled(steps: Sequence[Step]) -> list[tuple[str, Step]]:
 
 def _text(steps: Sequence[Step], blocks: Sequence[Block], there: int, cost: FusedCost, kernels: int) -> str:
     most = max((step.bytes for step in steps), default=there)
-    lines = [
-        f"node by node: {counted(len(steps), 'operation')}; bytes alive, : inputs and constants, # what was computed"
-    ]
+    lines = [f"node by node: {counted(len(steps), 'operation')}; live bytes, : inputs and constants, # computed values"]
     for label, step in _sampled(steps):
         drawn = bar((there, ":"), (step.bytes - there, "#"), most=most)
         lines.append(f"  {label:<9}{step.name:<16}{in_units(step.bytes, 'B'):>10}  {drawn}".rstrip())

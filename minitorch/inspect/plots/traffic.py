@@ -189,7 +189,7 @@ def _legend(axes: Any) -> None:
     from matplotlib.patches import Patch
 
     handles = [
-        Patch(color=colours.ORANGE, label="one operation by itself: reads"),
+        Patch(color=colours.ORANGE, label="one operation alone: reads"),
         Patch(color=colours.ORANGE, alpha=WRITTEN, label="and writes"),
         Patch(color=colours.BLUE, label="the kernel they became: reads"),
         Patch(color=colours.BLUE, alpha=WRITTEN, label="and writes"),

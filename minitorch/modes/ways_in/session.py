@@ -204,7 +204,7 @@ class Session(Drawable):
                     "MT304",
                     f"the placeholder `{node.params['name']}` ({node.spec}) has no value",
                     where=f"it was made at {node.source}",
-                    why="what is fetched depends on it, and a placeholder has no value of its own",
+                    why="a fetched value depends on it, and a placeholder has no value of its own",
                     fix=f"add it: feed_dict={{{node.params['name']}: ...}}",
                 )
         return fed
