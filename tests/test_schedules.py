@@ -20,7 +20,19 @@ from minitorch.compiler.loop_ir.expressions import Apply, Load
 from minitorch.compiler.loop_ir.index import Index, Variable, variable
 from minitorch.compiler.loop_ir.loops import Buffer
 from minitorch.compiler.loop_ir.source import compiled
-from minitorch.compiler.loop_ir.tree import Accumulate, For, If, Procedure, Store, loops, procedure, statements
+from minitorch.compiler.loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    For,
+    If,
+    Local,
+    Procedure,
+    Read,
+    Store,
+    loops,
+    procedure,
+    statements,
+)
 from minitorch.compiler.scheduling import rewrites as R
 from minitorch.compiler.scheduling.rewrites import dependences
 from minitorch.dtypes import int64
@@ -111,6 +123,17 @@ def by_hand(index: Index, read: Index) -> Procedure:
     return Procedure(BUFFERS, (For(ROW, (For(COLUMN, (Store(1, index, value),)),)),))
 
 
+def by_way(read: Index) -> Procedure:
+    """Two loops around ``a = out[read]; out[4 * i + j] = a``."""
+    local = Local("a", 1, int64)
+    body = (
+        Allocate(local),
+        Store(local, Index(), Load(int64, 1, read)),
+        Store(1, i * 4 + j, Read(int64, local)),
+    )
+    return Procedure(BUFFERS, (For(ROW, (For(COLUMN, body),)),))
+
+
 i, j = variable("i", 4), variable("j", 4)
 
 # A rewrite, what it is tried on, and words of the law that refuses it.
@@ -177,6 +200,20 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
     ),
     "stage nothing": (R.stage(1, "tile", "i", "j", "j"), lambda: by_hand(i + j * 4, i + j * 4), "the loops are i, j"),
     "specialise what has no guard": (R.specialise("i0"), product, "the loops are i0, i1, j0"),
+    "hoist around a statement": (R.hoist("i1", "j0"), product, "nothing stands between"),
+    "hoist a load that a store changes": (R.hoist("j"), lambda: by_way(i * 4), "nothing in the loops stores"),
+    "hoist what is not the same": (R.hoist("j"), lambda: by_way(j), "a step of a schedule changes something"),
+    "reuse something else": (
+        R.reuse("total1", "total0"),
+        lambda: definition(lambda x: x.softmax(1), mt.ones(3, 8)),
+        "differ in names alone",
+    ),
+    "factor out what changes": (R.factor_out("total0", "j0"), product, "c is the same in all iterations"),
+    "factor out of a maximum": (
+        R.factor_out("total0", "j0"),
+        lambda: definition(lambda x: x.amax(1), mt.ones(3, 8)),
+        "beginning with 0",
+    ),
     "no such array": (R.lift("total7", "i1"), product, "the arrays are total0"),
 }
 
@@ -241,6 +278,7 @@ KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "transpose and sum": (lambda x, y: x.T + y, [(160, 72), (72, 160)]),
     "softmax of short rows": (lambda x: x.softmax(1), [(133, 10)]),
     "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v), [(1, 2, 9, 8)] * 3),
+    "attention in blocks": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v), [(5, 2), (68, 2), (68, 2)]),
     "gelu": (F.gelu, [(100,)]),
 }
 

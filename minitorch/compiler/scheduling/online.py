@@ -87,7 +87,7 @@ def online_steps(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
 def online_arrays(nest: Nest, layout: Layout) -> list[str]:
     """The arrays that `online_steps` adds."""
     maxima = [total for number in pairs(nest, layout) for total in totals(nest.loops[number])]
-    return [f"{maximum}_{name}" for maximum in maxima for name in ("before", "shift")]
+    return [f"{maximum}_{name}" for maximum in maxima for name in ("before", "shift", "factor")]
 
 
 def totals(loop: Loop) -> list[str]:

@@ -16,6 +16,7 @@ from .finding import arrays_written, factors_of
 from .loops import distribute, jam, parallelise, reorder, split, unroll, vectorise
 from .online import online
 from .packing import pack, transpose
+from .redundancy import factor_out, hoist, reuse
 from .rewrite import Rewrite, refused, step
 from .staging import specialise, stage
 from .vectors import partition, peel, sink, split_reduction
@@ -24,7 +25,9 @@ __all__ = [
     "Rewrite",
     "arrays_written",
     "distribute",
+    "factor_out",
     "factors_of",
+    "hoist",
     "in_registers",
     "jam",
     "lift",
@@ -37,6 +40,7 @@ __all__ = [
     "place",
     "refused",
     "reorder",
+    "reuse",
     "sink",
     "specialise",
     "split",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import Expression, Inside, Load, looked_up, rewritten, walk
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, looked_up, rewritten, walk
 from ...loop_ir.index import NOWHERE, Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -25,13 +25,19 @@ from ...loop_ir.tree import (
     with_body,
 )
 from .dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
-from .finding import accesses, any_of, arrays_read, arrays_written, local_named, nested_in, tidied, with_local
+from .finding import accesses, any_of, arrays_written, local_named, nested_in, tidied, with_local
 from .rewrite import check_fresh, refused, step
 
 
 @step
-def lift(procedure: Procedure, array: str, *names: str) -> Procedure:
+def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) -> Procedure:
     """Give every iteration of some loops, the outermost first, an element of an array (scalar expansion).
+
+    Args:
+        procedure: the kernel.
+        array: its name.
+        names: the loops.
+        beside: whether the elements of different iterations lie beside each other, and not those of one iteration.
 
     Law: the array is allocated in the innermost of the loops, which are perfectly nested. So nothing in it is needed
     from one iteration to the next.
@@ -39,11 +45,12 @@ def lift(procedure: Procedure, array: str, *names: str) -> Procedure:
     old = local_named(procedure, array)
     extents = {each.variable.name: each.variable for each in statements(procedure.body) if isinstance(each, For)}
     variables = [extents[name] for name in names if name in extents]
-    size, offset = old.size, NOWHERE
+    count, offset = 1, NOWHERE
     for each in reversed(variables):
-        offset = offset + variable(each.name, each.extent) * size
-        size *= each.extent
-    new = replace(old, size=size)
+        offset = offset + variable(each.name, each.extent) * count
+        count *= each.extent
+    new = replace(old, size=old.size * count)
+    place = (lambda at: at * count + offset) if beside else (lambda at: at + offset * old.size)
     if not variables:
         return procedure
 
@@ -52,7 +59,7 @@ def lift(procedure: Procedure, array: str, *names: str) -> Procedure:
         own = [inner for inner in body if isinstance(inner, Allocate) and inner.local == old]
         if not own:
             return None
-        moved = with_local(tuple(inner for inner in body if inner not in own), old, new, lambda at: at + offset)
+        moved = with_local(tuple(inner for inner in body if inner not in own), old, new, place)
         return [Allocate(new), *_rebuilt(each, body, moved)]
 
     return any_of(procedure, [variables[0].name], change)
@@ -70,27 +77,47 @@ def _rebuilt(loop: For, old: Block, new: Block) -> Block:
 
 
 @step
-def overcompute(procedure: Procedure, array: str) -> Procedure:
-    """Compute elements of a local array beyond the guard too, from operands that may be anything there.
+def overcompute(procedure: Procedure, *arrays: str, tiles: tuple[str, ...] | None = None) -> Procedure:
+    """Compute elements of local arrays beyond the guard too, from operands that may be anything there.
 
-    Law: these elements exist, and are read by nobody: whatever reads the array is guarded as what wrote it was, or
-    reads elements that are not beyond the guard. A guard that says which terms a sum has stays.
+    Args:
+        procedure: the kernel.
+        arrays: their names.
+        tiles: the loops of a tile, all of which is computed if its first element is not beyond the guard; without,
+            everything is computed.
+
+    Law: these elements exist, and are read by nobody: whatever reads one of the arrays is guarded as what wrote it was,
+    or reads elements that are not beyond the guard. A guard that says which terms a sum has stays.
     """
-    local = local_named(procedure, array)
-    around = _around(procedure.body, local)
-    uses = [each for each in all_accesses(procedure.body) if each.array == local]
-    writes, reads = [each for each in uses if each.writes], [each for each in uses if not each.writes]
+    own: set[int | Local] = {local_named(procedure, array) for array in arrays}
+    around = {local: _around(procedure.body, local) for local in own if isinstance(local, Local)}
+    uses = [each for each in all_accesses(procedure.body) if each.array in own]
 
     def outside(block: Block) -> Block:
         found: list[Statement] = []
         for each in block:
-            if isinstance(each, If) and arrays_written(each.body) == {local} and not _looks_up(each.body):
-                terms = {v for index in accesses(each.body, local) for v in variables_of(index)} | around
-                summed = [one for one in each.inside.bounds if not set(variables_of(one[1])) <= terms]
+            stored = arrays_written(each.body) & own if isinstance(each, If) else set()
+            if isinstance(each, If) and stored == arrays_written(each.body) and stored and not _looks_up(each.body):
+                terms = [
+                    {v for index in accesses(each.body, local) for v in variables_of(index)} | around[local]
+                    for local in around
+                    if local in stored
+                ]
+                summed = [
+                    one for one in each.inside.bounds if not set(variables_of(one[1])) <= set.intersection(*terms)
+                ]
                 dropped = Inside(tuple(one for one in each.inside.bounds if one not in summed))
-                _check_unread(writes, reads, dropped, around)
+                for local in around:
+                    if local in stored:
+                        mine = [use for use in uses if use.array == local]
+                        writes, reads = [use for use in mine if use.writes], [use for use in mine if not use.writes]
+                        _check_unread(writes, reads, dropped, around[local])
                 body = unguarded(outside(each.body), dropped)
-                found += (If(Inside(tuple(summed)), body),) if summed else body
+                left = Inside(tuple(summed))
+                for low, index, high in dropped.bounds if tiles is not None else ():
+                    first = {one: NOWHERE for one in variables_of(index) if one.name in (tiles or ())}
+                    left = left.and_(low, index.substitute(first), high)
+                found += (If(left, body),) if left != ALWAYS else body
             else:
                 found.append(with_body(each, outside(each.body)) if isinstance(each, (For, If)) else each)
         return tuple(found)
@@ -186,12 +213,14 @@ def in_registers(procedure: Procedure, array: str, around: str, name: str = "") 
 
 
 def _only_store(statement: Statement, local: Local) -> Store | None:
-    """The store that loops consist of, if it is one to an array, and all of them are in its index."""
+    """The store that loops consist of, if it is to an array, reads no other element, and all loops are in its index."""
     variables = []
     while isinstance(statement, For) and len(statement.body) == 1:
         variables.append(statement.variable)
         (statement,) = statement.body
-    if not isinstance(statement, Store) or statement.array != local or local in arrays_read(statement):
+    if not isinstance(statement, Store) or set(accesses((statement,), local)) != {statement.index}:
+        return None
+    if statement.array != local:
         return None
     return statement if all(statement.index.depends_on(each) for each in variables) else None
 

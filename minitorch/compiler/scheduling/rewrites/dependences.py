@@ -150,6 +150,12 @@ def is_one_to_one(index: Index, variables: Collection[Variable], bounds: tuple[B
     return not may_meet(access, access, [variable for variable in variables if variable.extent > 1])
 
 
+def are_elements(index: Index, array: Local, variables: Collection[Variable]) -> bool:
+    """Whether an index is another element of an array, and one that is there, for all values of some variables."""
+    low, high = index.bounds
+    return low >= 0 and high < array.size and is_one_to_one(index, variables)
+
+
 def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Variable]) -> bool:
     """Whether an element that is stored to where a condition does not hold is never one that is read.
 
@@ -189,7 +195,9 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
             digit = digits.setdefault(abs(by), [0, 0])
             digit[0] += lowest
             digit[1] += highest
-    smaller = abs(write.index.constant - read.index.constant) + _reach(digits, lambda by: by < abs(factor))
+    below = [(by * least, by * most) for by, (least, most) in digits.items() if 0 < by < abs(factor)]
+    smaller = max(-sum(least for least, _ in below), sum(most for _, most in below))
+    smaller += abs(write.index.constant - read.index.constant)
     larger = [abs(by) for by in digits if abs(by) > abs(factor)]
     if smaller >= abs(factor):
         return False
@@ -287,6 +295,12 @@ class _Difference:
                     a, b = a - index * factor, b - index * factor
         low = high = a.constant - b.constant
         ours, theirs = dict(a.terms), dict(b.terms)
+        for one in [each for each in ours if isinstance(each, Variable) and each not in theirs]:
+            # The same digit by another name: a multiple of the difference of the two.
+            other = next((each for each, by in theirs.items() if by == ours[one] and each not in ours), None)
+            if isinstance(other, Variable):
+                found.append(_Term(ours.pop(one), max(one.extent, other.extent) - 1))
+                del theirs[other]
         for atom in dict.fromkeys((*ours, *theirs)):
             x, y = ours.get(atom, 0), theirs.get(atom, 0)
             bottom, top = atom.bounds

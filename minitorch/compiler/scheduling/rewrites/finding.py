@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Position, rewritten, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position, rewritten, walk
 from ...loop_ir.index import Index, Variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -21,6 +21,7 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    around,
     statements,
     with_body,
 )
@@ -125,6 +126,19 @@ def arrays_written(block: Block) -> set[int | Local]:
     return {each.array for each in statements(block) if isinstance(each, (Store, Accumulate))}
 
 
+def arrays_used(block: Block) -> set[int | Local]:
+    """The arrays that a block reads or stores to."""
+    return {array for each in stores_of(block) for array in (each.array, *arrays_read(each))}
+
+
+def is_zero(array: Local, before: Block) -> bool:
+    """Whether some statements allocate an array and do nothing with it but to store zeros."""
+    stores = [each for each in stores_of(before) if each.array == array]
+    return Allocate(array) in before and all(
+        isinstance(each, Store) and isinstance(each.value, Number) and not each.value.value for each in stores
+    )
+
+
 def accesses(block: Block, array: int | Local) -> Iterator[Index]:
     """The indices at which a block reads or writes an array."""
     for each in statements(block):
@@ -203,6 +217,31 @@ def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], In
 def stores_of(block: Block) -> Iterator[Store | Accumulate]:
     """The statements that store or accumulate."""
     return (each for each in statements(block) if isinstance(each, (Store, Accumulate)))
+
+
+def for_elements(block: Block, sum_: Accumulate, value: Expression) -> Block:
+    """A store to all elements that a block adds to with a statement: within its loops and conditions, as far as these
+    say which element it is.
+    """
+    inner: list[Variable] = []
+    bounds: list[tuple[int, Index, int]] = []
+
+    def within(block: Block, loops: tuple[Variable, ...], held: tuple[tuple[int, Index, int], ...]) -> None:
+        for each in block:
+            if each == sum_:
+                inner[:], bounds[:] = loops, held
+            elif isinstance(each, For):
+                within(each.body, (*loops, each.variable), held)
+            elif isinstance(each, If):
+                within(each.body, loops, (*held, *each.inside.bounds))
+
+    within(block, (), ())
+    own = [one for one in inner if sum_.index.depends_on(one)]
+    others = [one for one in inner if one not in own]
+    said = [each for each in bounds if not any(each[1].depends_on(one) for one in others)]
+    guard = Inside(tuple(each for each in said if any(each[1].depends_on(one) for one in own)))
+    store: Statement = Store(sum_.array, sum_.index, value)
+    return around(tuple(own), (store if guard == ALWAYS else If(guard, (store,)),))
 
 
 def names_of(arrays: Iterable[int | Local]) -> str:

@@ -78,7 +78,8 @@ def split(procedure: Procedure, loop: str, factor: int, outer: str, inner: str, 
 def reorder(procedure: Procedure, *names: str) -> Procedure:
     """Perfectly nested loops in another order, the first name outermost.
 
-    Law: no iteration needs another one's result, but for a sum, which may take its terms in any order.
+    Law: iterations that need each other's results keep their order, but for a sum, which may take its terms in any
+    order. So there are none, or they differ in no loops but some that keep their order.
     """
     names = tuple(name for name in names if has_loop(procedure.body, name))
     if len(names) < 2:
@@ -89,9 +90,11 @@ def reorder(procedure: Procedure, *names: str) -> Procedure:
             return None
         chain, guards, body = nested_in(each, names)
         variables = [inner.variable for inner in chain]
-        check_independent(variables, body, f"reorder({', '.join(map(repr, names))})", sums=True, guards=guards)
         by_name = {inner.variable.name: inner for inner in chain}
         order = [*(inner for inner in chain if inner.variable.name not in names), *(by_name[name] for name in names)]
+        bound = _bound_by_order(variables, body, guards)
+        if [inner.variable for inner in order if inner.variable in bound] != bound:
+            check_independent(bound, body, f"reorder({', '.join(map(repr, names))})", sums=True, guards=guards)
         for guard in guards:
             body = (If(guard, body),)
         for inner in reversed(order):
@@ -99,6 +102,20 @@ def reorder(procedure: Procedure, *names: str) -> Procedure:
         return body
 
     return any_of(procedure, names, change, must_change=False)
+
+
+def _bound_by_order(variables: list[Variable], body: Block, guards: Iterable[Inside]) -> list[Variable]:
+    """The loops in which iterations may differ that need each other's results."""
+    found = accesses_of(body, tuple(bound for guard in guards for bound in guard.bounds))
+    if next(conflicts(found, variables, sums=True), None) is None:
+        return []
+
+    def is_bound(own: Variable) -> bool:
+        others = frozenset(variables) - {own}
+        free = [replace(access, inner=access.inner | others) for access in found]
+        return next(conflicts(free, [own], sums=True), None) is not None
+
+    return [own for own in variables if is_bound(own)]
 
 
 def refuse(what: str, pairs: Iterable[tuple[Access, Access]], law: str) -> None:

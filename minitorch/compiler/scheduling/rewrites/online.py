@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ....dtypes import bool_, float32, float64
 from ...loop_ir.expressions import Apply, Expression, Number, walk
-from ...loop_ir.index import NOWHERE, Index, Variable
+from ...loop_ir.index import NOWHERE
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -25,13 +25,12 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
-    around,
     mapped,
     statements,
     with_body,
 )
-from .dependences import is_one_to_one
-from .finding import arrays_read, arrays_written, local_named, names_of, stores_of
+from .dependences import are_elements
+from .finding import arrays_read, arrays_used, arrays_written, for_elements, is_zero, local_named, names_of, stores_of
 from .rewrite import check_fresh, refused, step
 
 LAW = "exp(x - a) * exp(a - b) = exp(x - b): "
@@ -63,7 +62,7 @@ def online(procedure: Procedure, loop: str, *maxima: str) -> Procedure:
     """
     arrays = [local_named(procedure, name) for name in maxima]
     changer = _Online(arrays, f"online({', '.join(map(repr, (loop, *maxima)))})")
-    check_fresh(procedure, *(each.name for one in changer.maxima for each in (one.before, one.shift)))
+    check_fresh(procedure, *(each.name for one in changer.maxima for each in one.own))
     changed = False
 
     def within(block: Block) -> Block:
@@ -82,11 +81,17 @@ def online(procedure: Procedure, loop: str, *maxima: str) -> Procedure:
 
 @dataclass(frozen=True)
 class _Maximum:
-    """A maximum, the one before an iteration, and what is subtracted instead of it."""
+    """A maximum, the one before an iteration, what is subtracted instead of it, and the factor for sums so far."""
 
     array: Local
     before: Local
     shift: Local
+    factor: Local
+
+    @property
+    def own(self) -> tuple[Local, ...]:
+        """The arrays that an iteration has for itself."""
+        return self.before, self.shift, self.factor
 
     @property
     def now(self) -> Expression:
@@ -108,8 +113,8 @@ class _Maximum:
         return Apply(self.array.dtype, "where", (self.is_lowest, self.number(0.0), self.now))
 
     @property
-    def factor(self) -> Expression:
-        """What makes a sum that is measured from the maximum before one that is measured from this."""
+    def correction(self) -> Expression:
+        """The factor that makes a sum that is measured from the maximum before one that is measured from this."""
         dtype, before = self.array.dtype, Read(self.array.dtype, self.before)
         less = Apply(dtype, "exp", (Apply(dtype, "sub", (before, Read(dtype, self.shift))),))
         return Apply(dtype, "where", (Apply(bool_, "equal", (before, self.now)), self.number(1.0), less))
@@ -129,19 +134,19 @@ class _Sum:
     """A sum that is measured from a maximum, which may be subtracted even if it is -inf."""
 
     array: Local
-    index: Index
+    added: Accumulate
+    within: Block
     maximum: _Maximum
     is_plain: bool
-    loops: tuple[Variable, ...]
 
     @property
     def now(self) -> Expression:
         """The sum so far."""
-        return Read(self.array.dtype, self.array, self.index)
+        return Read(self.array.dtype, self.array, self.added.index)
 
     def store(self, primitive: str, *arguments: Expression) -> Block:
         """All elements become something else."""
-        return around(self.loops, (Store(self.array, self.index, Apply(self.array.dtype, primitive, arguments)),))
+        return for_elements(self.within, self.added, Apply(self.array.dtype, primitive, arguments))
 
 
 class _Online:
@@ -151,9 +156,9 @@ class _Online:
         self.what = what
         if any(each.size != 1 or each.dtype not in (float32, float64) for each in arrays):
             raise refused(f"{what} of {names_of(arrays)}", "a maximum is one number, and float32 or float64")
+        names = ("before", "shift", "factor")
         self.maxima = [
-            _Maximum(each, replace(each, name=f"{each.name}_before"), replace(each, name=f"{each.name}_shift"))
-            for each in arrays
+            _Maximum(each, *(replace(each, name=f"{each.name}_{name}") for name in names)) for each in arrays
         ]
         self.arrays: set[int | Local] = {*arrays}
 
@@ -161,7 +166,7 @@ class _Online:
         """The loop that takes the maxima with the loops after it in it, and what comes after them."""
         self.check(first)
         place, ahead, pending = 0, list[Statement](), list[Statement]()
-        bodies, sums = list[Block](), dict[Local, _Sum]()
+        bodies, sums = list[tuple[list[_Sum], Block]](), dict[Local, _Sum]()
         taken: list[Statement] = [first]
         for number, each in enumerate(rest, 1):
             if isinstance(each, For) and each.variable == first.variable and _reads(each) & self.arrays:
@@ -169,21 +174,22 @@ class _Online:
                 if (_reads(each) & {*sums}) or any(sums.setdefault(one.array, one) != one for one in found):
                     raise refused(f"{self.what}: a sum is used before it is complete", LAW + "a sum is read afterwards")
                 place, ahead, pending = number, [*ahead, *pending], []
-                bodies.append(each.body)
+                bodies.append((found, each.body))
                 taken.append(each)
-            elif _reads(each) & arrays_written(tuple(taken)) or arrays_written((each,)) & _uses(*taken):
+            elif _reads(each) & arrays_written(tuple(taken)) or arrays_written((each,)) & arrays_used(tuple(taken)):
                 break
             else:
                 pending.append(each)
         if not bodies:
             raise refused(f"{self.what}: no loop after it reads the maxima", LAW + "a sum of exp(x - m) comes next")
         shifts = {one.array: Read(one.shift.dtype, one.shift) for one in self.maxima}
-        inner: list[Statement] = [Allocate(local) for one in self.maxima for local in (one.before, one.shift)]
-        inner += [Store(one.before, NOWHERE, one.now) for one in self.maxima]
-        inner += [*first.body, *(Store(one.shift, NOWHERE, one.finite) for one in self.maxima)]
-        for total in sums.values():
-            inner += total.store("mul", total.now, total.maximum.factor)
-        for body in bodies:
+        inner: list[Statement] = [Allocate(local) for one in self.maxima for local in one.own]
+        inner += [*(Store(one.before, NOWHERE, one.now) for one in self.maxima), *first.body]
+        for one in self.maxima:
+            inner += [Store(one.shift, NOWHERE, one.finite), Store(one.factor, NOWHERE, one.correction)]
+        for found, body in bodies:
+            for total in found:
+                inner += total.store("mul", total.now, Read(total.array.dtype, total.maximum.factor))
             inner += mapped(body, lambda part: shifts.get(part.local, part) if isinstance(part, Read) else part)
         after: list[Statement] = []
         for total in sums.values():
@@ -224,14 +230,13 @@ class _Online:
             ):
                 raise refused(f"{self.what}: {loop.variable.name!r} does more than sum up exp(x - m)", LAW + "no more")
             loops = tuple(one for one in inner if each.index.depends_on(one))
-            low, high = each.index.bounds
-            is_own = is_one_to_one(each.index, loops) and low >= 0 and high < each.array.size
-            if each.index.depends_on(loop.variable) or not is_own or not _is_zero(each.array, before):
+            is_own = are_elements(each.index, each.array, loops) and not each.index.depends_on(loop.variable)
+            if not is_own or not is_zero(each.array, tuple(before)):
                 raise refused(
                     f"{self.what}: the sum into {each.array.name}[{each.index}]",
                     LAW + "the sum goes on in every iteration, and begins with 0",
                 )
-            yield _Sum(each.array, each.index, *found, loops)
+            yield _Sum(each.array, each, loop.body, *found)
 
     def measured(self, value: Expression) -> tuple[_Maximum, bool] | None:
         """The maximum in the one factor ``exp(x - maximum)`` of a term, and whether it is subtracted as it is."""
@@ -258,21 +263,9 @@ class _Online:
         return any(isinstance(part, Read) and part.local in self.arrays for part in walk(value))
 
 
-def _is_zero(array: Local, before: list[Statement]) -> bool:
-    """Whether an array is filled with zeros where it is stored to last."""
-    last = next((each for each in reversed(before) if array in arrays_written((each,))), None)
-    while isinstance(last, For) and len(last.body) == 1:
-        (last,) = last.body
-    return isinstance(last, Store) and isinstance(last.value, Number) and not last.value.value
-
-
 def _own(loop: For) -> set[int | Local]:
     return {each.local for each in statements(loop.body) if isinstance(each, Allocate)}
 
 
 def _reads(*block: Statement) -> set[int | Local]:
     return {array for each in stores_of(block) for array in arrays_read(each)}
-
-
-def _uses(*block: Statement) -> set[int | Local]:
-    return _reads(*block) | arrays_written(block)

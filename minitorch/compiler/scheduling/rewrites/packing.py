@@ -26,6 +26,7 @@ from ...loop_ir.tree import (
     mapped,
     statements,
     substituted,
+    with_body,
 )
 from .arrays import _named, unguarded
 from .dependences import variables_of
@@ -39,6 +40,7 @@ from .finding import (
     mentions,
     names_of,
     nested_in,
+    sole_guard,
 )
 from .loops import check_independent
 from .rewrite import check_fresh, refused, step
@@ -46,15 +48,15 @@ from .rewrite import check_fresh, refused, step
 
 @step
 def pack(
-    procedure: Procedure, argument: int, into: str, at: str, *order: str, pad: tuple[str, int] | None = None
+    procedure: Procedure, argument: int | str, into: str, at: str, *order: str, pad: tuple[str, int] | None = None
 ) -> Procedure:
-    """Copy a factor of a sum, which reads an argument, into an array in the order in which it is used (packing).
+    """Copy a factor of a sum, which reads an array, into one of its own, in the order in which it is used (packing).
 
     Args:
         procedure: the kernel.
-        argument: the number of the argument that the factor reads.
-        into: the name of the array. The loops that fill it are called like those of `order`, with this in front.
-        at: the loop at the beginning of whose body it is filled; "" for the beginning of the kernel.
+        argument: the number of the argument that the factor reads, or the name of a local array.
+        into: the name of the new array. The loops that fill it are called like those of `order`, with this in front.
+        at: the loop in whose body it is filled, just before the factor is used; "" for the kernel.
         order: the loops that run through it, the outermost first: those inside of `at` that the factor depends on.
         pad: the name of a loop, and how many elements further apart than needed its iterations lie: at a power of two
             they would compete for the same places of a cache.
@@ -62,27 +64,34 @@ def pack(
     Law: nothing that runs between the copy and the use stores to an operand of the factor, and every element that is
     used is copied.
     """
-    what = f"pack({argument}, {into!r}) at {at!r}" if at else f"pack({argument}, {into!r})"
+    what = f"pack({argument!r}, {into!r}) at {at!r}" if at else f"pack({argument!r}, {into!r})"
     check_fresh(procedure, into, *(f"{into}_{name}" for name in order if has_loop(procedure.body, name)))
     if pad is not None and pad[1] < 0:
         raise refused(f"{what} with elements {pad[1]} further apart", "elements of an array do not overlap")
 
-    def packed(block: Block) -> Block | None:
-        factor = next(
-            (
-                factor
-                for each in statements(block)
-                if isinstance(each, Accumulate)
-                for factor in factors_of(each)
-                if any(isinstance(part, Load) and part.buffer == argument for part in walk(factor))
-            ),
-            None,
-        )
-        if factor is None:
+    def reads(factor: Expression) -> bool:
+        found = {array_of(part) for part in walk(factor) if isinstance(part, (Read, Load))}
+        return any(argument == (array.name if isinstance(array, Local) else array) for array in found)
+
+    def packed(whole: Block) -> Block | None:
+        guarded = sole_guard(whole)
+        if guarded is not None:
+            body = packed(guarded.body)
+            return None if body is None else (with_body(guarded, body),)
+        sums = (each for each in statements(whole) if isinstance(each, Accumulate))
+        factors = list(dict.fromkeys(factor for each in sums for factor in factors_of(each) if reads(factor)))
+        if not factors:
             return None
+        found = {variable: None for each in statements(whole) if isinstance(each, For) for variable in (each.variable,)}
+        others = [{loop for loop in found if mentions(factor, loop)} for factor in factors]
+        factor = next(
+            (one for one, own in zip(factors, others, strict=True) if {v.name for v in own} <= {*order}), factors[0]
+        )
+        place = next(place for place, each in enumerate(whole) if any(True for _ in _uses((each,), factor)))
+        before, block = whole[:place], whole[place:]
         uses = list(_uses(block, factor))
-        around = next(loops for each, _, loops in uses if isinstance(each, Accumulate) and factor in factors_of(each))
-        inner = {loop for _, _, loops in uses for loop in loops}
+        around = next(within for each, _, within in uses if isinstance(each, Accumulate) and factor in factors_of(each))
+        inner = {loop for _, _, within in uses for loop in within}
         own = [loop for name in order for loop in around if loop.name == name]
         if missing := {loop for loop in inner if mentions(factor, loop)} - {*own}:
             raise refused(
@@ -103,8 +112,8 @@ def pack(
         ]
         guard = next(
             guard
-            for guard, (each, _, loops) in zip(guards, uses, strict=True)
-            if loops == around and isinstance(each, Accumulate)
+            for guard, (each, _, within) in zip(guards, uses, strict=True)
+            if within == around and isinstance(each, Accumulate)
         )
         if not all({*guard.bounds} <= {*other.bounds} for other in guards):
             raise refused(f"{what}: the factor is used where {guard} does not hold, too", "what is used is copied")
@@ -122,7 +131,7 @@ def pack(
         for each in reversed(own):
             copy = (For(Variable(f"{into}_{each.name}", each.extent), copy),)
         rest = mapped(block, lambda part: new if part == factor else part)
-        return (Allocate(local), *copy, *rest)
+        return (*before, Allocate(local), *copy, *rest)
 
     if not at:
         body = packed(procedure.body)

@@ -1,0 +1,224 @@
+"""Rewrites that compute once what is computed often: invariant code, common subexpressions, factors of a whole sum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from ...loop_ir.expressions import Apply, Expression, Number, walk
+from ...loop_ir.index import Variable, variable
+from ...loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Procedure,
+    Read,
+    Statement,
+    loops,
+    statements,
+    substituted,
+    with_body,
+)
+from .dependences import are_elements
+from .finding import (
+    any_of,
+    arrays_used,
+    arrays_written,
+    for_elements,
+    has_loop,
+    is_zero,
+    local_named,
+    mentions,
+    names_of,
+    nested_in,
+    stores_of,
+    with_local,
+)
+from .rewrite import refused, step
+
+
+@step
+def hoist(procedure: Procedure, *names: str) -> Procedure:
+    """The first statements in perfectly nested loops, if all iterations run the same ones, before the loops.
+
+    This is loop-invariant code motion.
+
+    Law: the statements depend on none of the loops and store only to arrays that they allocate. Nothing in the loops
+    stores to their operands.
+    """
+    what = f"hoist({', '.join(map(repr, names))})"
+    names = tuple(name for name in names if has_loop(procedure.body, name))
+
+    def change(each: For) -> Block | None:
+        if not set(names) <= {inner.variable.name for inner in loops((each,))}:
+            return None
+        chain, guards, body = nested_in(each, names)
+        first = {one.variable: variable(one.variable.name, 1) for one in chain}
+        for guard in guards:
+            if guard.substitute(first).bounds:
+                raise refused(f"{what}: {guard} may hold in no iteration", "the loops run at least once")
+        count, own = 0, {inner.local for inner in statements(body) if isinstance(inner, Allocate)}
+        while arrays_written(body[count : count + 1]) <= own and not _depends(body[count : count + 1], chain):
+            count += 1
+        while count and isinstance(body[count - 1], Allocate):
+            count -= 1
+        fixed, rest = body[:count], body[count:]
+        if not fixed or not rest:
+            return None
+        if arrays_used(fixed) & arrays_written(rest):
+            changed = names_of(arrays_used(fixed) & arrays_written(rest))
+            raise refused(f"{what}: {changed} change in the loops", "nothing in the loops stores to the operands")
+        for guard in guards:
+            rest = (If(guard, rest),)
+        for one in reversed(chain):
+            rest = (with_body(one, rest),)
+        return (*fixed, *rest)
+
+    if not names:
+        raise refused(what, "a step of a schedule changes something")
+    return any_of(procedure, names[:1], change)
+
+
+def _depends(block: Block, chain: Collection[For]) -> bool:
+    """Whether statements change with loops around them; no statement is none that is the same."""
+    variables = [each.variable for each in chain]
+    guards = (each.inside for each in statements(block) if isinstance(each, If))
+    stores = list(stores_of(block))
+    return (
+        not block
+        or any(guard.depends_on(one) for guard in guards for one in variables)
+        or any(each.index.depends_on(one) or mentions(each.value, one) for each in stores for one in variables)
+    )
+
+
+@step
+def reuse(procedure: Procedure, array: str, like: str) -> Procedure:
+    """Use an array in place of another one that is computed in the same way (common subexpression elimination).
+
+    Args:
+        procedure: the kernel.
+        array: is not computed any more.
+        like: the one that is used; it is computed before, in the same block.
+
+    Law: the statements that store to the two differ in nothing but the names of loops. Nothing stores to their operands
+    between them.
+    """
+    old, new = local_named(procedure, array), local_named(procedure, like)
+    what = f"reuse({array!r}, {like!r})"
+
+    def within(block: Block) -> Block:
+        if not {Allocate(old), Allocate(new)} <= {*block}:
+            return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+        one, other = ([n for n, each in enumerate(block) if local in arrays_written((each,))] for local in (new, old))
+        first, second = (tuple(block[number] for number in places) for places in (one, other))
+        same = _canonical(with_local(second, old, new)) == _canonical(first)
+        if not same or not one or one[-1] > other[0] or arrays_written(first) != {new}:
+            raise refused(f"{what}: they are computed in different ways", "the statements differ in names alone")
+        written = arrays_written(
+            tuple(each for n, each in enumerate(block[: other[-1]]) if n > one[0] and n not in one)
+        )
+        if (written - {old}) & arrays_used(first):
+            raise refused(f"{what}: {names_of(written)} change between them", "the operands are the same for both")
+        rest = tuple(each for n, each in enumerate(block) if n not in other and each != Allocate(old))
+        return with_local(rest, old, new)
+
+    body = within(procedure.body)
+    if body == procedure.body:
+        raise refused(what, "the two are allocated in one block")
+    return replace(procedure, body=body)
+
+
+def _canonical(block: Block, depth: int = 0) -> Block:
+    """A block with names of loops that say how deep they are."""
+    found: list[Statement] = []
+    for each in block:
+        if isinstance(each, For):
+            own = Variable(f"loop{depth}", each.variable.extent)
+            body = substituted(each.body, {each.variable: variable(own.name, own.extent)})
+            found.append(For(own, _canonical(body, depth + 1), each.kind))
+        else:
+            found.append(with_body(each, _canonical(each.body, depth)) if isinstance(each, If) else each)
+    return tuple(found)
+
+
+@step
+def factor_out(procedure: Procedure, array: str, loop: str) -> Procedure:
+    """Apply factors and divisors that all terms of a sum have to the sum, once it is complete.
+
+    Law: ``sum(a * c) = sum(a) * c`` and ``sum(a / c) = sum(a) / c``, but for rounding (distributive law). So c is the
+    same in all iterations, nothing stores to its operands meanwhile, and the sum begins with 0.
+    """
+    local = local_named(procedure, array)
+    what = f"factor_out({array!r}, {loop!r})"
+
+    def changed(before: Block, each: For) -> Block | None:
+        sums = [one for one in stores_of(each.body) if one.array == local]
+        if not sums:
+            return None
+        inner = [one for one in statements((each,)) if isinstance(one, For)]
+        variables = dict.fromkeys(one.variable for one in inner)
+        written = arrays_written(each.body)
+
+        def is_fixed(value: Expression) -> bool:
+            reads = {part.local for part in walk(value) if isinstance(part, Read)}
+            return (
+                not isinstance(value, Number) and not reads & written and not any(mentions(value, v) for v in variables)
+            )
+
+        (sum_, *others) = sums
+        if others or not isinstance(sum_, Accumulate) or sum_.reduction != "reduce_sum" or not is_zero(local, before):
+            raise refused(what, "the loop does nothing with the array but to add up terms, beginning with 0")
+        term, factors = _taken_apart(sum_.value, is_fixed)
+        if not factors:
+            raise refused(f"{what}: no factor is the same for all terms", "c is the same in all iterations")
+        new = replace(sum_, value=term)
+        total: Expression = Read(local.dtype, local, sum_.index)
+        for name, factor in factors:
+            total = Apply(local.dtype, name, (total, factor))
+        over = tuple(one for one in variables if sum_.index.depends_on(one))
+        if each.variable in over or not are_elements(sum_.index, local, over):
+            raise refused(
+                f"{what}: {local.name}[{sum_.index}] is no sum of its own", "a sum goes on in every iteration"
+            )
+        return (with_body(each, _replaced(each.body, sum_, new)), *for_elements(each.body, sum_, total))
+
+    def within(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            new = changed(tuple(found), each) if isinstance(each, For) and each.variable.name == loop else None
+            if new is None:
+                new = (with_body(each, within(each.body)) if isinstance(each, (For, If)) else each,)
+            found += new
+        return tuple(found)
+
+    body = within(procedure.body)
+    if body == procedure.body:
+        raise refused(f"{what}: there is no such loop", "a step of a schedule changes something")
+    return replace(procedure, body=body)
+
+
+def _replaced(block: Block, old: Statement, new: Statement) -> Block:
+    return tuple(
+        new if each == old else with_body(each, _replaced(each.body, old, new)) if isinstance(each, (For, If)) else each
+        for each in block
+    )
+
+
+def _taken_apart(
+    value: Expression, is_fixed: Callable[[Expression], bool]
+) -> tuple[Expression, list[tuple[str, Expression]]]:
+    """A term without its fixed factors and divisors, and these, the innermost first."""
+    if not isinstance(value, Apply) or value.primitive not in ("mul", "div") or not value.dtype.is_floating_point:
+        return value, []
+    first, second = value.arguments
+    if is_fixed(second):
+        term, factors = _taken_apart(first, is_fixed)
+        return term, [*factors, (value.primitive, second)]
+    if value.primitive == "mul" and is_fixed(first):
+        term, factors = _taken_apart(second, is_fixed)
+        return term, [*factors, ("mul", first)]
+    first, factors = _taken_apart(first, is_fixed)
+    second, more = _taken_apart(second, is_fixed) if value.primitive == "mul" else (second, [])
+    return Apply(value.dtype, value.primitive, (first, second)), [*factors, *more]
