@@ -165,3 +165,10 @@ def test_a_quotient_by_a_sum_is_a_division(dtype: Any) -> None:
         expected = a / b.sum(1, keepdims=True) + 0 * b
     found = function(mt.from_numpy(a), mt.from_numpy(b)).numpy()
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_sum_of_one_term_beside_a_turned_square() -> None:
+    """An outer product that is stored transposed: every lane has a sum of its own."""
+    a, b = mt.randn(2, 8, 1), mt.randn(2, 9, 1)
+    found = mt.jit(lambda a, b: (a @ b.mT).mT.contiguous())(a, b)
+    assert np.array_equal(found.numpy(), (a @ b.mT).mT.numpy())

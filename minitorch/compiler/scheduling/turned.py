@@ -12,7 +12,21 @@ from collections.abc import Iterator, Sequence
 
 from ..loop_ir.loops import Nest
 from .layout import LONG_TILE, Layout, Tile
-from .rewrites import Rewrite, overcompute, parallelise, reorder, specialise, split, stage, transpose, unroll, vectorise
+from .online import totals
+from .rewrites import (
+    Rewrite,
+    overcompute,
+    parallelise,
+    place,
+    reorder,
+    sink,
+    specialise,
+    split,
+    stage,
+    transpose,
+    unroll,
+    vectorise,
+)
 
 
 def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
@@ -38,7 +52,12 @@ def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
         if _pays(tile, layout):
             yield specialise(f"tile{number}_k#0")
     yield unroll("v#0")
+    sums = [total for loop in nest.loops for total in totals(loop)]
+    if sums:
+        yield sink("l")
     yield vectorise("l")
+    if sums:
+        yield place("registers", *(f"{total}_l" for total in sums))
 
 
 def turned_columns(nest: Nest, layout: Layout, parts: Sequence[tuple[str, ...]]) -> Iterator[Rewrite]:
