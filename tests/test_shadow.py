@@ -225,7 +225,7 @@ def test_wrong_code_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_not_written_is_found_though_it_was_right_in_the_call_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory comes back with what was in it."""
-    units = vars(Kernel)["units"].fget
+    units = vars(Kernel)["units"].func
     monkeypatch.setattr(Kernel, "units", property(lambda self: max(1, units(self) - 1)))
     x = mt.randn(2, 3, 12, 12)
     _, report = failure(lambda x: F.max_pool2d(x, 2), x)
