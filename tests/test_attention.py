@@ -64,6 +64,11 @@ def by_hand(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
     return (q @ k.mT).softmax(-1) @ v
 
 
+def scaled(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+    """The scale after the product."""
+    return ((q @ k.mT) * 0.3).softmax(-1) @ v
+
+
 def causal(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
     return F.scaled_dot_product_attention(q, k, v, is_causal=True)
 
@@ -97,6 +102,17 @@ def test_kernels(function: Function) -> None:
     g = g.mT if function is transposed else g
     assert kernels(function, q, k, v) == 1
     assert kernels(gradient(function), q, k, v, g) <= 4
+
+
+@pytest.mark.parametrize("function", [plain, by_hand, scaled])
+@pytest.mark.parametrize("columns", [9, 64, 130])
+@pytest.mark.parametrize("rows", [20, 64, 90])
+def test_all_of_it_is_a_list_of_rewrites(rows: int, columns: int, function: Function) -> None:
+    q, k, v = tensors((2, rows, 16), (2, columns, 16), (2, columns, 24))
+    (kernel,) = mt.jit(function).ledger(q, k, v).kernels
+    names = [step.name for step in kernel.schedule]
+    assert {"hoist", "factor_out", "reuse", "vectorise"} <= {*names} and ("online" in names) is (columns > 64)
+    check(function, q, k, v)
 
 
 def test_kernels_with_masks() -> None:

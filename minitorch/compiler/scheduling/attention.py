@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dtypes import float32, float64
-from ..loop_ir.expressions import Load, walk
+from ..loop_ir.expressions import Apply, Expression, Load, Number, Sum, walk
 from ..loop_ir.loops import Nest
 from ..loop_ir.tree import loops, procedure
 from ..target import Target
@@ -51,7 +51,7 @@ def attention_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None
     values = [each.term.value for each in sweeps.reductions]
     if names != ["reduce_max", "reduce_sum"] or any(each.dtype not in (float32, float64) for each in values):
         return None
-    if len(list(nest.statements)) != 3 or skips(sweeps, 0) or values[0] != tile.sum:
+    if len(list(nest.statements)) != 3 or skips(sweeps, 0) or not _is_cheap(values[0], tile.sum):
         return None
     queries = [part for part in dict.fromkeys(walk(tile.across)) if isinstance(part, Load)]
     value = output.other
@@ -61,6 +61,18 @@ def attention_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None
         return None
     names = [each.variable.name for each in loops(procedure(nest, ()).body)][len(sweeps.batch) :]
     return tuple(_steps(sweeps, blocking(sweeps, target), names, queries[0], value)) if len(names) == 8 else None
+
+
+def _is_cheap(score: Expression, product: Sum) -> bool:
+    """Whether a score is made of a product of matrices and of numbers, so that computing it twice costs little."""
+    while score != product:
+        if not isinstance(score, Apply) or score.primitive not in ("add", "sub", "mul", "neg"):
+            return False
+        parts = [part for part in score.arguments if not isinstance(part, Number)]
+        if len(parts) != 1:
+            return False
+        (score,) = parts
+    return True
 
 
 def _steps(sweeps: Sweeps, cut: Blocking, names: list[str], query: Load, value: Load) -> Iterator[Rewrite]:
