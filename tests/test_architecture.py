@@ -10,6 +10,8 @@ import linecache
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +35,8 @@ def room_of(parts: tuple[str, ...]) -> tuple[str, ...]:
     return parts[:2] if parts[:1] in DIVIDED and parts[1:2] not in ((), ("__init__",)) else parts[:1]
 
 
-def imports(path: Path) -> list[tuple[tuple[str, ...], int]]:
-    """The rooms that a file imports from, with the line; what is for type checkers only does not count."""
+def names_imported(path: Path) -> list[tuple[tuple[str, ...], str, int]]:
+    """Module, name and line of what a file imports from the package; what is for type checkers only does not count."""
     tree = ast.parse(path.read_text())
     only_types = {
         id(child)
@@ -49,9 +51,16 @@ def imports(path: Path) -> list[tuple[tuple[str, ...], int]]:
             continue
         base = here[: len(here) - node.level + 1]
         target = base + tuple((node.module or "").split(".") if node.module else ())
-        names = [(*target, alias.name) for alias in node.names] if target in ((), *DIVIDED) else [target]
-        found += [(room_of(name), node.lineno) for name in names]
+        found += [(target, alias.name, node.lineno) for alias in node.names]
     return found
+
+
+def imports(path: Path) -> list[tuple[tuple[str, ...], int]]:
+    """The rooms that a file imports from, with the line."""
+    return [
+        (room_of((*target, name) if target in ((), *DIVIDED) else target), line)
+        for target, name, line in names_imported(path)
+    ]
 
 
 def is_below(room: tuple[str, ...], other: tuple[str, ...]) -> bool:
@@ -67,6 +76,24 @@ def is_below(room: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.name != "__init__.py")
+
+
+def files_imported(path: Path) -> Iterator[Path]:
+    """The files of the package that a file imports, at its top or later; not what is for type checkers only."""
+    for target, name, _ in names_imported(path):
+        for parts in ((*target, name), target):
+            module = PACKAGE.joinpath(*parts)
+            found = [each for each in (module.with_suffix(".py"), module / "__init__.py") if each.exists()]
+            if found:
+                yield from found
+                break
+
+
+def test_files_do_not_import_in_circles() -> None:
+    """The package's own file apart, which the version is read from."""
+    root = PACKAGE / "__init__.py"
+    graph = {path: {each for each in files_imported(path) if each != root} for path in FILES}
+    list(TopologicalSorter(graph).static_order())  # an error names the circle
 
 
 def test_the_page_shows_what_the_program_prints(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,7 +103,7 @@ class Graph(Drawable):
         """
         from .parse import parse
 
-        return parse(text)
+        return Graph(*parse(text), verify=False)
 
     # Identity -------------------------------------------------------------------------------------------
 

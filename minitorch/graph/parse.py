@@ -10,7 +10,7 @@ import difflib
 import math
 import re
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from ..dtypes import BY_SHORT_NAME
 from ..errors import ParseError
@@ -18,7 +18,6 @@ from ..ir import LOWERED, PRIMITIVES, Node, Primitive, Source, Spec, as_stored
 from ..primitives import constant
 from .arrays import from_base64, from_nested
 from .build import input_node, literal
-from .graph import Graph
 from .values import Number, is_splat
 from .verify import INPUT_RULES, MAX_DIMS, NODE_RULES, Rule, wrong_parameter
 
@@ -58,15 +57,24 @@ class _Untyped:
     line: int
 
 
-def parse(text: str) -> Graph:
-    """The graph that a listing describes.
+class Listed(NamedTuple):
+    """The parts of the graph that a listing describes."""
+
+    inputs: tuple[Node, ...]
+    outputs: list[Node]
+    nodes: list[Node]
+    name: str
+
+
+def parse(text: str) -> Listed:
+    """The parts of a legal graph from its listing; every rule is checked on the way.
 
     Raises:
         ParseError: if it is not one; its `line` says where (``MT602``).
 
     Example:
         >>> parse("graph(x: f32[2]): %0 = mul(x, 2) return %0, x").outputs
-        (<mul: f32[2]>, <input: f32[2]>)
+        [<mul: f32[2]>, <input: f32[2]>]
     """
     return _Parser(text).graph()
 
@@ -128,7 +136,7 @@ class _Parser:
 
     # A graph --------------------------------------------------------------------------------------------
 
-    def graph(self) -> Graph:
+    def graph(self) -> Listed:
         self.expect("graph")
         name = "graph" if self.next_is("(") else self.expect_kind("name", "the name of the graph").text
         self.expect("(")
@@ -148,7 +156,7 @@ class _Parser:
             line = self.tokens[self.at].line
             output = self.operand()
             outputs.append(output if isinstance(output, Node) else self.untyped(output, line))
-        return Graph(inputs, outputs, self.nodes, name, verify=False)  # every rule was checked on the way
+        return Listed(inputs, outputs, self.nodes, name)
 
     def input(self) -> None:
         token = self.expect_kind("name", "the name of an input")
