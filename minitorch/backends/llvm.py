@@ -79,10 +79,10 @@ class Compiled:
             (np.empty if node.spec.nbytes < pool.smallest else pool.array, shape, node.dtype.numpy)
             for node, shape in written.items()
         ]
-        self._layout = layout = CallMemory(self.schedule, self.placement, list(written))
-        self._program = NativeProgram(self.schedule, layout, set(bases))
-        self._pack = struct.Struct(f"={1 + layout.arrays}q").pack
-        self._outputs = [_Output(layout, node, bases[:position]) for position, node in enumerate(graph.outputs)]
+        self._call_memory = call_memory = CallMemory(self.schedule, self.placement, list(written))
+        self._program = NativeProgram(self.schedule, call_memory, set(bases))
+        self._pack = struct.Struct(f"={1 + call_memory.arrays}q").pack
+        self._outputs = [_Output(call_memory, node, bases[:position]) for position, node in enumerate(graph.outputs)]
         # Most results are arrays of the call, unchanged.
         shapes = written | {bases[output]: graph.inputs[at].shape for output, at in self.placement.overwritten.items()}
         self._places: list[int] | None = None
@@ -124,12 +124,12 @@ class Compiled:
         if self.placement.overwritten and not overwrite:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
-        everything = [*arrays, *written, self._layout.make_arena()]
+        everything = [*arrays, *written, self._call_memory.make_arena()]
         known = handles(everything)
         call = self._pack(self._program.address, *known)
         memory: Memory = []
         if self._kernels is None:
-            memory = self._layout.memory(everything)
+            memory = self._call_memory.memory(everything)
             trouble = self._step_by_step(call, memory)
         else:
             trouble = self._run(call)
@@ -139,7 +139,7 @@ class Compiled:
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         if self._as_written:
             return written
-        memory = memory or self._layout.memory(everything)
+        memory = memory or self._call_memory.memory(everything)
         if self._places is not None:
             return [memory[place] for place in self._places]
         return [output.of(memory) for output in self._outputs]
@@ -147,7 +147,7 @@ class Compiled:
     def allocate(self, new: Callable[..., Array]) -> None:
         """From now on take new memory, for outputs and intermediate values, from a function of shape and type."""
         self._new = [(new, shape, dtype) for _, shape, dtype in self._new]
-        self._layout.new = new
+        self._call_memory.new = new
         self._cautious = None
 
     def _careful(self, arrays: Sequence[Array]) -> list[Array]:
@@ -155,8 +155,8 @@ class Compiled:
         if self._cautious is None:
             target = self.schedule.target
             self._cautious = Compiled(self.graph, without=self._without, target=target, own=self._own)
-            if self._layout.new != pool.array:
-                self._cautious.allocate(self._layout.new)
+            if self._call_memory.new != pool.array:
+                self._cautious.allocate(self._call_memory.new)
         return self._cautious(arrays)
 
     def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:
@@ -171,10 +171,10 @@ class Compiled:
         if self.placement.overwritten and not overwrite:
             return self._careful(arrays)
         written = [make(shape, dtype) for make, shape, dtype in self._new]
-        everything = [*arrays, *written, self._layout.make_arena()]
+        everything = [*arrays, *written, self._call_memory.make_arena()]
         for array in everything[len(arrays) :] if self.arena_bytes else written:
             recorder.made(array)
-        memory = self._layout.memory(everything)
+        memory = self._call_memory.memory(everything)
         known = handles(everything)
         places = (ctypes.c_int64 * len(memory))()
         if driver().look(self._pack(self._program.address, *known), places):
@@ -204,9 +204,9 @@ class Compiled:
 class _Output:
     """A result for the caller: its own array, copied if it lies in an input, a constant or another output."""
 
-    def __init__(self, layout: CallMemory, node: Node, earlier: Sequence[Node]) -> None:
+    def __init__(self, call_memory: CallMemory, node: Node, earlier: Sequence[Node]) -> None:
         base = output_base(node)
-        self.value = Access(layout, base, (base,))
+        self.value = Access(call_memory, base, (base,))
         self.shape = node.shape
         self.copied = is_stored_already(base) or base in earlier
 

@@ -92,16 +92,16 @@ class CallMemory:
 class Access:
     """A value as an array of a call: the place of a stored value, and the movements between the two."""
 
-    def __init__(self, layout: CallMemory, node: Node, memory: Container[Node]) -> None:
+    def __init__(self, call_memory: CallMemory, node: Node, memory: Container[Node]) -> None:
         self.chain: list[Node] = []
         while node not in memory:
             self.chain.append(node)
             node = node.inputs[0]
         self.chain.reverse()
-        self.place, self.offset = layout.where(node)
+        self.place, self.offset = call_memory.where(node)
         self.shape, self.dtype = node.shape, node.dtype.numpy
-        self.constant = layout.constants.get(node)
-        self.in_arena = self.place == layout.arena
+        self.constant = call_memory.constants.get(node)
+        self.in_arena = self.place == call_memory.arena
 
     def of(self, memory: Memory) -> Array:
         """The array."""
@@ -158,11 +158,11 @@ class Shared:
 class Call:
     """A node that NumPy runs; its operands may be views of stored values."""
 
-    def __init__(self, kernel: Kernel, layout: CallMemory) -> None:
+    def __init__(self, kernel: Kernel, call_memory: CallMemory) -> None:
         self.kernel = kernel
         (self.node,) = kernel.nodes
-        self.operands = [Access(layout, operand, kernel.reads) for operand in self.node.inputs]
-        self.place, _ = layout.where(self.node)
+        self.operands = [Access(call_memory, operand, kernel.reads) for operand in self.node.inputs]
+        self.place, _ = call_memory.where(self.node)
 
     def run(self, memory: Memory, places: Any) -> None:
         """Evaluate the primitive."""
@@ -197,7 +197,7 @@ class NativeProgram:
         steps: each with the places of the values that it uses last.
     """
 
-    def __init__(self, schedule: Schedule, layout: CallMemory, kept: Container[Node]) -> None:
+    def __init__(self, schedule: Schedule, call_memory: CallMemory, kept: Container[Node]) -> None:
         kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
         alike: dict[
@@ -209,20 +209,22 @@ class NativeProgram:
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
         }
-        words, starts = [layout.count, layout.arrays, len(loops), *layout.flags], []
+        words, starts = [call_memory.count, call_memory.arrays, len(loops), *call_memory.flags], []
         for kernel in kernels:
             starts.append(len(words))
             if kernel.loops is not None:
                 where = [
                     number
                     for node, moved in zip(kernel.buffers, kernel.compiled[1], strict=True)
-                    for place, offset in [layout.where(node)]
+                    for place, offset in [call_memory.where(node)]
                     for number in (place, offset + moved)
                 ]
                 words += [entries[id(kernel)], kernel.units, len(kernel.buffers), *where]
         self._words = (ctypes.c_int64 * len(words))(*words)
         self.address = ctypes.addressof(self._words)
-        last = {place: number for number, kernel in enumerate(kernels) for place in _places_of(kernel, layout, kept)}
+        last = {
+            place: number for number, kernel in enumerate(kernels) for place in _places_of(kernel, call_memory, kept)
+        }
         self.steps: list[tuple[Step, list[int]]] = []
         for kind, group in groupby(range(len(kernels)), key=lambda number: _kind(kernels[number])):
             numbers = list(group)
@@ -230,7 +232,7 @@ class NativeProgram:
                 records = [(kernels[number], self.address + 8 * starts[number]) for number in run]
                 step: Step
                 if kind is Call:
-                    step = Call(records[0][0], layout)
+                    step = Call(records[0][0], call_memory)
                 else:
                     step = KernelRun(records) if kind is KernelRun else Shared(*records[0])
                 self.steps.append((step, [place for place, number in last.items() if number in run]))
@@ -254,7 +256,7 @@ def _kind(kernel: Kernel) -> type[KernelRun] | type[Shared] | type[Call]:
     return Shared if _cost(kernel) >= 2 * GRAIN and kernel.units > 1 else KernelRun
 
 
-def _places_of(kernel: Kernel, layout: CallMemory, kept: Container[Node]) -> list[int]:
+def _places_of(kernel: Kernel, call_memory: CallMemory, kept: Container[Node]) -> list[int]:
     """The places of library calls' results that a kernel reads or writes, without the kept ones."""
     used = [node for node in (*kernel.reads, *kernel.writes) if node not in kept and not is_stored_already(node)]
-    return [place for place, _ in map(layout.where, used) if place > layout.arena]
+    return [place for place, _ in map(call_memory.where, used) if place > call_memory.arena]
