@@ -373,6 +373,18 @@ def test_results_do_not_depend_on_the_number_of_threads(shape: tuple[int, int, i
     assert all(np.array_equal(result, results[0]) for result in results)
 
 
+@pytest.mark.parametrize(
+    "shape", [(4, 200_000, 4), (64, 200_000, 8), (1, 200_000, 64), (3, 50_000, 3), (8, 20_000, 700)]
+)
+def test_the_rounding_error_does_not_grow_with_every_term(shape: tuple[int, int, int]) -> None:
+    """It grows with the terms of a run and with the number of runs (Higham 1993)."""
+    m, k, n = shape
+    a, b = np.full((m, k), 0.1, np.float32), np.full((k, n), 0.1, np.float32)
+    exact = k * float(np.float32(0.1)) ** 2
+    most = (gemm_tiling.LONGEST + k / gemm_tiling.LONGEST) * float(np.finfo(np.float32).eps) / 2
+    np.testing.assert_allclose(compiled(product, a, b).numpy().astype(float), exact, rtol=most)
+
+
 def test_infinities_stay_where_they_are() -> None:
     a, b = normal(19, 40), normal(40, 21)
     a[3, 5], b[7, 2], a[4, 39], b[39, 20] = np.inf, np.nan, -np.inf, np.inf

@@ -86,6 +86,15 @@ def test_what_a_reshape_leaves_over() -> None:
     assert (i * 6 + variable("k", 6)) // 12 == i // 2
 
 
+@given(st.integers(2, 5), st.integers(2, 5), st.integers(1, 40))
+def test_quotients_and_remainders_of_one_number_are_its_digits(first: int, second: int, step: int) -> None:
+    """They are put together again, and a quotient of a quotient is one quotient, whatever is added."""
+    x = variable("i", 7) * step + variable("l", 16)
+    assert (x // first % second) * first + x % first == x % (first * second)
+    assert (x // first) * first + x % first == x
+    assert (x // first + variable("j", 3)) // second == (x + variable("j", 3) * first) // (first * second)
+
+
 @given(st.permutations([2, 3, 2, 5, 1, 1]), st.integers(0, 2), st.integers(0, 2))
 def test_another_shape_has_the_same_position(shape: list[int], first: int, second: int) -> None:
     """For any way to take neighbouring dimensions together."""

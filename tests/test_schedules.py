@@ -26,6 +26,7 @@ from minitorch.compiler.loop_ir.tree import (
     For,
     If,
     Local,
+    Place,
     Procedure,
     Read,
     Store,
@@ -89,10 +90,14 @@ def test_dependences_that_are_not_found_are_not_there(seed: int) -> None:
     variables = [Variable(name, random.choice((2, 3, 4))) for name in "ijk"]
 
     def index() -> Index:
-        found = Index((), random.choice((0, 0, 1)))
+        found, whole = Index((), random.choice((0, 0, 1))), Index()
         for each in variables:
             found = found + variable(each.name, each.extent) * random.choice((0, 1, 1, 2, 3, 4, 8, 12))
-        return found
+            whole = whole + variable(each.name, each.extent) * random.choice((0, 1, 2, 4, 16))
+        divisor, step = random.choice((2, 3, 4)), random.choice((1, 2, 4))
+        if random.random() < 0.5:
+            return found
+        return (whole // divisor) * step * random.choice((1, divisor, 8)) + whole % divisor * step
 
     apart, inner = variables[:1], frozenset(variables[1:2])  # the third is the same for both
     first, second = index(), index() if random.random() < 0.5 else None
@@ -135,6 +140,8 @@ def by_way(read: Index) -> Procedure:
 
 
 i, j = variable("i", 4), variable("j", 4)
+LAST, NEAR = Local("a", 1, int64), Local("a", 1, int64, Place.REGISTERS)
+KEPT = Store(1, j, Read(int64, LAST))
 
 # A rewrite, what it is tried on, and words of the law that refuses it.
 REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
@@ -142,6 +149,25 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
     "split into a name that is taken": (R.split("i0", 2, "i1", "b"), product, "nothing else has"),
     "split into a name of an argument": (R.split("i0", 2, "x0", "b"), product, "nothing else has"),
     "split of no loop": (R.split("q", 2, "a", "b"), product, "the loops are i0, i1, j0"),
+    "fuse around a statement": (R.fuse("i", "i1", "j0"), product, "nothing stands between"),
+    "fuse around another loop": (
+        R.fuse("i", "o", "i1"),
+        lambda: R.split("i0", 2, "o", "r")(product()),
+        "nothing between them",
+    ),
+    "a sum that starts anew, and is read meanwhile": (
+        R.in_registers("a", "j", "tile", anew=True),
+        lambda: Procedure(
+            BUFFERS,
+            (Allocate(LAST), For(COLUMN, (Accumulate(LAST, Index(), "reduce_sum", Load(int64, 0, j)), KEPT))),
+        ),
+        "nothing else is done to the array",
+    ),
+    "outline of a loop that reads registers": (
+        R.outline(1),
+        lambda: Procedure(BUFFERS, (Allocate(NEAR), For(COLUMN, (Store(1, j, Read(int64, NEAR)),)))),
+        "registers of its own",
+    ),
     "reorder around a statement": (R.reorder("i1", "j0"), product, "nothing stands between"),
     "reorder of a recurrence": (R.reorder("j", "i"), lambda: by_hand(i * 4 + j, i * 4 + j + 3), "each other's results"),
     "reorder of stores to one element": (R.reorder("j", "i"), lambda: by_hand(i + j, i * 4 + j + 20), "each other's"),

@@ -12,10 +12,11 @@ by itself, for every procedure alike:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
+from operator import floordiv, mod
 from typing import Any
 
 from llvmlite import ir
@@ -55,7 +56,9 @@ from .instructions import (
 from .mathematics.values import splat
 from .tiles import BLOCK, transposed
 from .vector_memory import (
+    I32,
     POINTER,
+    SHORTEST,
     broadcast,
     byte_size,
     gather,
@@ -63,10 +66,14 @@ from .vector_memory import (
     load,
     load_repeated,
     load_strided,
+    merged,
     scatter,
     store,
     store_interleaved,
 )
+
+Bound = tuple[int, Index, int]
+MOST_RUNS = 4  # in which neighbours are loaded one after another, rather than an element at a time
 
 
 @dataclass
@@ -107,7 +114,7 @@ class Emitter:
         self.written = arrays_written(procedure.body)
         self._variables: dict[Index, frozenset[Variable]] = {}
         self._facts: dict[Expression, tuple[frozenset[Variable], frozenset[int | Local]]] = {}
-        table, self.trouble, self.begin, self.end = function.args
+        table, self.trouble, *_ = function.args
         for number in range(len(procedure.buffers)):
             slot = self.builder.gep(table, [integer(number)], source_etype=POINTER)
             self.memory[number] = self.builder.load(slot, typ=POINTER)
@@ -136,7 +143,8 @@ class Emitter:
                 self.depths[variable] = len(self.scopes) - 1
             self.block(body)
 
-        self.loop(self.begin, self.end, body, unit)
+        _, _, begin, end = self.function.args
+        self.loop(begin, end, body, unit)
         self.builder.ret_void()
 
     def block(self, block: Block) -> None:
@@ -190,6 +198,8 @@ class Emitter:
             self.lane = variable
             self.block(each.body)
             self.lane = None
+        elif each.kind is Kind.OUTLINED:
+            self._outlined(For(variable, each.body))
         elif variable.extent:
             stop, inner, is_guard, held = self._bounded(each)
             before, self.held = self.held, self.held | held
@@ -200,6 +210,35 @@ class Emitter:
 
             self.loop(integer(0), stop, inner, body, is_guard)
             self.held = before
+
+    def _outlined(self, each: For) -> None:
+        """A loop in a function of its own, which is given the loop variables and the local arrays that it uses."""
+        inside = list(statements((each,)))
+        own = {one.local for one in inside if isinstance(one, Allocate)}
+        used = [array for array in self.memory if isinstance(array, Local) and array not in own]
+        mentioned = frozenset[Variable]()
+        for one in inside:
+            if isinstance(one, If):
+                mentioned |= self._variables_of(one.inside)
+            elif isinstance(one, (Store, Accumulate)):
+                mentioned |= self.variables(one.index) | self.facts(one.value)[0]
+        mentioned -= {one.variable for one in inside if isinstance(one, For)}
+        variables = [variable for variable in self.places if variable in mentioned]
+        kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, *(POINTER for _ in used), *(I64 for _ in variables)])
+        module, name = self.function.module, f"{self.function.name}.{each.variable.name}"
+        function = ir.Function(module, kind, module.get_unique_name(name))
+        function.linkage = "internal"
+        inner = Emitter(Procedure(self.procedure.buffers, (each,)), function, self.target)
+        _, _, *given = function.args
+        inner.memory |= dict(zip(used, given, strict=False))
+        inner.places = dict(zip(variables, given[len(used) :], strict=True))
+        inner.depths, inner.constants = dict.fromkeys(variables, 0), dict(self.constants)
+        inner.held = set(self.held)
+        inner.run_loop(each)
+        inner.builder.ret_void()
+        arrays, places = [self.memory[array] for array in used], [self.places[variable] for variable in variables]
+        self.builder.call(function, [self.function.args[0], self.trouble, *arrays, *places])
+        self._forget(each.body)
 
     def _bounded(self, each: For) -> tuple[Any, Block, bool, set[tuple[Index, int]]]:
         """A guard that holds up to some iteration is a bound of the loop, also where it stands in loops nested in it.
@@ -772,46 +811,45 @@ class Emitter:
 
     def condition(self, inside: Inside) -> Any:
         """Whether conditions hold: one bit, or one per lane."""
-        found = [self._bound(*bound) for bound in inside.bounds]
-        if any(_is_known(each, 0) for each in found):
+        steps = [self.step(index) for _, index, _ in inside.bounds]
+        alike, even, uneven = (
+            [bound for bound, step in zip(inside.bounds, steps, strict=True) if is_one(step)]
+            for is_one in (lambda step: step == 0, bool, lambda step: step is None)
+        )
+        scalars = [self._bound(*bound) for bound in alike]
+        if any(_is_known(each, 0) for each in scalars):
             return ir.Constant(BIT, 0)
-        found = [each for each in found if not _is_known(each, 1)]
+        scalars = [each for each in scalars if not _is_known(each, 1)]
+        known = {bound: self._known_lanes(*bound) for bound in even}
+        found = [each for each in known.values() if each is not None]
+        if even := [bound for bound in even if known[bound] is None]:
+            found.append(self._range(even, alike, scalars))
+        else:
+            found += scalars
+        if uneven:
+            runs = self._in_runs([index for _, index, _ in uneven])
+            parts = []
+            for moved, within in runs:
+                for (low, _, high), index in zip(uneven, moved, strict=True):
+                    within = within.and_(low, index, high)
+                parts.append(self.condition(within))
+            found += [self._combined("or_", parts, uneven)] if parts else [self._bound(*bound) for bound in uneven]
+        return self._combined("and_", found, inside.bounds) if found else ir.Constant(BIT, 1)
+
+    def _combined(self, how: str, found: list[Any], bounds: Sequence[Bound]) -> Any:
+        """All conditions of some, or any."""
         if len(found) < 2:
-            return found[0] if found else ir.Constant(BIT, 1)
-        variables = self._variables_of(inside)
-
-        def all_of_them() -> Any:
-            result, *others = self.alike(*found)
-            for each in others:
-                result = self.builder.and_(result, each)
-            return result
-
-        return self.once((inside, self._key_of(self._variables_of(inside))), self._depth(variables), all_of_them)
+            return found[0]
+        variables = self._variables_of(Inside(tuple(bounds)))
+        combine = partial(reduce, getattr(self.builder, how))
+        return self.once(
+            (how, tuple(bounds), self._key_of(variables)), self._depth(variables), lambda: combine(self.alike(*found))
+        )
 
     def _bound(self, low: int, index: Index, high: int) -> Any:
-        """Whether an index is within bounds; of neighbours in lanes, from where on and up to where they are."""
-        variables, step = self.variables(index), self.step(index)
+        """Whether an index is within bounds."""
+        place, variables = self.index(index), self.variables(index)
         lowest, highest = index.bounds
-        if step == 1:
-            assert self.lane is not None
-            first = self.index(self._without_lane(index))
-            if isinstance(first, ir.Constant):
-                known = [int(low <= first.constant + lane < high) for lane in range(self.lane.extent)]
-                return ir.Constant(ir.VectorType(BIT, self.lane.extent), known)
-            lanes = ir.Constant(ir.VectorType(I64, self.lane.extent), list(range(self.lane.extent)))
-
-            def of_lanes() -> Any:
-                parts = []
-                if lowest < low:
-                    least = self.vector(self.builder.sub(integer(low), first))
-                    parts.append(self.builder.icmp_signed(">=", lanes, least))
-                if highest >= high:
-                    end = self.vector(self.builder.sub(integer(high), first))
-                    parts.append(self.builder.icmp_signed("<", lanes, end))
-                return parts[0] if len(parts) == 1 else self.builder.and_(*parts)
-
-            return self.once(((low, index, high), self._key_of(variables)), self._depth(variables), of_lanes)
-        place = self.index(index)
         if isinstance(place, ir.Constant) and not isinstance(place.type, ir.VectorType):
             return ir.Constant(BIT, int(low <= place.constant < high))
 
@@ -824,6 +862,70 @@ class Emitter:
             return parts[0] if len(parts) == 1 else self.builder.and_(*parts)
 
         return self.once(((low, index, high), self._key_of(variables)), self._depth(variables), within)
+
+    def _known_lanes(self, low: int, index: Index, high: int) -> Any:
+        """The lanes in which an index is within bounds, if that is known beforehand."""
+        assert self.lane is not None
+        first, step = self.index(self._without_lane(index)), self.step(index)
+        if not isinstance(first, ir.Constant) or step is None:
+            return None
+        known = [int(low <= first.constant + step * lane < high) for lane in range(self.lane.extent)]
+        return ir.Constant(ir.VectorType(BIT, self.lane.extent), known)
+
+    def _range(self, bounds: Sequence[Bound], others: Sequence[Bound], conditions: list[Any]) -> Any:
+        """The lanes in which indices that count up or down are within bounds: from one up to another.
+
+        There are none where some other bounds do not hold, for which the conditions are given.
+        """
+        assert self.lane is not None
+        variables = self._variables_of(Inside((*bounds, *others)))
+        firsts = [self.index(self._without_lane(index)) for _, index, _ in bounds]
+        builder, lanes = self.builder, self.lane.extent
+
+        def limit(limits: list[Any], order: str) -> Any:
+            found, *rest = limits
+            for each in rest:
+                found = builder.select(builder.icmp_signed(order, each, found), each, found)
+            return found
+
+        def narrow(number: Any, kind: Any) -> Any:
+            return number if number.type == kind else builder.trunc(number, kind)
+
+        def of_lanes() -> Any:
+            starts, ends = [integer(0)], [integer(lanes)]
+            for (low, index, high), first in zip(bounds, firsts, strict=True):
+                step, (lowest, highest) = self.step(index), index.bounds
+                assert step is not None
+                size = abs(step)
+
+                def rounds(distance: Any, size: int = size) -> Any:
+                    """How many steps a distance takes; none if it is not ahead."""
+                    above = builder.add(distance, integer(size - 1)) if size > 1 else distance
+                    return builder.sdiv(above, integer(size)) if size > 1 else above
+
+                if step > 0:
+                    least, most = (builder.sub(integer(end), first) for end in (low, high))
+                else:
+                    most, least = (builder.sub(first, integer(end - 1)) for end in (low, high))
+                    lowest, highest, low, high = -highest, -lowest, 1 - high, 1 - low
+                starts += [rounds(least)] if lowest < low else []
+                ends += [rounds(most)] if highest >= high else []
+            start, end = limit(starts, ">"), limit(ends, "<")
+            for condition in conditions:
+                end = builder.select(condition, end, integer(0))
+            kind = I32 if lanes * byte_size(I32) >= SHORTEST else I64  # LLVM 22 has no mask for half a register
+            numbers = ir.Constant(ir.VectorType(kind, lanes), list(range(lanes)))
+            parts = []
+            if len(ends) > 1 or conditions:
+                end = narrow(limit([end, integer(0)], ">"), kind)
+                parts.append(builder.icmp_signed("<", numbers, self.vector(end)))
+            if len(starts) > 1:
+                start = narrow(limit([start, integer(lanes)], "<"), kind)
+                parts.append(builder.icmp_signed(">=", numbers, self.vector(start)))
+            return reduce(builder.and_, parts)
+
+        key = ("lanes", tuple(bounds), tuple(others), self._key_of(variables))
+        return self.once(key, self._depth(variables), of_lanes)
 
     # --- memory -------------------------------------------------------------------------------------------------------
 
@@ -874,11 +976,17 @@ class Emitter:
         return array.size if isinstance(array, Local) else math.prod(self.procedure.buffers[array].shape)
 
     def _reading(self, element: Load | Read) -> Callable[[], Any]:
-        """How to read one element, or one per lane, without touching memory that is not there."""
+        """How to read an element, or one per lane."""
         array = element.local if isinstance(element, Read) else element.buffer
-        index, dtype = element.index, element.dtype
         inside = element.inside if isinstance(element, Load) else ALWAYS
+        return self._loading(array, element.index, inside, element.dtype)
+
+    def _loading(self, array: int | Local, index: Index, inside: Inside, dtype: Any) -> Callable[[], Any]:
+        """How to load one element, or one per lane, without touching memory that is not there."""
         kind, step = stored_type(dtype, self.target), self.step(index)
+        if step is None and (runs := self._runs(index)):
+            parts = [self._loading(array, at, Inside((*inside.bounds, *lanes.bounds)), dtype) for at, lanes in runs]
+            return lambda: reduce(partial(merged, self.builder), (part() for part in parts))
         condition = self.condition(inside) if inside != ALWAYS else None
         varies = condition is not None and isinstance(condition.type, ir.VectorType)
         if step == 0 and not varies:
@@ -895,7 +1003,7 @@ class Emitter:
         if times:
             address = self.address(array, index.substitute({self.lane: NOWHERE}))
         elif step == 1 or near:
-            address = self.address(array, index)
+            address = self.address(array, index, self._in_any_lane(inside))
         else:
             places = self.index(index)
 
@@ -915,6 +1023,105 @@ class Emitter:
             return gather(self.builder, pointers, vector, wanted)
 
         return read
+
+    def _in_any_lane(self, inside: Inside) -> Inside:
+        """Conditions without which others hold in no lane.
+
+        Memory whose lanes are all left out may be far from the array. To look for it there takes a processor long.
+        """
+        assert self.lane is not None
+        found = ALWAYS
+        for low, index, high in inside.bounds:
+            step = self.step(index)
+            if step is not None:
+                reach = step * (self.lane.extent - 1)
+                found = found.and_(low - max(reach, 0), self._without_lane(index), high - min(reach, 0))
+        return found
+
+    def _runs(self, index: Index, most: int = MOST_STEP) -> list[tuple[Index, Inside]]:
+        """An access to neighbours in several runs, as one for each run that lanes may be in, and which lanes are.
+
+        Args:
+            index: of the element.
+            most: how far apart neighbours in memory may be.
+
+        Returns:
+            Nothing if there are no such runs, or too many of them.
+        """
+        found = self._in_runs([index])
+        is_near = all(0 < abs(self.step(at) or 0) <= most for (at,), _ in found)
+        return [(at, lanes) for (at,), lanes in found] if is_near else []
+
+    def _in_runs(self, indices: list[Index]) -> list[tuple[list[Index], Inside]]:
+        """Indices in each run that lanes may be in, and the condition that says which lanes are; nothing if too many.
+
+        If lanes are elements of rows of so many elements, as those of an image are, row and column are a quotient and a
+        remainder of the number of the element. Within a row, which is the same for some lanes, the column counts on.
+        """
+        assert self.lane is not None
+        divided = [atom for each in indices for atom in self._divisions(each)]
+        if not divided:
+            return []
+        least = min(divided, key=lambda atom: atom.divisor)
+        whole, length = least.index, least.divisor
+        start = self._without_lane(whole)
+        together = math.gcd(length, start.constant, *(factor for _, factor in start.terms))  # columns are multiples
+        count = (length - together + self.lane.extent - 1) // length + 1
+        if (
+            count > MOST_RUNS
+            or self.step(whole) != 1
+            or whole.is_data
+            or whole.bounds[0] < 0
+            or any(atom.divisor % length or (atom.index - whole) % length != NOWHERE for atom in divided)
+        ):
+            return []
+        first, depth = self.index(start), self._depth_of(whole)
+
+        def place(divide: Callable[[Any, Any], Any], known: Callable[[int, int], int], extent: int) -> Index:
+            found = Variable(f"{whole} {len(self.places)}", extent)
+            is_known = isinstance(first, ir.Constant)
+            value = integer(known(first.constant, length)) if is_known else divide(first, integer(length))
+            self.places[found], self.depths[found] = value, depth
+            return Index(((found, 1),))
+
+        row, column = self.once(
+            ("runs", whole, length, self._key_of(self.variables(whole))),
+            depth,
+            lambda: (
+                place(self.builder.udiv, floordiv, whole.bounds[1] // length + 1),
+                place(self.builder.urem, mod, length),
+            ),
+        )
+        found = []
+        for number in range(count):
+            own = row + number, column + Index(((self.lane, 1),), -number * length)
+            moved = [self._within_run(index, whole, length, *own) for index in indices]
+            found.append((moved, ALWAYS.and_(0, own[1], length)))
+        return found
+
+    def _divisions(self, index: Index) -> Iterator[Quotient | Remainder]:
+        """The innermost quotients and remainders in an index that differ between lanes."""
+        for atom, _ in index.terms:
+            if isinstance(atom, (Quotient, Remainder)) and self._varies_by_lane(atom.index):
+                inner = list(self._divisions(atom.index))
+                yield from inner or [atom]
+
+    def _within_run(self, index: Index, whole: Index, length: int, row: Index, column: Index) -> Index:
+        """An index where a number is an element of a known row."""
+        found = Index((), index.constant)
+        for atom, factor in index.terms:
+            place = Index(((atom, 1),))
+            if isinstance(atom, (Quotient, Remainder)) and self._varies_by_lane(atom.index):
+                rows, ahead = atom.divisor // length, (atom.index - whole) // length
+                if any(True for _ in self._divisions(atom.index)):
+                    below = self._within_run(atom.index, whole, length, row, column)
+                    place = below // atom.divisor if isinstance(atom, Quotient) else below % atom.divisor
+                elif isinstance(atom, Quotient):
+                    place = (row + ahead) // rows
+                else:
+                    place = (row + ahead) % rows * length + column
+            found = found + place * factor
+        return found
 
     def _repetitions(self, index: Index) -> int:
         """In how many lanes the same element is read, if it is the next element after that; 0 if it is not so."""
@@ -939,6 +1146,11 @@ class Emitter:
             self.builder.store(value, self.address(array, index))
         elif step == 1:
             store(self.builder, self.address(array, index), self.vector(value), self.mask)
+        elif runs := self._runs(index, most=1):
+            for at, lanes in runs:
+                mask = self.vector(self.condition(lanes))
+                mask = mask if self.mask is None else self.builder.and_(self.mask, mask)
+                store(self.builder, self.address(array, at, self._in_any_lane(lanes)), self.vector(value), mask)
         else:
             value = self.vector(value)
             places = self.builder.gep(self.memory[array], [self.index(index)], source_etype=value.type.element)

@@ -201,6 +201,14 @@ def load_strided(builder: Any, first: Any, kind: Any, step: int, count: int, mas
     return result
 
 
+def merged(builder: Any, a: Any, b: Any) -> Any:
+    """Two vectors as one, where each lane of one of them is zero."""
+    bits = ir.VectorType(ir.IntType(8 * byte_size(a.type.element)), a.type.count)
+    if a.type.element == BIT or isinstance(a.type.element, ir.IntType):
+        return builder.or_(a, b)
+    return builder.bitcast(builder.or_(builder.bitcast(a, bits), builder.bitcast(b, bits)), a.type)
+
+
 def broadcast(builder: Any, value: Any, lanes: int) -> Any:
     """A scalar in every lane."""
     kind = ir.VectorType(value.type, lanes)

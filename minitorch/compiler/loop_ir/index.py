@@ -154,12 +154,12 @@ class Index:
         low, high = rest.bounds
         if low // divisor == high // divisor:
             return whole + low // divisor
-        if not rest.constant and len(rest.terms) == 1:
-            (atom, factor) = rest.terms[0]
-            if factor == 1 and isinstance(atom, Quotient):  # (x // a) // b = x // (a * b)
-                return whole + atom.index // (atom.divisor * divisor)
         for step, coarse, _ in rest._split(divisor):  # (a * x + y) // (a * b) = x // b, where y is below a
             return whole + coarse // (divisor // step)
+        for atom, factor in rest.terms:
+            if factor == 1 and isinstance(atom, Quotient):  # (x // a + y) // b = (x + a * y) // (a * b)
+                others = rest - Index(((atom, 1),))
+                return whole + (atom.index + others * atom.divisor) // (atom.divisor * divisor)
         return whole + _atom(Quotient(rest, divisor))
 
     def __mod__(self, divisor: int) -> Index:
@@ -185,6 +185,11 @@ class Index:
     def coefficient(self, atom: Atom) -> int:
         """The coefficient of an atom."""
         return next((factor for known, factor in self.terms if known == atom), 0)
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether it is a sum of multiples of variables."""
+        return all(isinstance(atom, Variable) for atom, _ in self.terms)
 
     def depends_on(self, wanted: Variable) -> bool:
         """Whether the variable appears anywhere in the expression."""
@@ -258,16 +263,24 @@ def _made(factors: Mapping[Atom, int], constant: int) -> Index:
 
 
 def _joined(factors: Mapping[Atom, int]) -> Index | None:
-    """``d * (x // d) + x % d`` is x."""
+    """``d * (x // d) + x % d`` is x, and ``d * ((x // d) % e) + x % d`` is ``x % (d * e)``."""
     for atom, factor in factors.items():
-        if isinstance(atom, Remainder):
-            quotient = atom.index // atom.divisor
-            if len(quotient.terms) != 1 or quotient.constant or quotient.terms[0][1] != 1:
+        if not isinstance(atom, Remainder) or not factor:
+            continue
+        quotient = atom.index // atom.divisor
+        whole = quotient.terms[0][0] if len(quotient.terms) == 1 and quotient == _atom(quotient.terms[0][0]) else None
+        for known, by in factors.items():
+            if by != factor * atom.divisor:
                 continue
-            whole = quotient.terms[0][0]
-            if factor and factors.get(whole) == factor * atom.divisor:
-                others = {known: by for known, by in factors.items() if known not in (atom, whole)}
-                return _made(others, 0) + atom.index * factor
+            if known == whole:
+                joined = atom.index
+            elif isinstance(known, Remainder) and (ahead := known.index - quotient).is_affine:
+                joined = (atom.index + ahead * atom.divisor) % (atom.divisor * known.divisor)
+            else:
+                continue
+            return (
+                _made({other: by for other, by in factors.items() if other not in (atom, known)}, 0) + joined * factor
+            )
     return None
 
 

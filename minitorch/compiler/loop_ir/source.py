@@ -46,7 +46,13 @@ OPERATORS = {
 }
 FUNCTIONS = {"abs": "np.abs", "atan2": "np.arctan2", "pow": "np.power", "erf": "erf"}  # the others have NumPy's name
 REDUCTIONS = {"reduce_sum": "{} + {}", "reduce_prod": "{} * {}", "reduce_max": "np.maximum({}, {})"}
-LOOPS = {Kind.SERIAL: "", Kind.PARALLEL: "  # in parallel", Kind.VECTOR: "  # vector", Kind.UNROLLED: "  # unrolled"}
+LOOPS = {
+    Kind.SERIAL: "",
+    Kind.PARALLEL: "  # in parallel",
+    Kind.VECTOR: "  # vector",
+    Kind.UNROLLED: "  # unrolled",
+    Kind.OUTLINED: "  # outlined",
+}
 PLACES = {Place.STACK: "on the stack", Place.REGISTERS: "in registers"}
 
 # Nested brackets in a line; deeper values get a line of their own. Python's parser takes up to 200.

@@ -43,6 +43,7 @@ class Kind(Enum):
     PARALLEL = "parallel"  # shared among threads
     VECTOR = "vector"  # one lane each
     UNROLLED = "unrolled"  # written out
+    OUTLINED = "outlined"  # in a function of their own
 
 
 class Place(Enum):

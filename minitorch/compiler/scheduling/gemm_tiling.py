@@ -35,6 +35,7 @@ MASKED = 32  # bytes of vectors from which on a load under a mask is one instruc
 # should have room for what else goes by.
 MOST_ROWS, MOST_CROWDED = 8, 6
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
+LONGEST = 1 << 11  # terms that are added up in one run: more make fewer blocks, and a larger rounding error
 WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
 MOST_BLOCKS = 1 << 20  # bytes on the stack
 SHORT = 8  # tiles of rows, so few that what they read again is not worth the first cache
@@ -180,13 +181,15 @@ def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, tar
     """
     depth, size = product.depth, product.itemsize
     if streams:
-        return min(depth, STREAMED)
+        return min(depth, STREAMED if product.width > width else LONGEST)
     room = target.caches[0] if is_tall else target.caches[1] // 4
-    most = max(64, room // (width * size))
+    most = max(64, min(room // (width * size), LONGEST))
     parts = max(1, round(depth / most))
-    step = extent(product.right.ks[1:])  # whole values of the outermost variable
-    step = step if 1 < step <= most else 16
-    return min(depth, -(-depth // parts // step) * step)
+    whole = [extent(each.ks[number:]) for each in (product.left, product.right) for number in range(1, len(each.ks))]
+    step = max((length for length in whole if length <= most), default=16)  # all values of the inner variables
+    most = -(-depth // parts // step)
+    even = (count for count in range(most, most * 2 // 3, -1) if depth % (count * step) == 0)
+    return min(depth, next(even, most) * step)
 
 
 def _blocks(

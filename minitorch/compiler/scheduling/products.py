@@ -5,18 +5,21 @@ Sizes of tiles and blocks come from `gemm_tiling`, which explains them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 
-from ..loop_ir.expressions import Load, looked_up, walk
+from ..loop_ir.expressions import Choose, Expression, Load, looked_up, walk
+from ..loop_ir.index import Variable
 from ..loop_ir.loops import Nest
 from ..target import Target
-from .gemm import Contraction, Operand, recognise
+from .gemm import Contraction, Operand, extent, recognise
 from .gemm_tiling import Tiling, tiling
 from .rewrites import (
     Rewrite,
     distribute,
+    fuse,
     in_registers,
     lift,
+    outline,
     overcompute,
     pack,
     parallelise,
@@ -29,46 +32,50 @@ from .rewrites import (
 
 
 def product_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that is a matrix product of plain rows, lanes and k, and gathers nothing; else None."""
+    """The rewrites for a nest that is a matrix product; None if it gathers, or packs every second element of rows.
+
+    The other emitter gathers in fewer instructions, and reads every second element of each row by itself.
+    """
     product = recognise(nest)
-    if product is None or len(product.rows) > 1 or len(product.lanes) != 1 or len(product.ks) != 1:
+    if product is None or any(looked_up(part) for _, at in nest.statements for part in walk(at.value)):
         return None
-    if any(looked_up(part) for _, at in nest.statements for part in walk(at.value)):
+    if len(product.right.across) > 1 and _is_strided(product.right.value, product.right.across[-1]):
         return None
-    cut = tiling(product, target)
-    if cut.streams:
-        return None
-    left, right = _argument(product.left), _argument(product.right)
-    if (cut.packs_left and left is None) or (cut.packs_right and right is None) or left == right:
-        return None
-    return tuple(_steps(product, cut, left, right))
+    return tuple(_steps(product, tiling(product, target)))
 
 
-def _argument(operand: Operand) -> int | None:
-    """The argument that an operand is read from, if it is one."""
-    found = {part.buffer for part in walk(operand.value) if isinstance(part, Load)}
-    return found.pop() if len(found) == 1 else None
+def _is_strided(value: Expression, along: Variable) -> bool:
+    return any(isinstance(part, Load) and abs(part.index.coefficient(along)) > 1 for part in walk(value))
 
 
-def _steps(product: Contraction, cut: Tiling, left: int | None, right: int | None) -> Iterator[Rewrite]:
-    (lane,), (k,) = product.lanes, product.ks
-    total = f"total{product.total.slot}"
+def _argument(operand: Operand, other: Operand) -> int | None:
+    """An argument that an operand is read from; one that the other is not read from if there is one."""
+    own, others = ({part.buffer for part in walk(each.value) if isinstance(part, Load)} for each in (operand, other))
+    return min(own - others or own, default=None)
+
+
+def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
+    total, left, right = f"total{product.total.slot}", product.left, product.right
     batch = [each.name for each in product.batch]
+    if len(product.rows) > 1 or len(product.lanes) > 1:
+        yield reorder(*batch, *(each.name for each in (*product.rows, *product.lanes)))
+    for name, variables in (("i", product.rows), ("j", product.lanes), ("kk", product.ks)):
+        if len(variables) > 1:
+            yield fuse(name, *(each.name for each in variables))
     if product.rows:
-        (row,) = product.rows
-        yield split(row.name, cut.block_rows, "ib", "rows")
+        yield split(product.rows[0].name if len(product.rows) == 1 else "i", cut.block_rows, "ib", "rows")
         yield split("rows", cut.rows, "it", "r")
-    yield split(lane.name, cut.block_lanes, "jb", "lanes")
+    yield split(product.lanes[0].name if len(product.lanes) == 1 else "j", cut.block_lanes, "jb", "lanes")
     yield split("lanes", cut.width, "jt", "tile_lanes")
     yield split("tile_lanes", cut.lanes, "v", "l")
-    yield split(k.name, cut.block_k, "kb", "k")
+    yield split(product.ks[0].name if len(product.ks) == 1 else "kk", cut.block_k, "kb", "k")
     units = [*batch, "ib", "jb"]
-    yield reorder(*units, "jt", "it", "r", "v", "l")
+    yield reorder(*units, "jt", "it", *(("r", "v") if len(product.lanes) == 1 else ("v", "r")), "l")
     in_blocks = cut.block_k < product.depth
     inner = ["r", "v", "l"] if not in_blocks else ["jt", "it", "r", "v", "l"]
     yield lift(total, *inner)
     yield distribute(*inner)
-    yield overcompute(total)
+    yield overcompute(total, tiles=("r", "v", "l"))
     yield reorder(*(["kb", "jt", "it"] if in_blocks else []), "k", "r", "v", "l")
     extents = {
         "ib": -(-product.height // cut.block_rows),
@@ -78,26 +85,81 @@ def _steps(product: Contraction, cut: Tiling, left: int | None, right: int | Non
     outer = [name for name in units if extents[name] > 1]
     at = "kb" if in_blocks else outer[-1] if outer else ""
     if cut.packs_left:
-        assert left is not None
-        if cut.left_along_k:
-            yield pack(left, "left", at, "it", "r", "k", pad=("r", cut.lanes))
-            yield split("left_k", cut.lanes, "left_kt", "left_l")
-        else:
-            yield pack(left, "left", at, "k", "it", "r", pad=("k", cut.lanes))
-        yield vectorise("left_l")
+        yield from _pack_left(_argument(left, right), left, at, cut)
     if cut.packs_right:
-        assert right is not None
-        beyond = -cut.block_k % cut.lanes if cut.right_along_k else 0  # so that squares that are turned fit
-        yield pack(right, "right", at, "jt", "k", "v", "l", pad=("jt", beyond * cut.width))
-        if cut.right_along_k:
-            yield split("right_k", cut.lanes, "right_kt", "right_ki")
-            yield overcompute("right")
-            yield reorder("right_jt", "right_kt", "right_v", "right_ki", "right_l")
-            yield transpose("right_ki", "right_l", "square")
-        else:
-            yield vectorise("right_l")
+        yield from _pack_right(_argument(right, left), right, at, cut)
     yield unroll("r", inside="k")
     yield unroll("v", inside="k")
     yield vectorise("l")
-    yield in_registers(total, "k", "tile")
+    yield in_registers(total, "k", "tile", **({"anew": True} if in_blocks else {}))
     yield parallelise(*units)
+    packed = [name for name, is_packed in (("left", cut.packs_left), ("right", cut.packs_right)) if is_packed]
+    yield outline(*packed, *sorted({store.buffer for store in product.epilogue}))
+
+
+def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
+    """left[row, k], tiles of which read single numbers: its dense dimension stays the dense one."""
+    rows = [name for name, count in (("left_it", cut.block_rows // cut.rows), ("left_r", cut.rows)) if count > 1]
+    if cut.left_along_k:
+        yield pack(argument, "left", at, "it", "r", "k", pad=("r", cut.lanes))
+        ks = yield from _apart("left_k", left.ks, cut.block_k)
+        if any(_decides(left, left.across)) and rows:
+            yield overcompute("left")
+            yield fuse("left_row", *rows)
+            rows = yield from _apart("left_row", left.across, cut.block_rows)
+            yield split("left_k", cut.lanes, "left_kt", "left_l")
+            yield reorder(*ks[:-1], "left_kt", *_in_order(left, left.across, rows), "left_l")
+        else:
+            yield split("left_k", cut.lanes, "left_kt", "left_l", cut="left_l")
+    else:
+        yield pack(argument, "left", at, "k", "it", "r", pad=("k", cut.lanes))
+        if rows:
+            yield overcompute("left")
+            yield fuse("left_row", *rows)
+            ks = yield from _apart("left_k", left.ks, cut.block_k)
+            yield split("left_row", cut.lanes, "left_rt", "left_l")
+            yield overcompute("left")
+            yield reorder("left_rt", *_in_order(left, left.ks, ks), "left_l")
+    yield vectorise("left_l")
+
+
+def _apart(name: str, variables: Sequence[Variable], block: int) -> Generator[Rewrite, None, list[str]]:
+    """A loop over a block of variables as a loop for each of them that takes all of its values, and the names."""
+    names: list[str] = []
+    for length in (extent(variables[number:]) for number in range(1, len(variables))):
+        if block % length == 0:
+            names.append(f"{name}{len(names)}")
+            yield split(name, length, names[-1], name)
+    return [*names, name]
+
+
+def _decides(operand: Operand, variables: Sequence[Variable]) -> list[bool]:
+    """Which variables decide whether there is an element."""
+    bounds = [part.inside for part in walk(operand.value) if isinstance(part, (Load, Choose))]
+    return [any(inside.depends_on(each) for inside in bounds) for each in variables]
+
+
+def _in_order(operand: Operand, variables: Sequence[Variable], names: list[str]) -> list[str]:
+    """The names of loops over variables, those first that decide whether there is an element."""
+    decides = _decides(operand, variables[-len(names) :])
+    return [names[at] for at in sorted(range(len(names)), key=lambda at: not decides[at])]
+
+
+def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
+    """right[k, lane], tile by tile: a tile reads all its lanes of one k, then of the next."""
+    is_plain = len(right.across) == len(right.ks) == 1
+    beyond = -cut.block_k % cut.lanes if cut.right_along_k and is_plain else 0  # so that squares that are turned fit
+    yield pack(argument, "right", at, "jt", "k", "v", "l", pad=("jt", beyond * cut.width))
+    if cut.right_along_k:
+        ks = yield from _apart("right_k", right.ks, cut.block_k)
+        yield split("right_k", cut.lanes, "right_kt", "right_ki")
+        if is_plain:
+            yield overcompute("right")
+        order = ("right_kt", "right_v") if is_plain else ("right_v", *ks[:-1], "right_kt")
+        yield reorder("right_jt", *order, "right_ki", "right_l")
+        yield transpose("right_ki", "right_l", "square")
+        return
+    if not is_plain:
+        names = yield from _apart("right_k", right.ks, cut.block_k)
+        yield reorder("right_jt", "right_v", *_in_order(right, right.ks, names), "right_l")
+    yield vectorise("right_l")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from .arrays import in_registers, lift, overcompute, place
 from .finding import arrays_written, factors_of
-from .loops import distribute, jam, parallelise, reorder, split, unroll, vectorise
+from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, vectorise
 from .online import online
 from .packing import pack, transpose
 from .redundancy import factor_out, hoist, reuse
@@ -27,11 +27,13 @@ __all__ = [
     "distribute",
     "factor_out",
     "factors_of",
+    "fuse",
     "hoist",
     "in_registers",
     "jam",
     "lift",
     "online",
+    "outline",
     "overcompute",
     "pack",
     "parallelise",

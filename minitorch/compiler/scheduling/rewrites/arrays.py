@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, looked_up, rewritten, walk
-from ...loop_ir.index import NOWHERE, Variable, variable
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Number, looked_up, rewritten, walk
+from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.loops import neutral
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -25,13 +26,13 @@ from ...loop_ir.tree import (
     with_body,
 )
 from .dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
-from .finding import accesses, any_of, arrays_written, local_named, nested_in, tidied, with_local
+from .finding import accesses, any_of, arrays_read, arrays_written, local_named, nested_in, tidied, with_local
 from .rewrite import check_fresh, refused, step
 
 
 @step
 def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) -> Procedure:
-    """Give every iteration of some loops, the outermost first, an element of an array (scalar expansion).
+    """Give every iteration of some loops, an element of an array, in the order of the names (scalar expansion).
 
     Args:
         procedure: the kernel.
@@ -62,7 +63,7 @@ def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) ->
         moved = with_local(tuple(inner for inner in body if inner not in own), old, new, place)
         return [Allocate(new), *_rebuilt(each, body, moved)]
 
-    return any_of(procedure, [variables[0].name], change)
+    return any_of(procedure, [each.name for each in variables], change)
 
 
 def _rebuilt(loop: For, old: Block, new: Block) -> Block:
@@ -179,12 +180,21 @@ def unguarded(block: Block, guard: Inside) -> Block:
 
 
 @step
-def in_registers(procedure: Procedure, array: str, around: str, name: str = "") -> Procedure:
+def in_registers(procedure: Procedure, array: str, around: str, name: str = "", anew: bool = False) -> Procedure:
     """Keep the elements of a local array that a loop adds to in registers while it runs.
 
     They are loaded before the loop, unless they are stored to just before, and stored after it.
 
-    Law: which elements they are does not change with the loop, and the loops inside of it are unrolled or vectors.
+    Args:
+        procedure: the kernel.
+        array: the local array.
+        around: the loop.
+        name: of the registers.
+        anew: whether a sum starts at zero in the registers, and is added to the array after the loop. So its rounding
+            error grows with the terms of a block and the number of blocks, not with all terms (Higham 1993).
+
+    Law: which elements they are does not change with the loop, and the loops inside of it are unrolled or vectors. If a
+    sum starts anew, nothing else is done to the array in the loop.
     """
     local = local_named(procedure, array)
     name = name or f"{array}_registers"
@@ -201,7 +211,7 @@ def in_registers(procedure: Procedure, array: str, around: str, name: str = "") 
                     found.pop()
                 else:
                     before = None
-                found += _tile(each, local, name, before)
+                found += _tile(each, local, name, before, anew)
             else:
                 found.append(with_body(each, within(each.body)))
         return tuple(found)
@@ -225,7 +235,7 @@ def _only_store(statement: Statement, local: Local) -> Store | None:
     return statement if all(statement.index.depends_on(each) for each in variables) else None
 
 
-def _tile(loop: For, local: Local, name: str, before: Store | None) -> Block:
+def _tile(loop: For, local: Local, name: str, before: Store | None, anew: bool) -> Block:
     """A loop that adds to registers, with loads before and stores after it."""
     indices = list(dict.fromkeys(accesses(loop.body, local)))
     what = f"in_registers({local.name!r}) around {loop.variable.name!r}"
@@ -255,11 +265,26 @@ def _tile(loop: For, local: Local, name: str, before: Store | None) -> Block:
         size *= one.variable.extent
     tile = Local(name, size, local.dtype, Place.REGISTERS)
     start = before.value if before is not None else Read(local.dtype, local, index)
-    load: Block = (Store(tile, at, start),)
     save: Block = (Store(local, index, Read(tile.dtype, tile, at)),)
+    if anew and before is None:
+        start, save = _anew(loop, local, index, Read(tile.dtype, tile, at), what)
+    load: Block = (Store(tile, at, start),)
     for one in reversed(own):
         load, save = (with_body(one, load),), (with_body(one, save),)
     return (Allocate(tile), *load, with_body(loop, with_local(loop.body, local, tile, lambda _: at)), *save)
+
+
+def _anew(loop: For, local: Local, index: Index, part: Read, what: str) -> tuple[Expression, Block]:
+    """What a sum of some terms starts at, and the statement that adds it to the total."""
+    uses = [one for one in statements(loop.body) if isinstance(one, (Store, Accumulate)) and one.array == local]
+    reductions = {one.reduction if isinstance(one, Accumulate) else None for one in uses}
+    reads = any(local in arrays_read(one) for one in statements(loop.body) if isinstance(one, (Store, Accumulate)))
+    reduction = reductions.pop() if len(reductions) == 1 else None
+    if reduction is None or reads:
+        raise refused(f"{what}: it is not only added to", "a sum starts anew if nothing else is done to the array")
+    value = neutral(reduction, local.dtype)
+    start = Number(local.dtype, value, f"{local.dtype.short} {value!r}")
+    return start, (Accumulate(local, index, reduction, part),)
 
 
 @step

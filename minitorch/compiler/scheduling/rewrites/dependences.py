@@ -4,7 +4,8 @@ Two iterations depend on each other if both access the same element of an array 
 may be run in another order only where that cannot be (Allen and Kennedy, "Optimizing Compilers for Modern
 Architectures", 2001, chapter 2). The test here is for indices that are sums of loop variables times constants, like the
 places of digits in a number: ``100 * i + 10 * j + k`` is another element for every ``(i, j, k)`` with digits below 10.
-What it cannot show to be independent counts as dependent.
+The quotient and the remainder of one sum are two digits of it. What the test cannot show to be independent counts as
+dependent.
 """
 
 from __future__ import annotations
@@ -133,15 +134,24 @@ def may_meet(a: Access, b: Access, apart: Collection[Variable]) -> bool:
     if not apart:
         return False
     free = a.inner | b.inner
-    if a.index == b.index and len(apart) == 1 and not free and _is_affine(a.index):
+    if a.index == b.index and len(apart) == 1 and not free and a.index.is_affine:
         return not a.index.coefficient(*apart)
     common = [bound for bound in a.bounds if bound in b.bounds]
+    common += [_divided(bound, divisor) for bound in common for divisor in _divisors(a.index)]
     difference = _Difference(a, b, frozenset(apart))
     return not difference.shows_equal(common) and not difference.impossible(common)
 
 
-def _is_affine(index: Index) -> bool:
-    return all(isinstance(atom, Variable) for atom, _ in index.terms)
+def _divisors(index: Index) -> set[int]:
+    """What is divided by in an index."""
+    atoms = [atom for atom, _ in index.terms if isinstance(atom, (Quotient, Remainder))]
+    return {atom.divisor for atom in atoms}.union(*(_divisors(atom.index) for atom in atoms))
+
+
+def _divided(bound: Bound, divisor: int) -> Bound:
+    """What follows from a condition for the quotient of its index."""
+    low, index, high = bound
+    return low // divisor, index // divisor, (high - 1) // divisor + 1
 
 
 def is_one_to_one(index: Index, variables: Collection[Variable], bounds: tuple[Bound, ...] = ()) -> bool:
@@ -179,10 +189,18 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
     same = (part for part in within if not part.constant and _multiple(read.index, part) == factor)
     other = next((part for part in same if part.terms and not {*variables_of(part)} & {*around}), None)
     if other is None:
-        other = Index(tuple((atom, by // factor) for atom, by in read.index.terms if by in (factor, -factor)))
+        others = (abs(by) for atom, by in (write.index - guarded * factor).terms if atom not in around)
+        place = min(others, default=abs(factor) + 1)  # of the next digit: the one before it may be made of several
+        terms = [(atom, by) for atom, by in read.index.terms if atom not in around and abs(by) < place]
+        other = Index(tuple((atom, by // factor) for atom, by in terms if by % factor == 0))
         lowest, highest = other.bounds
         if outer.terms or lowest < low - outer.constant or highest >= high - outer.constant:
             return False
+    step = math.gcd(*(by for _, by in (*guarded.terms, *other.terms)))  # they differ by multiples of it
+    factor, guarded, other = (
+        factor * step,
+        *(Index(tuple((atom, by // step) for atom, by in each.terms)) for each in (guarded, other)),
+    )
     least, most = min(guarded.bounds[0], other.bounds[0]), max(guarded.bounds[1], other.bounds[1])
     digits: dict[int, list[int]] = {factor: [least - most, most - least]}
     for sign, rest in ((1, write.index - guarded * factor), (-1, read.index - other * factor)):
@@ -233,13 +251,13 @@ class _Term:
         factor: that it is multiplied by.
         most: the largest difference.
         inside: what it is the sum of, if it is a condition's index.
-        variable: what it is, if it is one of the loops'.
+        atom: what it is, otherwise.
     """
 
     factor: int
     most: int
     inside: tuple[_Term, ...] = ()
-    variable: Variable | None = None
+    atom: Atom | None = None
 
 
 class _Difference:
@@ -304,30 +322,40 @@ class _Difference:
         for atom in dict.fromkeys((*ours, *theirs)):
             x, y = ours.get(atom, 0), theirs.get(atom, 0)
             bottom, top = atom.bounds
-            if x == y and isinstance(atom, Variable) and (atom in self.apart or atom in self.free):
-                found.append(_Term(x, atom.extent - 1, (), atom if atom in self.apart else None))
-            elif x == y and not self._changes(atom):
+            if x == y and not self._changes(atom):
                 continue
+            if x == y and not Index(((atom, 1),)).is_data:
+                found.append(_Term(x, top - bottom, (), atom))
             else:
                 low += min(x * bottom, x * top) - max(y * bottom, y * top)
                 high += max(x * bottom, x * top) - min(y * bottom, y * top)
         return found, low, high
 
-    def _equal(self, terms: Iterable[_Term], low: int, high: int) -> set[Variable]:
-        """The variables that do not differ if the sum of the terms is zero: the largest digits first."""
+    def _equal(self, terms: Iterable[_Term], low: int, high: int) -> set[Atom]:
+        """The atoms that do not differ if the sum of the terms is zero: the largest digits first."""
         rest = sorted(terms, key=lambda term: -abs(term.factor))
         left = sum(abs(term.factor) * term.most for term in rest) + max(abs(low), abs(high))
-        found: set[Variable] = set()
+        found: set[Atom] = set()
         for term in rest:
             left -= abs(term.factor) * term.most
             if not term.most:
                 pass
             elif abs(term.factor) <= left:
                 break
-            if term.variable is not None:
-                found.add(term.variable)
+            if term.atom is not None:
+                found.add(term.atom)
             found |= self._equal(term.inside, 0, 0)
-        return found
+        while True:  # a sum whose quotient and remainder do not differ does not either
+            wholes = (atom.index for atom in found if isinstance(atom, Remainder) and self._is_one_of(atom, found))
+            more = set().union(*(self._equal(*self._terms(index, index)) for index in wholes))
+            if more <= found:
+                return found
+            found |= more
+
+    def _is_one_of(self, remainder: Remainder, equal: set[Atom]) -> bool:
+        """Whether the quotient that belongs to a remainder is made of atoms that do not differ."""
+        quotient = remainder.index // remainder.divisor
+        return all(atom in equal or not self._changes(atom) for atom, _ in quotient.terms)
 
     def _changes(self, atom: Atom) -> bool:
         """Whether an atom may differ between the iterations."""

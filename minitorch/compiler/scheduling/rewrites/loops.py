@@ -1,4 +1,4 @@
-"""Rewrites of loops: split, reorder, distribute, jam; run on vectors, written out, or shared among threads.
+"""Rewrites of loops: split, fuse, reorder, distribute, jam; run on vectors, written out, or shared among threads.
 
 Distribution (loop fission) and jamming (loop fusion) are as in Allen and Kennedy, "Optimizing Compilers for Modern
 Architectures" (2001).
@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 
 from ...loop_ir.expressions import ALWAYS, Inside
-from ...loop_ir.index import Variable, variable
+from ...loop_ir.index import Variable, unravelled, variable
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -20,6 +20,7 @@ from ...loop_ir.tree import (
     If,
     Kind,
     Local,
+    Place,
     Procedure,
     Statement,
     Store,
@@ -28,7 +29,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from .dependences import Access, accesses_of, conflicts
-from .finding import any_of, at_loop, has_loop, nested_in, tidied, with_loops_replaced
+from .finding import any_of, arrays_written, at_loop, extent, has_loop, names_of, nested_in, tidied, with_loops_replaced
 from .rewrite import check_fresh, refused, step
 
 
@@ -72,6 +73,28 @@ def split(procedure: Procedure, loop: str, factor: int, outer: str, inner: str, 
         return (*parts(each, length - left), *((For(rest, body),) if rest.extent != 1 else body))
 
     return at_loop(procedure, loop, change)
+
+
+@step
+def fuse(procedure: Procedure, name: str, *names: str) -> Procedure:
+    """Perfectly nested loops, the outermost first, as one loop through all of their iterations (loop coalescing).
+
+    Law: nothing stands between the loops. The iterations keep their order.
+    """
+    check_fresh(procedure, name, near=names[0])
+
+    def change(each: For) -> Iterable[Statement]:
+        chain, guards, body = nested_in(each, names)
+        variables = [inner.variable for inner in chain]
+        if [one.name for one in variables] != [*names] or any(one.kind is not Kind.SERIAL for one in chain):
+            raise refused(f"fuse({', '.join(map(repr, names))})", "loops that are fused have nothing between them")
+        own = Variable(name, extent(variables))
+        places = unravelled(variable(name, own.extent), tuple(one.extent for one in variables))
+        for guard in guards:
+            body = (If(guard, body),)
+        return (For(own, substituted(body, dict(zip(variables, places, strict=True)))),)
+
+    return at_loop(procedure, names[0], change)
 
 
 @step
@@ -202,6 +225,50 @@ def _marked(
 def unroll(procedure: Procedure, loop: str, inside: str | None = None) -> Procedure:
     """Write out the iterations of a loop. Law: none; they keep their order."""
     return _marked(loop, Kind.UNROLLED, procedure, lambda each: None, inside)
+
+
+def _stores_to(block: Block) -> set[int | str]:
+    """The arguments and the local arrays in memory that a block stores to."""
+    written = arrays_written(block)
+    return {
+        array.name if isinstance(array, Local) else array
+        for array in written
+        if not isinstance(array, Local) or array.place is Place.STACK
+    }
+
+
+@step
+def outline(procedure: Procedure, *arrays: int | str) -> Procedure:
+    """Run the outermost loops that store to some arrays, and to no others, in functions of their own (outlining).
+
+    Registers are given out function by function: what these loops need is not taken from others.
+
+    Args:
+        procedure: the kernel.
+        arrays: numbers of arguments, and names of local arrays.
+
+    Law: the loops use no registers but their own.
+    """
+
+    given = ", ".join(map(repr, arrays))
+
+    def within(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            stored = _stores_to((each,))
+            if isinstance(each, For) and each.kind is Kind.SERIAL and stored and stored <= {*arrays}:
+                used = {one.array for one in accesses_of((each,)) if isinstance(one.array, Local)}
+                if any(one.place is Place.REGISTERS for one in used):
+                    raise refused(
+                        f"outline({given}): the loop {each.variable.name!r} uses {names_of(used)}",
+                        "a function has registers of its own",
+                    )
+                found.append(For(each.variable, each.body, Kind.OUTLINED))
+            else:
+                found.append(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each)
+        return tuple(found)
+
+    return replace(procedure, body=within(procedure.body))
 
 
 @step

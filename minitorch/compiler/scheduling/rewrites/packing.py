@@ -48,13 +48,19 @@ from .rewrite import check_fresh, refused, step
 
 @step
 def pack(
-    procedure: Procedure, argument: int | str, into: str, at: str, *order: str, pad: tuple[str, int] | None = None
+    procedure: Procedure,
+    argument: int | str | None,
+    into: str,
+    at: str,
+    *order: str,
+    pad: tuple[str, int] | None = None,
 ) -> Procedure:
     """Copy a factor of a sum, which reads an array, into one of its own, in the order in which it is used (packing).
 
     Args:
         procedure: the kernel.
-        argument: the number of the argument that the factor reads, or the name of a local array.
+        argument: the number of the argument that the factor reads, or the name of a local array; None for any
+            factor. Of several, it is one that depends on loops of `order` alone.
         into: the name of the new array. The loops that fill it are called like those of `order`, with this in front.
         at: the loop in whose body it is filled, just before the factor is used; "" for the kernel.
         order: the loops that run through it, the outermost first: those inside of `at` that the factor depends on.
@@ -71,7 +77,9 @@ def pack(
 
     def reads(factor: Expression) -> bool:
         found = {array_of(part) for part in walk(factor) if isinstance(part, (Read, Load))}
-        return any(argument == (array.name if isinstance(array, Local) else array) for array in found)
+        return argument is None or any(
+            argument == (array.name if isinstance(array, Local) else array) for array in found
+        )
 
     def packed(whole: Block) -> Block | None:
         guarded = sole_guard(whole)
