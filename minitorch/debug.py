@@ -68,11 +68,11 @@ class _NonFinite:
 def check_nan(infinities: bool = True) -> Iterator[None]:
     """Stop at the first NaN (or infinity) that is computed inside the `with` block.
 
-    In eager mode, and on the backend `interpret`, it looks at every value as it is computed, and names the operation
-    and the line of the program that asked for it. Compiled code runs as it is, kernel by kernel: it looks at what each
-    kernel writes, and goes through the kernel node by node if there is a NaN (or infinity); one that no result of the
-    kernel shows is not found then. An operation that only passes on what its operands had (a mask of -inf, a NaN in the
-    data) is not blamed.
+    In eager mode, and on the backend `interpret`, every value is checked when it is computed, and the error names the
+    operation and the user's line. Compiled code runs unchanged, kernel by kernel: the results of each kernel are
+    checked, and a kernel with a NaN (or infinity) is run again node by node. A NaN inside a kernel that does not reach
+    a result is not found. An operation whose operands already have one (a mask of -inf, a NaN in the data) is not
+    blamed.
 
     Args:
         infinities: whether infinities count as well.
@@ -129,18 +129,18 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
     The text is that of ``fmt.format(*args, **kwargs)`` with arrays in place of the tensors, as in JAX's function of
     this name. In a function that is traced, an ordinary `print` prints once, while it is traced, and has no values.
 
-    What is printed is computed beside the compiled program, before that runs: printing changes no kernel and no number.
-    In a `Session`, a print happens in every `run` that is fed what it needs, whatever is fetched; in a `lazy` block,
-    when what is pending is run.
+    The values are computed by a program of their own, before the compiled one: printing changes no kernel and no
+    number. In a `Session`, a print happens in every `run` whose feeds it needs, whatever is fetched; in a `lazy` block,
+    when the pending operations run.
 
     Args:
-        fmt: a text with ``{}``, ``{name}`` or ``{0:.3f}`` in it, and no f-string.
+        fmt: a text with ``{}``, ``{name}`` or ``{0:.3f}`` in it, not an f-string.
         args, kwargs: tensors, plain values, and nested tuples, lists and dicts of them.
 
     Raises:
-        TypeError: if there is no text.
+        TypeError: if `fmt` is not a text.
         ValueError: if the text does not use all arguments.
-        IndexError, KeyError: if it uses some that there are not.
+        IndexError, KeyError: if it uses an argument that does not exist.
 
     Example:
         >>> import minitorch as mt

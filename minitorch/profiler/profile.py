@@ -202,13 +202,13 @@ class Profile:
 def profile() -> Iterator[Profile]:
     """Profile the operations of this thread inside the `with` block, in every mode.
 
-    Of each eager operation, each node of a graph that NumPy runs, and each kernel of compiled code: time, calls, bytes,
-    FLOPs and the shares of what the machine can do; beside them the time that it takes to get there, to trace and to
-    compile, and the memory that is taken. Kernels that are otherwise one native call are run one by one, and timed. A
-    program that nobody profiles pays nothing for it.
+    The rows are eager operations, nodes of a graph that NumPy runs, and kernels of compiled code, each with time, calls,
+    bytes, FLOPs and the shares of the machine's peak rates. Beside them are the times for dispatch, tracing and
+    compiling, and the memory in use. Kernels that otherwise share one native call are run and timed one by one. A
+    program that is not profiled pays nothing.
 
-    Bytes and FLOPs are counted, not measured: see ``f.cost``, whose sums those of one call of `f` are. What
-    ``debug.print`` and ``debug.breakpoint`` compute for themselves is counted beside it.
+    Bytes and FLOPs are counted, not measured: their sums over one call of `f` are those of ``f.cost``. The computations
+    of ``debug.print`` and ``debug.breakpoint`` are counted in addition.
 
     Raises:
         ObserverError: inside of another profile, or of ``debug.check_nan`` (``MT503``).

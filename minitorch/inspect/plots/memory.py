@@ -69,9 +69,8 @@ def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
     """Live bytes over time, node by node, and the compiled program's arena.
 
     Counted, not measured; the compiled program's memory is that of ``f.cost(*args)``. Inputs and constants are live all
-    the time. Node by node, the operations are those that the passes have left, and each result has memory of its own
-    until its last use. Compiled, fewer values are ever in memory, and those that are not needed at the same time lie in
-    the same place.
+    the time. Node by node (after the passes), each result has memory of its own until its last use. Compiled, fewer
+    values are in memory, and values with disjoint live ranges share it.
 
     Args:
         f: a jitted function; another one is jitted first.

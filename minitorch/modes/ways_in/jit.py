@@ -182,17 +182,16 @@ def jit(
             `minitorch.passes.LOWERING` after it.
         static_argnames: arguments of any hashable type, whose value is part of the signature.
         max_signatures: how many are kept; beyond that the least used one is forgotten, with a warning.
-        donate: names or numbers of arguments whose memory may be used for results of the same size and type. The
-            caller gives them up: the tensors raise ``MT111`` when they are used after the call, and views of them, or
-            NumPy arrays that share their memory, may show anything.
-        check: shadow mode, for those who mistrust the compiler: every call also runs the function itself, whose effects
-            on tensors are undone, and the traced graph node by node, on the same random numbers, and compares. If the
-            function does something else than its graph, that is ``MT504``. ``checked()`` gives the largest difference
-            of each output, in units in the last place. One beyond what rounding does to this program is ``MT502``, and
-            so is a crash, for the program runs in a child process (not on Windows and macOS): the call changes nothing,
-            the error names the pass, or the kernel and the node, that is to blame, and a folder is written with which
-            it can be run again (a temporary one, or the one that is given here). If every part is right by itself,
-            rounding errors have added up: that is no error, ``checked()`` says so.
+        donate: names or numbers of arguments whose memory may be used for results of the same size and type. Using
+            such a tensor after the call raises ``MT111``; the contents of its views, and of NumPy arrays that share its
+            memory, are undefined.
+        check: shadow mode. Every call also runs the function itself, whose effects on tensors are undone, and the
+            traced graph node by node, on the same random numbers, and compares them. A difference between function and
+            graph is ``MT504``. A difference between graph and compiled program beyond rounding is ``MT502``, and so is
+            a crash, since the program runs in a child process (not on Windows and macOS). Then the call changes
+            nothing, the error names the faulty pass, or the kernel and the node, and a reproducer is written (to a
+            temporary folder, or to the one given here). ``checked()`` gives the largest difference of each output, in
+            units in the last place. If every part is right, rounding errors have added up, which is no error.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:

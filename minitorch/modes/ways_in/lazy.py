@@ -182,7 +182,7 @@ def lazy(backend: str = backends.DEFAULT) -> Iterator[LazyStaging | None]:
     everything that is still held is computed. Shapes and types are checked at once; what can only fail on data (an
     index out of range) fails where the value is needed, and names the line that asked for it.
 
-    Inside another recording (a jitted function) the block changes nothing: everything there is deferred already.
+    Inside another recording (a jitted function) the block has no effect: everything there is deferred already.
 
     The block gives its recording, ``with mt.lazy() as recording``: ``recording.pending()`` is the graph of what waits,
     ``recording.explain()`` tells what was run, what needed it, and whether it had to be compiled.
