@@ -202,8 +202,8 @@ class Profile:
 def profile() -> Iterator[Profile]:
     """Profile the operations of this thread inside the `with` block, in every mode.
 
-    The rows are eager operations, nodes of a graph that NumPy runs, and kernels of compiled code, each with time, calls,
-    bytes, FLOPs and the shares of the machine's peak rates. Beside them are the times for dispatch, tracing and
+    The rows are eager operations, nodes of a graph that NumPy runs, and kernels of compiled code, each with time,
+    calls, bytes, FLOPs and the shares of the machine's peak rates. Beside them are the times for dispatch, tracing and
     compiling, and the memory in use. Kernels that otherwise share one native call are run and timed one by one. A
     program that is not profiled pays nothing.
 
