@@ -104,7 +104,12 @@ def test_kernels(function: Function) -> None:
     assert kernels(gradient(function), q, k, v, g) <= 4
 
 
-@pytest.mark.parametrize("function", [plain, by_hand, scaled])
+def capped(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+    """Scores that are computed from the product by several operations, with a number of each column."""
+    return ((q @ k.mT).tanh() * 3 + v[..., 0].unsqueeze(-2)).softmax(-1) @ v
+
+
+@pytest.mark.parametrize("function", [plain, by_hand, scaled, capped])
 @pytest.mark.parametrize("columns", [9, 64, 130])
 @pytest.mark.parametrize("rows", [20, 64, 90])
 def test_all_of_it_is_a_list_of_rewrites(rows: int, columns: int, function: Function) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...dtypes import float32, float64
-from ..loop_ir.expressions import Apply, Expression, Load, Number, Sum, walk
+from ..loop_ir.expressions import Load, walk
 from ..loop_ir.loops import Nest
 from ..loop_ir.tree import loops, procedure
 from ..target import Target
@@ -51,8 +51,12 @@ def attention_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None
     values = [each.term.value for each in sweeps.reductions]
     if names != ["reduce_max", "reduce_sum"] or any(each.dtype not in (float32, float64) for each in values):
         return None
-    if len(list(nest.statements)) != 3 or skips(sweeps, 0) or not _is_cheap(values[0], tile.sum):
+    if len(list(nest.statements)) != 3 or skips(sweeps, 0):
         return None
+    within = {*walk(tile.sum)}
+    beside = [part.index for part in walk(values[0]) if isinstance(part, Load) and part not in within]
+    if any(index.coefficient(sweeps.row) not in (0, 1) for index in beside):
+        return None  # a mask of rows and columns: it would be gathered, row by row
     queries = [part for part in dict.fromkeys(walk(tile.across)) if isinstance(part, Load)]
     value = output.other
     if len(queries) != 1 or not is_in_place(tile.down) or not is_in_place(value) or not isinstance(value, Load):
@@ -61,18 +65,6 @@ def attention_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None
         return None
     names = [each.variable.name for each in loops(procedure(nest, ()).body)][len(sweeps.batch) :]
     return tuple(_steps(sweeps, blocking(sweeps, target), names, queries[0], value)) if len(names) == 8 else None
-
-
-def _is_cheap(score: Expression, product: Sum) -> bool:
-    """Whether a score is made of a product of matrices and of numbers, so that computing it twice costs little."""
-    while score != product:
-        if not isinstance(score, Apply) or score.primitive not in ("add", "sub", "mul", "neg"):
-            return False
-        parts = [part for part in score.arguments if not isinstance(part, Number)]
-        if len(parts) != 1:
-            return False
-        (score,) = parts
-    return True
 
 
 def _steps(sweeps: Sweeps, cut: Blocking, names: list[str], query: Load, value: Load) -> Iterator[Rewrite]:
@@ -103,12 +95,15 @@ def _steps(sweeps: Sweeps, cut: Blocking, names: list[str], query: Load, value: 
     if several:
         yield online("block", maximum)
     # The scores of a block are in an array, and so are the weights that they become.
-    for scores in ("sum0", "sum1", "sum2"):
-        yield lift(scores, "j")
+    for array in ("sum0", "sum1", "sum2"):
+        yield lift(array, "j")
     yield distribute("j")
     yield reuse("sum1", "sum0")
     yield reuse("sum2", "sum0")
-    yield pack("sum0", "weights", "block" if several else "r", "j")
+    staged = sweeps.reductions[0].term.value != sweeps.tiles[0].sum  # more is done with a product to get a score
+    if staged:
+        yield pack("sum0", "scores", "block" if several else "r", "j")
+    yield pack("scores" if staged else "sum0", "weights", "block" if several else "r", "j")
     # A block of rows: each has its own of everything, and every statement runs for all of them.
     numbers = [f"{maximum}_{name}" for name in ("before", "shift", "factor")] if several else []
     for array in (maximum, total, "sum3"):
@@ -116,7 +111,8 @@ def _steps(sweeps: Sweeps, cut: Blocking, names: list[str], query: Load, value: 
     if several:
         yield distribute("r")
         yield reorder("block", "r")
-    for array in (*numbers, "sum0", "weights"):
+    scores = ["sum0", *(["scores"] if staged else []), "weights"]
+    for array in (*numbers, *scores):
         yield lift(array, "r", beside=True)
     yield distribute("r")
     yield pack(query.buffer, "across", beginning, depth, "r")
@@ -126,8 +122,11 @@ def _steps(sweeps: Sweeps, cut: Blocking, names: list[str], query: Load, value: 
     extents = {"v": vectors, "vi": across if across < vectors else 1, "w": lanes, "ji": COLUMNS, "ri": ROWS}
     extents |= {"e": -(-output.lane.extent // padded), "ei": beside, "l": lanes}
     there = [name for name, extent in extents.items() if extent > 1]
-    yield from _in_tiles(BLOCKS if several else BLOCK, lanes, across, vectors)
-    yield overcompute(maximum, total, *numbers, "sum0", "weights", "sum3", tiles=tuple(there))
+    stages = tuple(stage for stage in (BLOCKS if several else BLOCK) if staged or stage != "adjust")
+    yield from _in_tiles(stages, lanes, across, vectors)
+    yield overcompute(maximum, total, *numbers, *scores, "sum3", tiles=tuple(there))
+    if staged:
+        yield reorder("scores_j", "w")
     yield from _ordered(depth, "vi" if across < vectors else "v")
     if abs(query.index.coefficient(sweeps.tiles[0].depth)) == 1:
         yield split("across_r", lanes, "across_rt", "across_l")
@@ -154,7 +153,7 @@ def _fitting(cut: Blocking, numbers: int) -> list[int]:
 
 
 # What is done for all rows of a block, in this order: of columns in blocks, and of columns in one block.
-_SCORES, _OUTPUT = ("zero", "scores", "largest"), ("weights", "sum", "scale", "output", "divide", "store")
+_SCORES, _OUTPUT = ("zero", "scores", "adjust", "largest"), ("weights", "sum", "scale", "output", "divide", "store")
 BLOCKS = ("start", "clear", "before", *_SCORES, "correct", *_OUTPUT)
 BLOCK = ("start", *_SCORES, "begin", *_OUTPUT)
 
@@ -166,7 +165,7 @@ def _in_tiles(stages: tuple[str, ...], lanes: int, across: int, vectors: int) ->
         if stage in ("scale", "output"):
             yield split(f"r#{number}", ROWS, "ro", "ri")
         elif stage not in along_output:
-            yield split(f"r#{number}", lanes, "u" if stage == "weights" else "v", "w")
+            yield split(f"r#{number}", lanes, "u" if stage in ("adjust", "weights") else "v", "w")
     yield split("j#1", COLUMNS, "jo", "ji")
     yield split("j#0", COLUMNS, "jo", "ji")
     if across < vectors:

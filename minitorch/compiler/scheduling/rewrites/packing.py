@@ -57,6 +57,8 @@ def pack(
 ) -> Procedure:
     """Copy a factor of a sum, which reads an array, into one of its own, in the order in which it is used (packing).
 
+    The whole term of a maximum can be copied, too.
+
     Args:
         procedure: the kernel.
         argument: the number of the argument that the factor reads, or the name of a local array; None for any
@@ -87,7 +89,7 @@ def pack(
             body = packed(guarded.body)
             return None if body is None else (with_body(guarded, body),)
         sums = (each for each in statements(whole) if isinstance(each, Accumulate))
-        factors = list(dict.fromkeys(factor for each in sums for factor in factors_of(each) if reads(factor)))
+        factors = list(dict.fromkeys(factor for each in sums for factor in _packable(each) if reads(factor)))
         if not factors:
             return None
         found = {variable: None for each in statements(whole) if isinstance(each, For) for variable in (each.variable,)}
@@ -98,7 +100,7 @@ def pack(
         place = next(place for place, each in enumerate(whole) if any(True for _ in _uses((each,), factor)))
         before, block = whole[:place], whole[place:]
         uses = list(_uses(block, factor))
-        around = next(within for each, _, within in uses if isinstance(each, Accumulate) and factor in factors_of(each))
+        around = next(within for each, _, within in uses if isinstance(each, Accumulate) and factor in _packable(each))
         inner = {loop for _, _, within in uses for loop in within}
         own = [loop for name in order for loop in around if loop.name == name]
         if missing := {loop for loop in inner if mentions(factor, loop)} - {*own}:
@@ -153,6 +155,13 @@ def pack(
 
         return any_of(procedure, [at], change)
     raise refused(f"{what}: no sum of products in there has a factor that reads the argument", "a copy is used")
+
+
+def _packable(each: Accumulate) -> tuple[Expression, ...]:
+    """The factors of a term, or what a maximum is taken of, unless it lies in a local array already."""
+    if each.reduction == "reduce_max":
+        return () if isinstance(each.value, Read) else (each.value,)
+    return factors_of(each)
 
 
 def _uses(
