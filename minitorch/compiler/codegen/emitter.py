@@ -73,6 +73,8 @@ from .vector_memory import (
 )
 
 Bound = tuple[int, Index, int]
+PAGE = 1 << 10  # elements of four bytes on the smallest page of memory
+MOST_SHORT = 1 << 30  # numbers whose sums and differences fit into 32 bits
 MOST_RUNS = 4  # in which neighbours are loaded one after another, rather than an element at a time
 
 
@@ -888,11 +890,18 @@ class Emitter:
                 found = builder.select(builder.icmp_signed(order, each, found), each, found)
             return found
 
-        def narrow(number: Any, kind: Any) -> Any:
-            return number if number.type == kind else builder.trunc(number, kind)
+        ends = (abs(end) for low, index, high in bounds for end in (low, high, *index.bounds))
+        is_short = (
+            max(ends) < MOST_SHORT and lanes * byte_size(I32) >= SHORTEST
+        )  # LLVM 22 has no mask of half a register
+        kind = I32 if is_short else I64
+
+        def compared(order: str, number: Any) -> Any:
+            numbers = ir.Constant(ir.VectorType(kind, lanes), list(range(lanes)))
+            return builder.icmp_signed(order, numbers, self.vector(builder.trunc(number, kind) if is_short else number))
 
         def of_lanes() -> Any:
-            starts, ends = [integer(0)], [integer(lanes)]
+            starts, ends = [], []
             for (low, index, high), first in zip(bounds, firsts, strict=True):
                 step, (lowest, highest) = self.step(index), index.bounds
                 assert step is not None
@@ -910,18 +919,13 @@ class Emitter:
                     lowest, highest, low, high = -highest, -lowest, 1 - high, 1 - low
                 starts += [rounds(least)] if lowest < low else []
                 ends += [rounds(most)] if highest >= high else []
-            start, end = limit(starts, ">"), limit(ends, "<")
-            for condition in conditions:
-                end = builder.select(condition, end, integer(0))
-            kind = I32 if lanes * byte_size(I32) >= SHORTEST else I64  # LLVM 22 has no mask for half a register
-            numbers = ir.Constant(ir.VectorType(kind, lanes), list(range(lanes)))
-            parts = []
-            if len(ends) > 1 or conditions:
-                end = narrow(limit([end, integer(0)], ">"), kind)
-                parts.append(builder.icmp_signed("<", numbers, self.vector(end)))
-            if len(starts) > 1:
-                start = narrow(limit([start, integer(lanes)], "<"), kind)
-                parts.append(builder.icmp_signed(">=", numbers, self.vector(start)))
+            if conditions:
+                end = limit(ends or [integer(lanes)], "<")
+                for condition in conditions:
+                    end = builder.select(condition, end, integer(0))
+                ends = [end]
+            parts = [compared("<", limit(ends, "<"))] if ends else []
+            parts += [compared(">=", limit(starts, ">"))] if starts else []
             return reduce(builder.and_, parts)
 
         key = ("lanes", tuple(bounds), tuple(others), self._key_of(variables))
@@ -1003,7 +1007,7 @@ class Emitter:
         if times:
             address = self.address(array, index.substitute({self.lane: NOWHERE}))
         elif step == 1 or near:
-            address = self.address(array, index, self._in_any_lane(inside))
+            address = self.address(array, index, self._in_any_lane(array, index, inside))
         else:
             places = self.index(index)
 
@@ -1024,13 +1028,15 @@ class Emitter:
 
         return read
 
-    def _in_any_lane(self, inside: Inside) -> Inside:
-        """Conditions without which others hold in no lane.
+    def _in_any_lane(self, array: int | Local, index: Index, inside: Inside) -> Inside:
+        """Conditions without which others hold in no lane, if the element may then be far from the array.
 
-        Memory whose lanes are all left out may be far from the array. To look for it there takes a processor long.
+        To look for memory that is on no page takes a processor long, even if all lanes are left out.
         """
         assert self.lane is not None
-        found = ALWAYS
+        found, (low, high) = ALWAYS, index.bounds
+        if low > -PAGE and high < self.size(array) + PAGE:
+            return found
         for low, index, high in inside.bounds:
             step = self.step(index)
             if step is not None:
@@ -1150,7 +1156,9 @@ class Emitter:
             for at, lanes in runs:
                 mask = self.vector(self.condition(lanes))
                 mask = mask if self.mask is None else self.builder.and_(self.mask, mask)
-                store(self.builder, self.address(array, at, self._in_any_lane(lanes)), self.vector(value), mask)
+                store(
+                    self.builder, self.address(array, at, self._in_any_lane(array, at, lanes)), self.vector(value), mask
+                )
         else:
             value = self.vector(value)
             places = self.builder.gep(self.memory[array], [self.index(index)], source_etype=value.type.element)
