@@ -201,6 +201,7 @@ def random_rewrite(random: Random, procedure: Procedure) -> R.Rewrite:
         lambda: R.stage(random.choice((0, 1)), fresh, random.choice(["", *names]), loop, *some),
         lambda: R.specialise(loop),
         lambda: R.pack(array, fresh, random.choice(["", *names]), *some),
+        lambda: R.align(loop, 1, random.choice((2, 4)), f"{fresh}o", f"{fresh}i"),
         lambda: R.transpose(*_two(random, names), fresh) if len(names) > 1 else R.unroll(loop),
     ]
     return random.choice(makers)()

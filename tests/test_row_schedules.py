@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
 import minitorch as mt
 from minitorch.compiler.codegen.host import host
@@ -41,6 +41,7 @@ def sum_of_rows() -> Procedure:
     return procedure(Nest(rows, loops), buffers)
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(random_graphs.row_programs())
 def test_every_step_gives_a_procedure(graph: Graph) -> None:
     """A rewrite that is called checks what it has made; the engine itself only applies it."""

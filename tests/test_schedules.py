@@ -240,6 +240,17 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         lambda: definition(lambda x: x.amax(1), mt.ones(3, 8)),
         "beginning with 0",
     ),
+    "prefetch what is not gathered": (R.prefetch(0, "i0", 3, "line"), product, "places that are known before"),
+    "stream what is read": (
+        R.stream(1),
+        lambda: by_hand(i * 4 + j, i * 4 + j + 20),
+        "stores each element once, and does not read it",
+    ),
+    "align a loop with gaps": (
+        R.align("i", 1, 4, "v", "l"),
+        lambda: by_hand(i * 4 + j, i * 4 + j + 20),
+        "stores to neighbours",
+    ),
     "no such array": (R.lift("total7", "i1"), product, "the arrays are total0"),
 }
 
@@ -324,6 +335,20 @@ def test_every_step_computes_the_eager_result(name: str) -> None:
         buffers = [out if each.written else next(given).numpy().reshape(-1) for each in kernel.loops.buffers]
         compiled(step.source)(*buffers)
         assert_close(out.reshape(expected.shape), expected, step)
+
+
+@pytest.mark.parametrize("rows", [3, 30])
+def test_every_step_of_a_gather_computes_the_eager_result(rows: int) -> None:
+    """Rows are asked for some iterations ahead, as far as there are so many."""
+    places, table = mt.randint(0, 50, (rows,)), mt.randn(50, 40)
+    expected = table[places].amax(1).numpy()
+    kernel = kernel_of(lambda places, table: table[places].amax(1), places, table)
+    assert ("prefetch" in str(kernel.schedule)) == ("# prefetch" in kernel.steps[-1].source) == (rows > 3)
+    for step in kernel.steps:
+        assert np.array_equal(step(places, table).numpy(), expected), step
+        out = np.zeros(rows, np.float32)
+        compiled(step.source)(places.numpy(), table.numpy().reshape(-1), out)
+        assert np.array_equal(out, expected), step
 
 
 def test_steps_are_a_table_of_what_each_rewrite_bought() -> None:

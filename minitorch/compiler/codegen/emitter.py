@@ -32,10 +32,25 @@ from ..loop_ir.expressions import (
     Number,
     Position,
     index_values,
+    walk,
 )
 from ..loop_ir.index import NOWHERE, Atom, Index, Looked, Quotient, Remainder, Variable
 from ..loop_ir.loops import neutral
-from ..loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Procedure, Read, Store, statements
+from ..loop_ir.tree import (
+    Accumulate,
+    Allocate,
+    Block,
+    For,
+    If,
+    Kind,
+    Local,
+    Place,
+    Prefetch,
+    Procedure,
+    Read,
+    Store,
+    statements,
+)
 from ..scheduling.rewrites import arrays_written, factors_of
 from ..target import MOST_STEP, Target
 from .builder import Builder, is_known_mask
@@ -67,9 +82,12 @@ from .vector_memory import (
     load_repeated,
     load_strided,
     merged,
+    prefetch,
     scatter,
     store,
     store_interleaved,
+    store_past_caches,
+    wait_for_stores,
 )
 
 Bound = tuple[int, Index, int]
@@ -114,6 +132,13 @@ class Emitter:
         self.register_depths: dict[tuple[Local, int], int] = {}
         self.versions: dict[int | Local, int] = {}  # how often an array was stored to
         self.written = arrays_written(procedure.body)
+        self.read = {
+            part.buffer
+            for each in statements(procedure.body)
+            if isinstance(each, (Store, Accumulate))
+            for part in walk(each.value)
+            if isinstance(part, Load)
+        }
         self._variables: dict[Index, frozenset[Variable]] = {}
         self._facts: dict[Expression, tuple[frozenset[Variable], frozenset[int | Local]]] = {}
         table, self.trouble, *_ = function.args
@@ -147,6 +172,8 @@ class Emitter:
 
         _, _, begin, end = self.function.args
         self.loop(begin, end, body, unit)
+        if any(isinstance(each, Store) and each.past_caches for each in statements(self.procedure.body)):
+            wait_for_stores(self.builder)
         self.builder.ret_void()
 
     def block(self, block: Block) -> None:
@@ -166,6 +193,8 @@ class Emitter:
                     self.store(each)
                 case Accumulate():
                     self.accumulate(each)
+                case Prefetch():
+                    prefetch(self.builder, self.address(each.array, each.index))
             place += count
 
     def _interleaved(self, block: Block) -> int:
@@ -399,9 +428,31 @@ class Emitter:
         """``array[index] = value``."""
         dtype = self.dtype(each.array)
         if isinstance(each.value, (Load, Read)) and each.value.dtype is dtype:
-            self._put(each.array, each.index, self.element(each.value))
+            stored = self.element(each.value)
         else:
-            self._put(each.array, each.index, before_store(self.builder, self.value(each.value), dtype))
+            stored = before_store(self.builder, self.value(each.value), dtype)
+        if each.past_caches and self.mask is None and self.step(each.index) == 1:
+            assert isinstance(each.array, int)
+            self.versions[each.array] = self.versions.get(each.array, 0) + 1
+            address = self.address(each.array, each.index)
+            store_past_caches(self.builder, address, self.vector(stored), self._offset_to_stream(each.array))
+        else:
+            self._put(each.array, each.index, stored)
+
+    def _offset_to_stream(self, array: int) -> Any:
+        """At which offset from a multiple of its size a vector goes past the caches: at none in place of what is read.
+
+        What is read is in the caches already.
+        """
+
+        def offset() -> Any:
+            found: Any = integer(0)
+            for other in sorted(self.read):
+                same = self.builder.icmp_unsigned("==", self.memory[array], self.memory[other])
+                found = self.builder.select(same, integer(-1), found)
+            return found
+
+        return self.once(("offset", array), 0, offset)
 
     def dtype(self, array: int | Local) -> DType:
         """The type of an array's elements."""
@@ -852,6 +903,8 @@ class Emitter:
         """Whether an index is within bounds."""
         place, variables = self.index(index), self.variables(index)
         lowest, highest = index.bounds
+        if self.lane in variables and (places := self._known_places(index)):
+            return ir.Constant(ir.VectorType(BIT, len(places)), [int(low <= each < high) for each in places])
         if isinstance(place, ir.Constant) and not isinstance(place.type, ir.VectorType):
             return ir.Constant(BIT, int(low <= place.constant < high))
 
@@ -930,6 +983,14 @@ class Emitter:
 
         key = ("lanes", tuple(bounds), tuple(others), self._key_of(variables))
         return self.once(key, self._depth(variables), of_lanes)
+
+    def _known_places(self, index: Index) -> list[int]:
+        """An index in each lane, if it depends on nothing but lanes and loops that are written out; else nothing."""
+        assert self.lane is not None
+        if index.is_data or not all(each in self.constants or each == self.lane for each in self.variables(index)):
+            return []
+        fixed = index.substitute({each: NOWHERE + number for each, number in self.constants.items()})
+        return [fixed.substitute({self.lane: NOWHERE + lane}).constant for lane in range(self.lane.extent)]
 
     # --- memory -------------------------------------------------------------------------------------------------------
 

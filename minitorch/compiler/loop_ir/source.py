@@ -20,7 +20,7 @@ from ...dtypes import DType
 from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position, index_values, walk
 from .index import Index, Looked, Quotient, Remainder, Variable
 from .loops import Buffer, LoopKernel
-from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Procedure, Read, Store, procedure
+from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store, procedure
 
 Array = np.ndarray[Any, Any]
 
@@ -99,6 +99,8 @@ class _Printer:
                 case Allocate(local) if local.size != 1:
                     array = f"np.empty({local.size}, {scalar_type(local.dtype)})"
                     self._line(depth, f"{local.name} = {array}  # {PLACES[local.place]}")
+                case Prefetch(argument, index):
+                    self._line(depth, f"pass  # prefetch {self._element(argument, index)}")
                 case For(variable, body, kind):
                     self._line(depth, f"for {variable} in range({variable.extent}):{LOOPS[kind]}")
                     self.block(body or (), depth + 1)
@@ -128,7 +130,8 @@ class _Printer:
             if isinstance(statement, Accumulate):
                 form = REDUCTIONS[statement.reduction]
                 value = form.format(target, bare(value) if form.endswith(")") else value)
-            self._line(depth, f"{target} = {bare(value)}")
+            past_caches = isinstance(statement, Store) and statement.past_caches
+            self._line(depth, f"{target} = {bare(value)}{'  # past the caches' * past_caches}")
             self.known = {part: name for part, name in self.known.items() if statement.array not in self._reads(part)}
             self.depths = {}
 

@@ -90,11 +90,20 @@ class Read(Expression):
 
 @dataclass(frozen=True)
 class Store:
-    """``array[index] = value``; `array` is the number of an argument, or local."""
+    """``array[index] = value``.
+
+    Attributes:
+        array: the number of an argument, or local.
+        index: of the element.
+        value: of the element.
+        past_caches: whether whole vectors go to memory past the caches (non-temporal), unless they take the place of
+            what is read.
+    """
 
     array: int | Local
     index: Index
     value: Expression
+    past_caches: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,7 +140,15 @@ class Allocate:
     local: Local
 
 
-Statement = Store | Accumulate | For | If | Allocate
+@dataclass(frozen=True)
+class Prefetch:
+    """A request for the line of memory with an element of an argument, before it is read."""
+
+    array: int
+    index: Index
+
+
+Statement = Store | Accumulate | For | If | Allocate | Prefetch
 Block = tuple[Statement, ...]
 
 
@@ -197,6 +214,8 @@ def mapped(
                     found += body if conditions == ALWAYS else [If(conditions, body)]
             case Store() | Accumulate():
                 found.append(replace(each, index=index(each.index), value=rewritten(each.value, change, known)))
+            case Prefetch():
+                found.append(replace(each, index=index(each.index)))
             case Allocate():
                 found.append(each)
     return tuple(found)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .expressions import Choose, Expression, Load, Position, walk
 from .index import Index, Looked, Variable
-from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Procedure, Read, Store
+from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store
 
 # Bytes of all local arrays. Threads have stacks of 8 MB on Linux, and of 512 KB to 16 MB elsewhere; the blocks that
 # matrix products pack take up to 1.3 MB. Raising it lets schedules stage more, and overflows small stacks.
@@ -69,6 +69,8 @@ def _of_block(block: Block, scope: _Scope, seen: dict[str, Local]) -> Iterator[s
                 for _, index, _ in inside.bounds:
                     yield from _of_index(index, scope, own)
                 yield from _of_block(body, within, seen)
+            case Prefetch():
+                yield from _of_index(each.index, scope, own)
             case Store() | Accumulate():
                 yield from _of_index(each.index, scope, own)
                 yield from _of_array(each.array, each.index, scope, own)

@@ -7,7 +7,7 @@ are matrix products, whose own tiles are in registers. `blocking` has the sizes 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ...dtypes import float32, float64
 from ..loop_ir.expressions import Load, walk
@@ -42,7 +42,7 @@ from .sweeps import Sweeps, recognise
 ROWS, COLUMNS = 4, 4
 
 
-def attention_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
+def attention_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
     """The rewrites for a nest that is attention and computes all scores: a maximum, a sum and an output; else None."""
     sweeps = recognise(nest)
     if sweeps is None or sweeps.count > 1 or len(sweeps.tiles) != 1 or len(sweeps.outputs) != 1:

@@ -5,7 +5,7 @@ Sizes of tiles and blocks come from `gemm_tiling`, which explains them.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 
 from ..loop_ir.expressions import Choose, Expression, Load, looked_up, walk
 from ..loop_ir.index import Variable
@@ -31,7 +31,7 @@ from .rewrites import (
 )
 
 
-def product_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
+def product_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
     """The rewrites for a nest that is a matrix product; None if it gathers, or packs every second element of rows.
 
     The other emitter gathers in fewer instructions, and reads every second element of each row by itself.

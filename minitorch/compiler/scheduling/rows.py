@@ -2,32 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from ..loop_ir.expressions import Apply, looked_up, walk
+from ..loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total, index_values, walk
 from ..loop_ir.loops import Loop, Nest
 from ..target import Target
 from .gemm import recognise
 from .layout import Layout
 from .online import block, innermost, online_arrays, online_steps, pairs, totals
-from .rewrites import Rewrite, parallelise, partition, peel, place, sink, split, split_reduction, unroll, vectorise
+from .rewrites import (
+    Rewrite,
+    align,
+    parallelise,
+    partition,
+    peel,
+    place,
+    prefetch,
+    sink,
+    specialise,
+    split,
+    split_reduction,
+    stream,
+    unroll,
+    vectorise,
+)
+from .streaming import from_a_line_on, in_whole_lines
 from .sweeps import recognise as sweeps_of
 from .turned import turned_columns, turned_rows, whole_columns
 
+ROWS_AHEAD = 3  # rows from a request for memory to its use; too few hide no latency, too many fill the caches
 UNROLLED = 8  # operations in a round of a loop that sums up
 
 
-def row_schedule(nest: Nest, target: Target) -> tuple[Rewrite, ...] | None:
-    """The steps for a nest over rows; None if it does something that is not known here."""
+def row_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
+    """The steps for a nest over rows, which writes some arguments past the caches; None for a contraction."""
     if sweeps_of(nest) is not None or recognise(nest) is not None:
         return None
     layout = Layout(nest, target)
-    if not is_plain(nest, layout):
-        return None
+    streamed = in_whole_lines(nest, layout, past_caches)
     if layout.along is not None:
-        return tuple(turned_rows(nest, layout))
-    rest = _across_rows(nest, layout) if layout.across_rows else _along_columns(nest, layout)
-    return (*online_steps(nest, layout), *rest)
+        steps = turned_rows(nest, layout)
+    elif layout.across_rows:
+        steps = _across_rows(nest, layout)
+    else:
+        steps = _along_columns(nest, layout, streamed)
+    return (*(stream(argument) for argument in sorted(streamed)), *online_steps(nest, layout), *steps)
 
 
 def _registers(names: Iterable[str]) -> Iterator[Rewrite]:
@@ -36,22 +55,31 @@ def _registers(names: Iterable[str]) -> Iterator[Rewrite]:
         yield place("registers", *arrays)
 
 
-def _along_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
+def _along_columns(nest: Nest, layout: Layout, streamed: Collection[int]) -> Iterator[Rewrite]:
     """The lanes run along the innermost columns."""
+    for argument in _gathered(nest):
+        yield prefetch(argument, nest.rows[-1].name, ROWS_AHEAD, f"line{argument}")
     sums = [total for loop in nest.loops for total in totals(loop)]
     arrays = [*sums, *online_arrays(nest, layout)]
+    aligned = {number: from_a_line_on(layout, loop, streamed) for number, loop in enumerate(nest.loops)}
     if layout.lanes > 1:
-        yield from _vectors(nest, layout, arrays)
+        yield from _vectors(nest, layout, arrays, aligned)
     yield parallelise(*(row.name for row in nest.rows))
+    if any(argument is not None for argument in aligned.values()):
+        yield specialise("v")
     yield from _registers(arrays)
 
 
-def _vectors(nest: Nest, layout: Layout, arrays: list[str]) -> Iterator[Rewrite]:
+def _vectors(nest: Nest, layout: Layout, arrays: list[str], aligned: Mapping[int, int | None]) -> Iterator[Rewrite]:
     lanes, online = layout.lanes, pairs(nest, layout)
     parts = [part for part in innermost(nest, online, block(layout)) if part.extent]
     several = [part for part in parts if part.extent >= 2 * lanes]
     for part in reversed(parts):
-        yield split(part.name, lanes, "v", "l", cut="l")
+        argument = aligned[part.number]
+        if argument is None:
+            yield split(part.name, lanes, "v", "l", cut="l")
+        else:
+            yield align(part.name, argument, lanes, "v", "l")
     for number in dict.fromkeys(part.number for part in parts):
         for total in totals(nest.loops[number]):
             yield split_reduction(total, "l", f"{total}_lanes", "v" if {number, number - 1} & {*online} else "")
@@ -130,6 +158,15 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     yield from _registers(array + ending for array in arrays for ending in endings)
 
 
-def is_plain(nest: Nest, layout: Layout) -> bool:
-    """Whether the schedule knows all that a nest does: no gathers."""
-    return not any(looked_up(part) for _, at in nest.statements for part in walk(at.value))
+def _gathered(nest: Nest) -> list[int]:
+    """The arguments of which whole rows are read at places that are data, and known before a row begins."""
+    found: list[int] = []
+    columns = [column for loop in nest.loops for column in loop.columns]
+    for loop, statement in nest.statements if nest.rows and nest.rows[-1].extent > ROWS_AHEAD else ():
+        for part in walk(statement.value) if loop.columns else ():
+            if isinstance(part, Load) and part.inside == ALWAYS and part.index.coefficient(loop.columns[-1]) == 1:
+                inner = [each for value in index_values(part) for each in walk(value)]
+                made_here = any(isinstance(each, (Total, Scratch)) for each in inner)
+                if inner and not made_here and not any(each.depends_on(one) for each in inner for one in columns):
+                    found.append(part.buffer)
+    return list(dict.fromkeys(found))

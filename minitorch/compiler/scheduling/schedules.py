@@ -12,19 +12,21 @@ from ..loop_ir.tree import Procedure, parallel, procedure
 from ..loop_ir.wellformed import broken
 from ..target import Target
 from .attention import attention_schedule
-from .gemm import recognise
 from .layout import nest_units
 from .products import product_schedule
 from .rewrites import Rewrite
 from .rows import row_schedule
 from .streaming import streamed
-from .sweeps import recognise as sweeps_of
 
 Schedule = tuple[Rewrite, ...]
 Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own schedules, by nest and its buffers
 
 # The first that knows a nest gives its schedule.
-SCHEDULES: tuple[Callable[[Nest, Target], Schedule | None], ...] = (attention_schedule, product_schedule, row_schedule)
+SCHEDULES: tuple[Callable[[Nest, Target, frozenset[int]], Schedule | None], ...] = (
+    attention_schedule,
+    product_schedule,
+    row_schedule,
+)
 
 
 def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Schedule | None, ...]:
@@ -52,9 +54,7 @@ def schedule_of(
     """
     if not all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):
         return None  # without elements there are no iterations to put in order
-    if past_caches and recognise(nest) is None and sweeps_of(nest) is None:
-        return None
-    proposals = (schedule(nest, target) for schedule in SCHEDULES)
+    proposals = (schedule(nest, target, past_caches) for schedule in SCHEDULES)
     return next((each for each in proposals if each is not None and _is_legal(nest, buffers, each)), None)
 
 

@@ -8,7 +8,7 @@ reads it next, and so is one that takes the place of what is read, as that has j
 
 It takes whole lines. A line of which a part is stored in the ordinary way is read first, and nobody foresees that: each
 takes as long as a hundred streamed ones. So rows that begin anywhere in a line are streamed only if they are very long;
-such a loop goes up to the next line first (see `emit_columns`). Nor does it pay where short runs are read from here and
+such a loop goes up to the next line first (`align`). Nor does it pay where short runs are read from here and
 there, and most of the time goes into waiting for them. And where a vector is not at the beginning of its place in a
 line, as in memory that somebody else has allocated, an ordinary store does.
 """
@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from ..loop_ir.expressions import Load, walk
-from ..loop_ir.loops import Loop, LoopKernel, Nest, Store
+from ..loop_ir.expressions import Load, Scratch, walk
+from ..loop_ir.index import Index, Variable
+from ..loop_ir.loops import Accumulate, Loop, LoopKernel, Nest, Store
 from ..target import Target
 from . import count
 from .layout import Layout
@@ -84,3 +85,27 @@ def _fills(nest: Nest, layout: Layout, loop: Loop, store: Store) -> bool:
         for load in walk(store.value)
         if isinstance(load, Load)
     )
+
+
+def from_a_line_on(layout: Layout, loop: Loop, buffers: Collection[int]) -> int | None:
+    """The buffer that a loop over columns writes past the caches, if its rows begin anywhere in a line.
+
+    None also if something else that the loop does needs columns to begin where the row does.
+    """
+    if not loop.columns or any(isinstance(at, Accumulate) for at in loop.statements):
+        return None
+    last = loop.columns[-1]
+    for at in loop.statements:
+        for part in walk(at.value):
+            if isinstance(part, (Load, Scratch)) and not _is_dense(part.index, last):
+                return None
+    for at in loop.statements:
+        if isinstance(at, Store) and at.buffer in buffers and at.index.coefficient(last) == 1:
+            return at.buffer if any(step % layout.lanes for atom, step in at.index.terms if atom != last) else None
+    return None
+
+
+def _is_dense(index: Index, last: Variable) -> bool:
+    """Whether an index is the same or the next one in the next iteration of a loop."""
+    others = (Index((term,)) for term in index.terms if term[0] != last)
+    return index.coefficient(last) in (0, 1) and not any(each.depends_on(last) for each in others)

@@ -44,7 +44,7 @@ def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     at = next((name for name in reversed(units) if extents[name] > 1), "")
     tiles = list(dict.fromkeys(tile for loop in nest.loops for tile in layout.tiles(loop)))
     for number, tile in enumerate(tiles):
-        yield from _squares(tile, f"tile{number}", at, "k", "r", "v", "l")
+        yield from _squares(tile, layout, f"tile{number}", at, "k", "r", "v", "l")
     yield parallelise(*units)
     if last.extent % (abreast * lanes) and extents["b"] > 1:
         yield specialise("b")
@@ -84,7 +84,7 @@ def turned_columns(nest: Nest, layout: Layout, parts: Sequence[tuple[str, ...]])
         yield from _blocks(f"{last.name}#{number}", last.extent, lanes, count, "p", "k", "r")
     for number, (tile, at) in enumerate(_column_tiles(nest, layout).items()):
         for part, (block, *together) in enumerate(parts):
-            yield from _squares(tile, f"tile{number}{'_rest' * part}", at or block, "k", "r", *together)
+            yield from _squares(tile, layout, f"tile{number}{'_rest' * part}", at or block, "k", "r", *together)
 
 
 def whole_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
@@ -121,12 +121,12 @@ def _blocks(loop: str, extent: int, lanes: int, count: int, outer: str, middle: 
         yield split("t", count, outer, middle)
 
 
-def _squares(tile: Tile, name: str, at: str, blocks: str, rows: str, *lanes: str) -> Iterator[Rewrite]:
+def _squares(tile: Tile, layout: Layout, name: str, at: str, blocks: str, rows: str, *lanes: str) -> Iterator[Rewrite]:
     """A tile on the stack, and the squares that it is copied in."""
     yield stage(tile.buffer, name, at, rows, blocks, rows, *lanes)
     square = (f"{name}_{lanes[-1]}", f"{name}_{rows}")
     square = square if tile.written else square[::-1]
     yield reorder(*(f"{name}_{each}" for each in lanes[:-1]), f"{name}_{blocks}", *square)
-    if not tile.written:
+    if not tile.written and tile.along.extent % layout.lanes:  # else a guard leaves out whole squares
         yield overcompute(name)
     yield transpose(*square, f"{name}_square")

@@ -14,6 +14,7 @@ from __future__ import annotations
 from .arrays import in_registers, lift, overcompute, place
 from .finding import arrays_written, factors_of
 from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, vectorise
+from .memory import align, prefetch, stream
 from .online import online
 from .packing import pack, transpose
 from .redundancy import factor_out, hoist, reuse
@@ -23,6 +24,7 @@ from .vectors import partition, peel, sink, split_reduction
 
 __all__ = [
     "Rewrite",
+    "align",
     "arrays_written",
     "distribute",
     "factor_out",
@@ -40,6 +42,7 @@ __all__ = [
     "partition",
     "peel",
     "place",
+    "prefetch",
     "refused",
     "reorder",
     "reuse",
@@ -49,6 +52,7 @@ __all__ = [
     "split_reduction",
     "stage",
     "step",
+    "stream",
     "transpose",
     "unroll",
     "vectorise",

@@ -17,6 +17,7 @@ from ...loop_ir.tree import (
     Kind,
     Local,
     Place,
+    Prefetch,
     Procedure,
     Read,
     Statement,
@@ -307,6 +308,8 @@ def place(procedure: Procedure, where: str, *arrays: str) -> Procedure:
             match each:
                 case For() | If():
                     found.append(with_body(each, within(each.body)))
+                case Prefetch():
+                    found.append(each)
                 case Allocate():
                     found.append(Allocate(moved.get(each.local, each.local)))
                 case Store() | Accumulate():

@@ -281,10 +281,10 @@ class _Difference:
             own = Index(((atom, factor),))
             a, b = a - own, b - own
             (least, most), (lowest, highest) = bounds_where(a, self.a.bounds), bounds_where(b, self.b.bounds)
-            if most < lowest or highest < least:
-                return self._same(atom) or max(most - lowest, highest - least) < abs(factor)
             if not self._same(atom) and max(most - lowest, highest - least) >= abs(factor):
-                return False
+                break
+            if most < lowest or highest < least:
+                return True
             equal.add(atom)
         return self.apart <= equal
 

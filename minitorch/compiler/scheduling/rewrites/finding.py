@@ -17,6 +17,7 @@ from ...loop_ir.tree import (
     For,
     If,
     Local,
+    Prefetch,
     Procedure,
     Read,
     Statement,
@@ -208,6 +209,8 @@ def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], In
                 return replace(statement, value=value)
             case Allocate():
                 return Allocate(new) if statement.local == old else statement
+            case Prefetch():
+                return statement
             case For() | If():
                 return with_body(statement, with_local(statement.body, old, new, index))
 

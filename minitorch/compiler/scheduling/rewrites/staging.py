@@ -82,7 +82,7 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
         copied = Load(local.dtype, argument, access.index)
         if isinstance(access, Store):
             condition = _checked_store(what, block, access, own)
-            copy: Block = (Store(argument, access.index, Read(local.dtype, local, index)),)
+            copy: Block = (replace(access, value=Read(local.dtype, local, index)),)
         else:
             condition = _checked_reads(what, block, copied, own)
             copy = (Store(local, index, copied),)
@@ -177,7 +177,7 @@ def _checked_store(what: str, block: Block, store: Store, own: list[Variable]) -
 def _stored(block: Block, store: Store, local: Local, index: Index) -> Block:
     """A block with a store to an array in place of one to an argument."""
     return tuple(
-        replace(each, array=local, index=index)
+        Store(local, index, each.value)
         if each is store and isinstance(each, Store)
         else with_body(each, _stored(each.body, store, local, index))
         if isinstance(each, (For, If))

@@ -21,6 +21,7 @@ from ...loop_ir.tree import (
     For,
     If,
     Local,
+    Prefetch,
     Procedure,
     Read,
     Statement,
@@ -280,6 +281,8 @@ def _sunk(body: Block, chain: list[Variable]) -> Block:
                         run.append(replace(each, array=wider[each.array], index=at, value=value))
                     else:
                         run.append(replace(each, value=value))
+                case Prefetch():
+                    run.append(each)
                 case Allocate():
                     found.append(Allocate(wider[each.local]))
                 case For():

@@ -1,0 +1,147 @@
+"""Rewrites of how memory is accessed: software prefetch, non-temporal stores, and vectors that begin where lines do.
+
+The processor foresees rows that lie one after another, but not those whose place is data (Callahan, Kennedy and
+Porterfield, "Software prefetching", 1991). An ordinary store reads a line of memory before it writes to it; a
+non-temporal one does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ...loop_ir.expressions import ALWAYS, Expression, Load, index_values, walk
+from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.tree import (
+    Accumulate,
+    Block,
+    For,
+    If,
+    Kind,
+    Prefetch,
+    Procedure,
+    Read,
+    Statement,
+    Store,
+    statements,
+    substituted,
+    with_body,
+)
+from .dependences import accesses_of, conflicts
+from .finding import at_loop
+from .rewrite import check_fresh, refused, step
+
+LINE = 64  # bytes of a line of the cache
+MOST_LINES = 32  # of a row that are asked for; by then the processor has noticed
+
+
+@step
+def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: str) -> Procedure:
+    """Ask, in each iteration of a loop, for what a later one gathers from an argument: a row whose place is data.
+
+    Args:
+        procedure: the kernel.
+        argument: its number.
+        loop: the loop over rows.
+        ahead: after how many iterations the row is read.
+        name: of the loop over the lines of the row.
+
+    Law: none for what is computed; the place is known before the iteration begins.
+    """
+    check_fresh(procedure, name)
+    itemsize = procedure.buffers[argument].dtype.itemsize if argument < len(procedure.buffers) else 1
+
+    def change(each: For) -> Iterable[Statement]:
+        inner = [one.variable for one in statements(each.body) if isinstance(one, For)]
+        values = (one.value for one in statements(each.body) if isinstance(one, (Store, Accumulate)))
+        reads = [part for value in values for part in walk(value) if isinstance(part, Load) and part.buffer == argument]
+        for read in reads:
+            dense = next((one for one in inner if read.index.coefficient(one) == 1), None)
+            if dense is not None and read.inside == ALWAYS and _is_known(index_values(read), inner):
+                row = each.variable
+                later = variable(row.name, row.extent) + ahead
+                first = read.index.substitute({row: later, **dict.fromkeys(inner, NOWHERE)})
+                per_line = LINE // itemsize
+                line = Variable(name, min(-(-dense.extent // per_line), MOST_LINES))
+                asked = Prefetch(argument, first + variable(name, line.extent) * per_line)
+                request = If(ALWAYS.and_(0, later, row.extent), (For(line, (asked,), Kind.UNROLLED),))
+                return [with_body(each, (request, *each.body))]
+        raise refused(
+            f"prefetch({argument}, {loop!r})",
+            "rows are gathered from the argument, at places that are known before an iteration begins",
+        )
+
+    return at_loop(procedure, loop, change)
+
+
+def _is_known(values: list[Expression], inner: list[Variable]) -> bool:
+    """Whether indices are data, and known before the loops inside begin."""
+    parts = [part for value in values for part in walk(value)]
+    return bool(values) and not any(
+        isinstance(part, Read) or any(part.depends_on(one) for one in inner) for part in parts
+    )
+
+
+@step
+def stream(procedure: Procedure, argument: int) -> Procedure:
+    """Store to an argument past the caches.
+
+    Law: the kernel does not read the argument, and stores each of its elements once.
+    """
+    loops = {each.variable for each in statements(procedure.body) if isinstance(each, For)}
+    found = [each for each in accesses_of(procedure.body) if each.array == argument]
+    if not all(each.writes and each.reduction is None for each in found) or any(
+        True for each in found for _ in conflicts([each], loops & each.inner)
+    ):
+        raise refused(f"stream({argument})", "the kernel stores each element once, and does not read it again")
+    if not found:
+        raise refused(f"stream({argument})", "the kernel stores to the argument")
+
+    def within(block: Block) -> Block:
+        return tuple(
+            with_body(each, within(each.body))
+            if isinstance(each, (For, If))
+            else replace(each, past_caches=True)
+            if isinstance(each, Store) and each.array == argument
+            else each
+            for each in block
+        )
+
+    return replace(procedure, body=within(procedure.body))
+
+
+@step
+def align(procedure: Procedure, loop: str, argument: int, factor: int, outer: str, inner: str) -> Procedure:
+    """Split a loop so that the parts begin at multiples of a number in an argument that it fills (loop alignment).
+
+    The first part begins before the loop does, and the last ends after it: both are guarded.
+
+    Args:
+        procedure: the kernel.
+        loop: the name of the loop.
+        argument: the number of the argument that it stores to.
+        factor: the number, of elements, and of iterations of a part.
+        outer, inner: the names of the new loops.
+
+    Law: the iterations keep their order. The loop stores to neighbours in the argument.
+    """
+    check_fresh(procedure, outer, inner, near=loop)
+
+    def change(each: For) -> Iterable[Statement]:
+        stores = [one for one in statements(each.body) if isinstance(one, Store) and one.array == argument]
+        start = stores[0].index.substitute({each.variable: NOWHERE}) if stores else NOWHERE
+        if not stores or any(one.index != start + variable(each.variable.name, each.variable.extent) for one in stores):
+            raise refused(f"align({loop!r}, {argument})", "the loop stores to neighbours in the argument")
+        shift = start % factor
+        count = (each.variable.extent + shift.bounds[1] - 1) // factor + 1
+        first, own = Variable(inner, factor), variable(inner, factor)
+
+        def part(number: Index) -> Block:
+            place = number * factor + own - shift
+            inside = ALWAYS.and_(0, place, each.variable.extent)
+            return (For(first, (If(inside, substituted(each.body, {each.variable: place})),)),)
+
+        rest = (For(Variable(outer, count - 1), part(variable(outer, count - 1) + 1)),) if count > 1 else ()
+        return (*part(NOWHERE), *rest)
+
+    return at_loop(procedure, loop, change)
