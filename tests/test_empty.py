@@ -104,3 +104,12 @@ def test_padding_by_negative_amounts_cuts_off(shape, mode):
         cut = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(shape, pairs, strict=True))
         padded = np.pad(x.numpy()[cut], [(max(a, 0), max(b, 0)) for a, b in pairs], constant_values=7)
         assert found == [(padded.shape, repr(padded.tolist()))]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    "target", [mt.zeros(2, 0, dtype=mt.int64), mt.zeros(2, 0, 0)], ids=["numbers", "probabilities"]
+)
+def test_smoothed_labels_of_no_classes_are_no_error(mode, target):
+    loss = MODES[mode](lambda x: F.cross_entropy(x, target, label_smoothing=0.1))(mt.zeros(2, 0, 0))
+    assert math.isnan(loss.item())

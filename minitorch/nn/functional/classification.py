@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ... import primitives as P
 from ...errors import ShapeError
 from ...primitives.elementwise import scalar
@@ -109,8 +111,13 @@ def _of_classes(
     if label_smoothing:
         spread = P.neg(P.reduce_sum(log_p if weight is None else log_p * weight, dims=(log_p.ndim - 1,)))
         spread = P.where(ignored, zero, spread)
-        loss = loss * (1 - label_smoothing) + spread * (label_smoothing / log_p.shape[-1])
+        loss = loss * (1 - label_smoothing) + spread * _share(label_smoothing, log_p.shape[-1])
     return reduced(loss, reduction, sum_of(counts) if reduction == "mean" else None)
+
+
+def _share(label_smoothing: float, classes: int) -> float:
+    """What each class gets of the target; it is infinite if there are no classes, as in PyTorch."""
+    return label_smoothing / classes if classes else math.inf
 
 
 def cross_entropy(
@@ -149,7 +156,7 @@ def cross_entropy(
     _check_weight(input, weight, dim, "cross_entropy")
     log_p, target = same_shape(log_p, target, "cross_entropy with probabilities")
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / log_p.shape[dim]
+        target = target * (1 - label_smoothing) + _share(label_smoothing, log_p.shape[dim])
     loss = _classes_last(log_p * target, dim)
     loss = P.neg(P.reduce_sum(loss if weight is None else loss * weight, dims=(loss.ndim - 1,)))
     return reduced(loss, reduction, count=loss.numel())
