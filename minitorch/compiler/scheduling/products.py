@@ -32,16 +32,20 @@ from .rewrites import (
 
 
 def product_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that is a matrix product; None if it gathers, or packs every second element of rows.
+    """The rewrites for a nest that is a matrix product; None if the other emitter is faster.
 
-    The other emitter gathers in fewer instructions, and reads every second element of each row by itself.
+    It gathers in fewer instructions, reads every second element of each row by itself, and turns runs that are shorter
+    than a vector in squares that are full.
     """
     product = recognise(nest)
     if product is None or any(looked_up(part) for _, at in nest.statements for part in walk(at.value)):
         return None
-    if len(product.right.across) > 1 and _is_strided(product.right.value, product.right.across[-1]):
+    cut, right = tiling(product, target), product.right
+    if len(right.across) > 1 and _is_strided(right.value, right.across[-1]):
         return None
-    return tuple(_steps(product, tiling(product, target)))
+    if cut.packs_right and cut.right_along_k and len(right.ks) > 1 and right.ks[-1].extent < cut.lanes:
+        return None
+    return tuple(_steps(product, cut))
 
 
 def _is_strided(value: Expression, along: Variable) -> bool:
