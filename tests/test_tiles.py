@@ -9,13 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llvmlite import ir
 
 import minitorch as mt
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.codegen.tiles import transpose_function
 from minitorch.compiler.kernels.schedule import schedule
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.loop_ir.source import run
@@ -75,26 +73,6 @@ def check(function: Callable[..., Any], *tensors: mt.Tensor, scattered: bool = F
 def numbers(*shape: int, dtype: Any = np.float32) -> mt.Tensor:
     """Small numbers of any type."""
     return mt.from_numpy(np.random.default_rng(0).integers(0, 9, shape).astype(dtype))
-
-
-@pytest.mark.parametrize("element", [8, 16, 32, 64])
-@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16])
-def test_the_transpose_function(lanes: int, element: int) -> None:
-    """Every number of rows and columns up to `lanes`, and nothing beside them."""
-    module = ir.Module()
-    transpose_function(module, ir.IntType(element), lanes, host()).linkage = "external"
-    name = f"transpose.{lanes}xi{element}"
-    library = machine.load(machine.compile_ir(str(module), host()), name)
-    kinds = [ctypes.c_void_p, ctypes.c_int64] * 2 + [ctypes.c_int64] * 2
-    function = library.function(name, ctypes.CFUNCTYPE(None, *kinds))
-    source = np.random.default_rng(0).integers(0, 100, (lanes, lanes + 3)).astype(f"i{element // 8}")
-    for rows in {1, lanes // 2, lanes} - {0}:
-        for columns in {1, lanes - 1, lanes} - {0}:
-            target = np.full((lanes, lanes + 5), -1, source.dtype)
-            function(source.ctypes.data, lanes + 3, target.ctypes.data, lanes + 5, rows, columns)
-            expected = np.full_like(target, -1)
-            expected[:columns, :rows] = source[:rows, :columns].T
-            np.testing.assert_array_equal(target, expected)
 
 
 @pytest.mark.parametrize(

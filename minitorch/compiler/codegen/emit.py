@@ -1,36 +1,30 @@
 """Loop IR as LLVM IR: one function per kernel, with vectors written out.
 
-A kernel runs `W` elements at a time along one loop variable, the *lanes*: the innermost column, or the innermost row if
-memory is read in that direction or if rows are short and many (then every lane has a row of its own). What is dense
-along another variable goes through transposed tiles (see `tiles`). What is left over at the end of a row is done under
-a mask, by the same code. Nothing is left for LLVM's optimiser to find.
+A nest that has a schedule is emitted in the order of its procedure (see `emitter`). The gradients of attention, and
+products that have no schedule, have emitters of their own. Nothing is left for LLVM's optimiser to find.
 
 The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the rows from `begin` up to `end`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from llvmlite import ir
 
-from ..loop_ir.index import Variable
-from ..loop_ir.loops import Accumulate, LoopKernel, Nest, neutral
+from ..loop_ir.loops import LoopKernel, Nest
 from ..loop_ir.origins import at_origin
-from ..scheduling.gemm import recognise
 from ..scheduling.schedules import Schedule, chosen, parallel_units, scheduled
 from ..scheduling.streaming import streamed
 from ..scheduling.sweeps import recognise as sweeps_of
-from ..scheduling.unroll import together
 from ..target import Target
 from .builder import Builder
 from .emit_gemm import Product
-from .emit_online import Online, online_pairs
 from .emit_sweeps import Sweeper
 from .emitter import Emitter as Procedures
-from .instructions import I64, combine, constant
-from .vector_memory import POINTER, integer, wait_for_stores
+from .instructions import I64
+from .vector_memory import POINTER, integer
 
 
 def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> str:
@@ -58,12 +52,8 @@ def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = 
             Procedures(scheduled(nest, buffers, steps), function, target).emit()
         elif sweeps_of(nest):
             Sweeper(buffers, nest, function, target).emit()
-        elif recognise(nest):
-            Product(buffers, nest, function, target).emit()
         else:
-            emitter = _Emitter(buffers, nest, function, target)
-            emitter.stream(past_caches)
-            emitter.emit()
+            Product(buffers, nest, function, target).emit()
     _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)
     return str(module)
 
@@ -132,118 +122,3 @@ def _only_the_last(builder: Any, counter: Any, done: Any, units: int) -> None:
     builder.position_at_end(end)
     builder.ret_void()
     builder.position_at_end(tail)
-
-
-class _Emitter(Online):
-    """Emits one nest into a function: its loops, and the statements in them."""
-
-    # Loops ----------------------------------------------------------------------------------------------
-
-    def emit(self) -> None:
-        """The whole function."""
-        _, _, begin, end = self.function.args
-        self._loop(begin, end, 1, [], self._unit)
-        if self.streamed:
-            wait_for_stores(self.builder)
-        self.builder.ret_void()
-
-    def _unit(self, unit: Any, _: list[Any]) -> list[Any]:
-        """One part of the rows: a row, or a run of vectors along the last row variable."""
-        rows = list(self.nest.rows)
-        if not self.across_rows:
-            self._look_ahead(unit)
-            self._place_rows(rows, unit)
-            self._row()
-            return []
-        if not rows:
-            self._row()
-            return []
-        last = rows.pop()
-        outer = self.builder.udiv(unit, integer(self.layout.blocks)) if rows else integer(0)
-        block = self.builder.urem(unit, integer(self.layout.blocks)) if rows else unit
-        if self.layout.along is not None:
-            rows.remove(self.layout.along)
-            outer = self._place_stretch(outer)
-        self._place_rows(rows, outer)
-        width = self.layout.chunk * self.lanes
-        start = self.builder.mul(block, integer(width))
-        if last.extent == width * self.layout.blocks:
-            together = self.layout.abreast
-            stop = self.builder.add(start, integer(width))
-            self._loop(start, stop, self.lanes * together, [], self._lanes_of_rows(last, together))
-            return []
-        full = last.extent // self.lanes * self.lanes
-        stop = self._smaller(self.builder.add(start, integer(width)), integer(full))
-        if self.layout.abreast > 1:
-            together = self.lanes * self.layout.abreast
-            all_of_them = self.builder.sdiv(self.builder.sub(stop, start), integer(together))
-            middle = self.builder.add(start, self.builder.mul(all_of_them, integer(together)))
-            self._loop(start, middle, together, [], self._lanes_of_rows(last, self.layout.abreast))
-            start = middle
-        self._loop(start, stop, self.lanes, [], self._lanes_of_rows(last))
-        if full != last.extent:  # the last block has a vector that is not full
-            is_last = self.builder.icmp_signed("==", block, integer(self.layout.blocks - 1))
-            rounds = self.builder.zext(is_last, I64)
-            self._loop(integer(0), rounds, 1, [], self._rest_of_rows(last, full))
-        return []
-
-    def _lanes_of_rows(self, last: Variable, count: int = 1) -> Callable[[Any, list[Any]], list[Any]]:
-        def body(position: Any, _: list[Any]) -> list[Any]:
-            self.lane = last
-            self.firsts = [
-                self.builder.add(position, integer(number * self.lanes)) if number else position
-                for number in range(count)
-            ]
-            self._vectors_of_rows()
-            return []
-
-        return body
-
-    def _rest_of_rows(self, last: Variable, full: int) -> Callable[[Any, list[Any]], list[Any]]:
-        def body(_: Any, __: list[Any]) -> list[Any]:
-            self.firsts, self.lane = [integer(full)], last
-            self.mask = self._first_lanes(last.extent - full)
-            self._vectors_of_rows()
-            self.mask = None
-            return []
-
-        return body
-
-    def _vectors_of_rows(self) -> None:
-        """One row per lane; where memory is dense along another row variable, a stretch of that."""
-        self.filled.clear()
-        along = self.layout.along
-        if along is None:
-            self._row()
-            return
-
-        def body(position: Any, _: list[Any]) -> list[Any]:
-            self.places[along] = position
-            self._row()
-            return []
-
-        tiles = [tile for loop in self.nest.loops for tile in self.layout.tiles(loop)]
-        self._within_tiles(tiles, *self.stretch, [], body)
-
-    def _row(self) -> None:
-        """All loops of one row, or of one row per lane."""
-        self.totals = {}
-        pairs = online_pairs(self.nest, self.layout)
-        for loop, (before, after) in zip(self.nest.loops, pairs, strict=True):
-            if after is not None:
-                self._online(loop, after)
-            elif loop.columns and before is None:
-                self._columns(loop)
-            if loop.columns:
-                continue
-            for number in self._abreast():
-                for statement, *others in together(loop.statements, self.lane):
-                    if isinstance(statement, Accumulate):  # of a single element; 0.0 + -0.0 is 0.0
-                        value, dtype = self._value(statement.value), statement.value.dtype
-                        start = constant(dtype, neutral(statement.reduction, dtype), value.type)
-                        total = combine(self.builder, statement.reduction, dtype, start, value)
-                        self.totals[statement.slot, number] = total
-                    elif others:
-                        self._store_together([statement, *others])
-                    else:
-                        self._statement(statement, [])

@@ -40,7 +40,6 @@ class Indices:
 
     def __init__(self, buffers: tuple[Buffer, ...], nest: Nest, function: Any, target: Target) -> None:
         self.buffers = buffers
-        self.streamed: dict[int, Any] = {}  # the buffers that are written past the caches, see `stream`
         self.nest = nest
         self.target = target
         self.function = function
@@ -56,17 +55,12 @@ class Indices:
         self.current = 0  # which of them is being emitted
         self.places: dict[Variable, Any] = {}  # the scalar value of each loop variable; of the lanes' one, in lane 0
         self.lane: Variable | None = None
-        self.column: Variable | None = None  # the innermost column, where the lanes run across rows
         self.mask: Any = None
         self.totals: dict[tuple[int, int], Any] = {}  # by slot and vector
         self.known: list[dict[Any, Any]] = [{}]  # values by expression, one scope per loop
-        self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
         self.variables: dict[Expression, frozenset[Variable]] = {}
         self.by_row: dict[Expression, bool] = {}
         self.everything = {*nest.rows, *(column for loop in nest.loops for column in loop.columns)}
-        self.tile_memory: dict[tuple[int, Index, bool], Any] = {}
-        # Transposed tiles by what they hold: their place on the stack, and the loop variable and its value there.
-        self.filled: dict[tuple[int, Index, bool], tuple[Any, Variable, Any]] = {}
 
     def _row_memory(self, length: int, kind: Any) -> Any:
         """Room for a scratch row on the stack."""

@@ -1,8 +1,8 @@
 """Expressions and memory as LLVM instructions: the part of code generation that knows no loops.
 
 An index is a scalar plus a step per lane; with a step of 1 a load is one vector, with 0 one number for all lanes, with
-other small steps a few vectors that are sorted out, with anything else a gather, unless there is a transposed tile of
-it. Equal expressions are computed once: `known` remembers the value of each, a scope per loop.
+other small steps a few vectors that are sorted out, with anything else a gather. Equal expressions are computed once:
+`known` remembers the value of each, a scope per loop.
 """
 
 from __future__ import annotations
@@ -41,22 +41,15 @@ from .instructions import (
 )
 from .vector_memory import (
     POINTER,
-    byte_size,
     first_lanes,
     gather,
     integer,
     load,
     load_repeated,
     load_strided,
-    prefetch,
     scatter,
     store,
-    store_past_caches,
 )
-
-COLUMNS_AHEAD = 4
-FAR = 1 << 10  # bytes from column to column, too many to be foreseen by the machine
-LARGE = 1 << 21  # bytes from the first to the last: not in the cache next to the core already
 
 
 class Values(Indices):
@@ -140,22 +133,7 @@ class Values(Indices):
 
     def _load(self, expression: Load) -> Any:
         kind = stored_type(expression.dtype, self.target)
-        if expression.inside == ALWAYS:
-            place = self._place_in_tile(expression.buffer, expression.index, written=False)
-            if place is not None:
-                return load(self.builder, place, ir.VectorType(kind, self.lanes))
         return self._read(self.pointers[expression.buffer], expression.index, expression.inside, kind)
-
-    def _place_in_tile(self, buffer: int, index: Index, written: bool) -> Any:
-        """Where a transposed tile has the elements of this round, if there is such a tile."""
-        found = self.filled.get((buffer, index, written))
-        if found is None:
-            return None
-        memory, along, start = found
-        place = self.builder.mul(self.builder.sub(self.places[along], start), integer(self.lanes * self.layout.abreast))
-        if self.current:
-            place = self.builder.add(place, integer(self.lanes * self.current))
-        return self.builder.gep(memory, [place], source_etype=stored_type(self.buffers[buffer].dtype, self.target))
 
     def _read_scratch(self, expression: Scratch) -> Any:
         kind = stored_type(expression.dtype, self.target)
@@ -190,7 +168,6 @@ class Values(Indices):
             return load_strided(self.builder, place, vector, near, self.lanes, mask)
         if step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
-            self._ask_ahead(place, index, kind)
             return load(self.builder, place, vector, mask)
         return gather(self.builder, self._pointers(pointer, index, kind), vector, mask)
 
@@ -209,15 +186,6 @@ class Values(Indices):
     def _begins_at_multiples(self, along: Variable) -> bool:
         """Whether every vector along a variable begins at a multiple of its length."""
         return True
-
-    def _ask_ahead(self, place: Any, index: Index, kind: Any) -> None:
-        """With the lanes across rows, a column is in another page of memory than the one before: ask for it early."""
-        if self.column is None:
-            return
-        step = index.coefficient(self.column)
-        distance = abs(step) * byte_size(kind)
-        if distance >= FAR and distance * self.column.extent >= LARGE:
-            prefetch(self.builder, self.builder.gep(place, [integer(COLUMNS_AHEAD * step)], source_etype=kind))
 
     def _pointers(self, pointer: Any, index: Index, kind: Any) -> Any:
         """The address of each lane's element."""
@@ -239,7 +207,7 @@ class Values(Indices):
             place = self.builder.add(place, integer(self.lanes * self.current))
         return self.builder.gep(self.scratch[slot], [place], source_etype=stored_type(element, self.target))
 
-    def _write(self, pointer: Any, index: Index, value: Any, past_caches: Any = None) -> None:
+    def _write(self, pointer: Any, index: Index, value: Any) -> None:
         kind = value.type.element if isinstance(value.type, ir.VectorType) else value.type
         step = self._step(index)
         if self.lane is None or step == 0:
@@ -249,15 +217,9 @@ class Values(Indices):
             self.builder.store(value, place)
         elif step == 1:
             place = self.builder.gep(pointer, [self._scalar_index(index)], source_etype=kind)
-            if past_caches is not None and self.mask is None:
-                store_past_caches(self.builder, place, self._vector(value), past_caches)
-            else:
-                self._store_vector(place, self._vector(value), self.mask)
+            store(self.builder, place, self._vector(value), self.mask)
         else:
             scatter(self.builder, self._pointers(pointer, index, kind), self._vector(value), self.mask)
-
-    def _store_vector(self, place: Any, value: Any, mask: Any) -> None:
-        store(self.builder, place, value, mask)
 
 
 def _is_zero(expression: Expression) -> bool:

@@ -12,11 +12,13 @@ from ..loop_ir.tree import Procedure, parallel, procedure
 from ..loop_ir.wellformed import broken
 from ..target import Target
 from .attention import attention_schedule
+from .gemm import recognise
 from .layout import nest_units
 from .products import product_schedule
-from .rewrites import Rewrite
+from .rewrites import Rewrite, parallelise
 from .rows import row_schedule
 from .streaming import streamed
+from .sweeps import recognise as sweeps_of
 
 Schedule = tuple[Rewrite, ...]
 Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own schedules, by nest and its buffers
@@ -52,9 +54,11 @@ def schedule_of(
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.
     """
-    if not all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):
-        return None  # without elements there are no iterations to put in order
-    proposals = (schedule(nest, target, past_caches) for schedule in SCHEDULES)
+    proposals: list[Schedule | None] = []
+    if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
+        proposals += [schedule(nest, target, past_caches) for schedule in SCHEDULES]
+    if recognise(nest) is None and sweeps_of(nest) is None:
+        proposals += [(parallelise(*(row.name for row in nest.rows)),), ()]
     return next((each for each in proposals if each is not None and _is_legal(nest, buffers, each)), None)
 
 

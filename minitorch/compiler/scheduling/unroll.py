@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ..loop_ir.expressions import (
     Apply,
@@ -94,22 +94,3 @@ def _leaves_no_gaps(loop: Loop, store: Store, row: Variable) -> bool:
         return True
     fills = bool(loop.columns) and loop.columns[-1].extent == step and store.index.coefficient(loop.columns[-1]) == 1
     return fills and step <= MOST_STEP
-
-
-def together(statements: Sequence[Statement], row: Variable | None) -> Iterator[Sequence[Statement]]:
-    """The statements in order, those in one piece that together write all between one row and the next."""
-    place = 0
-    while place < len(statements):
-        count = 1
-        first = statements[place]
-        if row is not None and isinstance(first, Store):
-            step = first.index.coefficient(row)
-            group = statements[place : place + max(step, 1)]
-            wanted = [(first.buffer, first.index + number) for number in range(step)]
-            if (
-                1 < step <= MOST_STEP
-                and [(each.buffer, each.index) for each in group if isinstance(each, Store)] == wanted
-            ):
-                count = step
-        yield statements[place : place + count]
-        place += count
