@@ -95,3 +95,31 @@ def test_an_address_is_there_wherever_it_is_used() -> None:
 
     for found, expected in zip(mt.jit(gradients)(x), gradients(x), strict=True):
         assert mt.allclose(found, expected, atol=1e-5)
+
+
+def test_lanes_beside_what_some_lanes_read_alike_are_zero() -> None:
+    """The gradient of one column of three: the quotients of zeros beside it reach nobody."""
+    mean, var, rows = mt.randn(4), mt.rand(4) + 1, mt.randn(4, 4, 3)
+
+    def gradient(mean: mt.Tensor, var: mt.Tensor, rows: mt.Tensor) -> list[mt.Tensor]:
+        def loss(rows: mt.Tensor, var: mt.Tensor) -> mt.Tensor:
+            normal = F.batch_norm(rows.unbind(2)[0], mean, var, weight=var)
+            return (normal * (mt.arange(16).reshape(4, 4) % 5 - 2)).sum()
+
+        return list(mt.vjp(loss, rows, var)[1](mt.tensor(1.0)))
+
+    for found, expected in zip(mt.jit(gradient)(mean, var, rows), gradient(mean, var, rows), strict=True):
+        assert mt.allclose(found, expected, atol=1e-5)
+
+
+def test_positions_as_indices_are_looked_up_where_they_are_used() -> None:
+    """An index out of range that is no element of an array is noted under the mask of its lane, and nowhere else."""
+    x, a, b = (mt.ones(*shape, dtype=mt.int16) for shape in ((1, 1, 1), (8, 1, 3), (8, 3, 2)))
+
+    def gathered(x: mt.Tensor, a: mt.Tensor, b: mt.Tensor, index: mt.Tensor) -> mt.Tensor:
+        return mt.gather(x.baddbmm(a, b, alpha=0.5), 1, index)
+
+    with pytest.raises(IndexError):
+        mt.jit(gathered)(x, a, b, mt.tensor([[[6, 5]]]))
+    right = mt.tensor([[[0, -1]]])
+    assert mt.equal(mt.jit(gathered)(x, a, b, right), gathered(x, a, b, right))

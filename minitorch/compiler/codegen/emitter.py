@@ -93,6 +93,7 @@ from .vector_memory import (
 Bound = tuple[int, Index, int]
 PAGE = 1 << 10  # elements of four bytes on the smallest page of memory
 MOST_SHORT = 1 << 30  # numbers whose sums and differences fit into 32 bits
+TROUBLE = -1  # in the place of an array: the word in which an index out of range is noted, which masks and guards keep
 MOST_RUNS = 4  # in which neighbours are loaded one after another, rather than an element at a time
 
 
@@ -521,7 +522,7 @@ class Emitter:
     # --- values -------------------------------------------------------------------------------------------------------
 
     def facts(self, expression: Expression) -> tuple[frozenset[Variable], frozenset[int | Local]]:
-        """The loop variables that a value depends on, and the arrays that it reads."""
+        """The loop variables that a value depends on, and the arrays that it reads, with `TROUBLE` if indices are."""
         found = self._facts.get(expression)
         if found is None:
             variables: set[Variable] = set()
@@ -534,7 +535,10 @@ class Emitter:
                 arrays.add(expression.local)
             for _, index, _ in getattr(expression, "inside", ALWAYS).bounds:
                 variables |= self.variables(index)
-            for part in (*expression.parts(), *index_values(expression)):
+            looked_up = index_values(expression)
+            if looked_up:
+                arrays.add(TROUBLE)
+            for part in (*expression.parts(), *looked_up):
                 own, read = self.facts(part)
                 variables |= own
                 arrays |= read
@@ -893,11 +897,17 @@ class Emitter:
         """All conditions of some, or any."""
         if len(found) < 2:
             return found[0]
-        variables = self._variables_of(Inside(tuple(bounds)))
+        depth, key = self._known_from(bounds)
         combine = partial(reduce, getattr(self.builder, how))
-        return self.once(
-            (how, tuple(bounds), self._key_of(variables)), self._depth(variables), lambda: combine(self.alike(*found))
-        )
+        return self.once((how, tuple(bounds), key), depth, lambda: combine(self.alike(*found)))
+
+    def _known_from(self, bounds: Sequence[Bound]) -> tuple[int, Any]:
+        """The outermost scope in which conditions are known, and what tells them from the same ones elsewhere."""
+        indices = [index for _, index, _ in bounds]
+        variables = frozenset[Variable]().union(*map(self.variables, indices))
+        arrays = frozenset[int | Local]().union(*map(self._arrays, indices))
+        masked = self.mask_key if any(index.is_data for index in indices) else None
+        return max(map(self._depth_of, indices), default=0), (self._key_of(variables, arrays), masked)
 
     def _bound(self, low: int, index: Index, high: int) -> Any:
         """Whether an index is within bounds."""
@@ -916,7 +926,8 @@ class Emitter:
                 parts.append(self.builder.icmp_signed("<", place, splat(place.type, high)))
             return parts[0] if len(parts) == 1 else self.builder.and_(*parts)
 
-        return self.once(((low, index, high), self._key_of(variables)), self._depth(variables), within)
+        depth, key = self._known_from([(low, index, high)])
+        return self.once(((low, index, high), key), depth, within)
 
     def _known_lanes(self, low: int, index: Index, high: int) -> Any:
         """The lanes in which an index is within bounds, if that is known beforehand."""
@@ -933,7 +944,6 @@ class Emitter:
         There are none where some other bounds do not hold, for which the conditions are given.
         """
         assert self.lane is not None
-        variables = self._variables_of(Inside((*bounds, *others)))
         firsts = [self.index(self._without_lane(index)) for _, index, _ in bounds]
         builder, lanes = self.builder, self.lane.extent
 
@@ -981,8 +991,8 @@ class Emitter:
             parts += [compared(">=", limit(starts, ">"))] if starts else []
             return reduce(builder.and_, parts)
 
-        key = ("lanes", tuple(bounds), tuple(others), self._key_of(variables))
-        return self.once(key, self._depth(variables), of_lanes)
+        depth, key = self._known_from([*bounds, *others])
+        return self.once(("lanes", tuple(bounds), tuple(others), key), depth, of_lanes)
 
     def _known_places(self, index: Index) -> list[int]:
         """An index in each lane, if it depends on nothing but lanes and loops that are written out; else nothing."""
@@ -1010,7 +1020,7 @@ class Emitter:
         condition, chosen_at = None, -1
         if inside != ALWAYS:
             condition = self.condition(inside)
-            chosen_at = self._depth(self._variables_of(inside))
+            chosen_at, chosen_by = self._known_from(inside.bounds)
             later = Index(tuple(term for depth in depths if depth > chosen_at for term in by_depth[depth]))
             low, high = later.bounds
             if low < 0 or high >= self.size(array):
@@ -1030,7 +1040,7 @@ class Emitter:
                 if known:
                     key = (*key, known)
                     pointer, known = moved(key, depth, pointer, partial(integer, known)), 0
-                key = (*key, inside, self._key_of(self._variables_of(inside)))
+                key = (*key, inside, chosen_by)
                 pointer = self.once(key, depth, partial(self.builder.select, condition, pointer, self.memory[array]))
         if known:
             pointer = moved((*key, known), max([0, *depths]), pointer, partial(integer, known))
@@ -1071,11 +1081,18 @@ class Emitter:
             address = self.address(array, index, self._in_any_lane(array, index, inside))
         else:
             places = self.index(index)
+        if step == 0 and condition is not None and is_known_mask(condition) and (mask is None or is_known_mask(mask)):
+            both = condition if mask is None else self.builder.and_(mask, condition)
+            if any(bit.constant for bit in both.constant):
+                address = self.address(array, index)  # of the one element that some lanes read
 
         def read() -> Any:
             wanted = mask
             if condition is not None:
                 wanted = self.vector(condition) if mask is None else self.builder.and_(mask, self.vector(condition))
+            if step == 0 and address is not None:
+                found = self.vector(self.builder.load(address, typ=kind))
+                return self.builder.select(wanted, found, ir.Constant(vector, None))
             if times:
                 return load_repeated(self.builder, address, vector, times, in_use)
             if step == 1:
