@@ -213,7 +213,7 @@ def test_the_last_positions_are_kernels_with_their_loops(widget):
 def test_a_click_on_a_frame_selects_its_kernel(widget):
     titles = [title.text for title in widget.all(f"{ROOT} .kernel text")]
     move(widget, positions(widget) - 1 - len(titles))
-    assert "A frame is one pass over memory" in panel(widget) and not widget.all(f"{ROOT} .side pre")
+    assert "A frame is one kernel" in panel(widget) and not widget.all(f"{ROOT} .side pre")
     frame = widget.one(f"{ROOT} .kernel rect")
     width, height = frame.size["width"], frame.size["height"]
     ActionChains(widget.driver).move_to_element_with_offset(frame, 3 - width / 2, 3 - height / 2).click().perform()
