@@ -199,7 +199,7 @@ ger = outer
 
 def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
     """The product of two tensors, summed over the last `dims` of one and the first of the other, or over
-    named dimensions.
+    named dimensions. A dimension of length 1 is expanded to the length of the one that it meets.
 
     Example:
         >>> import minitorch as mt
@@ -215,13 +215,21 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
         left = [wrap_dim(dim, a.ndim) for dim in ints((dims[0],))]
         right = [wrap_dim(dim, b.ndim) for dim in ints((dims[1],))]
     lengths = [[x.shape[dim] for dim in side if 0 <= dim < x.ndim] for x, side in ((a, left), (b, right))]
-    if lengths[0] != lengths[1] or len(lengths[0]) != len(left):
+    pairs = list(zip(*lengths, strict=False))
+    if not len(left) == len(right) == len(pairs) or any(m != n and 1 not in (m, n) for m, n in pairs):
         raise ShapeError("MT201", f"tensordot: dimensions {left} of {a.spec} and {right} of {b.spec} do not fit")
+    a = _summed(a, [dim for dim, (m, n) in zip(left, pairs, strict=True) if m != n == 1])
+    b = _summed(b, [dim for dim, (m, n) in zip(right, pairs, strict=True) if n != m == 1])
     summed = dict(zip(right, left, strict=True))
     of_a = list(range(a.ndim))
     of_b = [summed.get(dim, a.ndim + dim) for dim in range(b.ndim)]
     kept = [label for label in (*of_a, *of_b) if label not in left]
     return contract(a, of_a, b, of_b, kept)[0]
+
+
+def _summed(x: Tensor, dims: list[int]) -> Tensor:
+    """A tensor of length 1 in some dimensions: the factor of what is expanded there."""
+    return x.sum(dims, keepdim=True, dtype=x.dtype) if dims else x
 
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
@@ -234,6 +242,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """
     if not input.ndim or not other.ndim:
         return P.mul(*promote(input, other))
+    if input.shape[-1] != other.shape[-1]:
+        raise ShapeError("MT201", f"inner: the last dimensions of {input.spec} and {other.spec} do not fit")
     return tensordot(input, other, dims=([-1], [-1]))
 
 
