@@ -112,6 +112,19 @@ def test_lanes_beside_what_some_lanes_read_alike_are_zero() -> None:
         assert mt.allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "float16", "bfloat16"])
+@pytest.mark.parametrize("lanes", [LANES // 4, LANES, 3 * LANES])
+def test_a_total_is_converted_where_it_is_known(dtype: str, lanes: int) -> None:
+    """What memory and registers hold in two forms: a loop over what uses a total starts behind its conversion."""
+    x, out = mt.ones(1).to(getattr(mt, dtype)), mt.zeros(2, lanes, dtype=getattr(mt, dtype))
+
+    def spread(x: mt.Tensor, out: mt.Tensor) -> mt.Tensor:
+        total = x.all() if x.dtype is mt.bool else x.amax()
+        return out.copy_(total == (total == total))
+
+    assert mt.equal(mt.jit(spread)(x, out), mt.ones_like(out))
+
+
 def test_positions_as_indices_are_looked_up_where_they_are_used() -> None:
     """An index out of range that is no element of an array is noted under the mask of its lane, and nowhere else."""
     x, a, b = (mt.ones(*shape, dtype=mt.int16) for shape in ((1, 1, 1), (8, 1, 3), (8, 3, 2)))

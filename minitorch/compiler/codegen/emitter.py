@@ -641,8 +641,6 @@ class Emitter:
         """The value of an expression: a number, or one per lane if it differs between them."""
         if isinstance(expression, Number):
             return constant(expression.dtype, expression.value, computed_type(expression.dtype))
-        if isinstance(expression, Read) and expression.local.place is Place.REGISTERS:
-            return after_load(self.builder, self.element(expression), expression.dtype)
         return self._shared(expression, expression, self._prepared)
 
     def element(self, expression: Load | Read) -> Any:
