@@ -17,15 +17,11 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import llvm
-from minitorch.compiler.codegen import (
-    emit_gemm,
-    emit_products,
-    emitter,
-    instructions,
-)
+from minitorch.compiler.codegen import emit_gemm, emit_products, instructions
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.mathematics import exponential
 from minitorch.compiler.codegen.mathematics.values import splat
+from minitorch.compiler.codegen.procedures import expressions, memory, stores
 from minitorch.compiler.kernels import placement
 from minitorch.compiler.kernels.arena import plan
 from minitorch.compiler.kernels.kernel import Kernel
@@ -85,7 +81,7 @@ def by_reciprocal(right: Any, builder: Any, dtype: Any, a: Any, b: Any) -> Any:
 
 
 def no_rounding(patch: Patch) -> None:
-    for module in (emitter, instructions):
+    for module in (expressions, instructions):
         patch.setattr(module, "rounded", lambda builder, x, dtype: x)
 
 
@@ -103,13 +99,13 @@ def contraction(patch: Patch) -> None:
 
 
 def next_element(patch: Patch) -> None:
-    read = emitter.Emitter._reading
-    patch.setattr(emitter.Emitter, "_reading", lambda self, at: read(self, replace(at, index=at.index + 1)))
+    read = memory.Memory.reading
+    patch.setattr(memory.Memory, "reading", lambda self, at: read(self, replace(at, index=at.index + 1)))
 
 
 def without_conditions(patch: Patch) -> None:
     """What lies outside of what is padded is read as if it were there."""
-    prepared = emitter.Emitter._prepared
+    prepared = expressions.Expressions._prepared
 
     def always(self: Any, expression: Any) -> Any:
         while isinstance(expression, Choose):
@@ -118,28 +114,28 @@ def without_conditions(patch: Patch) -> None:
             expression = dataclasses.replace(expression, inside=ALWAYS)
         return prepared(self, expression)
 
-    patch.setattr(emitter.Emitter, "_prepared", always)
+    patch.setattr(expressions.Expressions, "_prepared", always)
 
 
 def without_masks(patch: Patch) -> None:
     """The rest of a row is written as a whole vector."""
-    store = vars(emitter)["store"]
-    patch.setattr(emitter, "store", lambda builder, place, value, mask=None: store(builder, place, value))
+    store = vars(memory)["store"]
+    patch.setattr(memory, "store", lambda builder, place, value, mask=None: store(builder, place, value))
 
 
 def stale_accumulators(patch: Patch) -> None:
-    store = emitter.Emitter.store
+    store = stores.Stores.store
 
     def stale(self: Any, each: Store) -> None:
         is_start = isinstance(each.value, Number) and isinstance(each.array, Local)
         store(self, dataclasses.replace(each, value=Number(each.value.dtype, 1, "stale")) if is_start else each)
 
-    patch.setattr(emitter.Emitter, "store", stale)
+    patch.setattr(stores.Stores, "store", stale)
 
 
 def one_term_only(patch: Patch) -> None:
     """Products replace the sum instead of being added to it."""
-    for module in (emitter, emit_products, emit_gemm):
+    for module in (stores, emit_products, emit_gemm):
         patch.setattr(
             module, "multiply_add", lambda builder, dtype, a, b, c: instructions.PRIMITIVES["mul"](builder, dtype, a, b)
         )

@@ -1,6 +1,6 @@
 """Loop IR as LLVM IR: one function per kernel, with vectors written out.
 
-A nest that has a schedule is emitted in the order of its procedure (see `emitter`). The gradients of attention, and
+A nest that has a schedule is emitted in the order of its procedure (see `procedures`). The gradients of attention, and
 products that have no schedule, have emitters of their own. Nothing is left for LLVM's optimiser to find.
 
 The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the rows from `begin` up to `end`.
@@ -22,8 +22,8 @@ from ..target import Target
 from .builder import Builder
 from .emit_gemm import Product
 from .emit_sweeps import Sweeper
-from .emitter import Emitter as Procedures
 from .instructions import I64
+from .procedures.emitter import Emitter as Procedures
 from .vector_memory import POINTER, integer
 
 

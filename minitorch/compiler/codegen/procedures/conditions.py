@@ -1,0 +1,180 @@
+"""Conditions on indices: one bit, or a mask with one per lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import Any
+
+from llvmlite import ir
+
+from ...loop_ir.expressions import Inside
+from ...loop_ir.index import NOWHERE, Index
+from ..builder import is_known_mask
+from ..instructions import BIT, I64
+from ..mathematics.values import splat
+from ..vector_memory import I32, SHORTEST, byte_size, integer
+from .indices import Indices
+from .runs import Runs
+from .scopes import Bound, Scopes
+
+MOST_SHORT = 1 << 30  # numbers whose sums and differences fit into 32 bits
+
+
+class Conditions:
+    """Whether indices are within bounds.
+
+    Args:
+        scopes: those that are open.
+        indices: computes indices.
+        runs: of lanes that are within a row.
+    """
+
+    def __init__(self, scopes: Scopes, indices: Indices, runs: Runs) -> None:
+        self.scopes, self.indices, self.runs, self.builder = scopes, indices, runs, scopes.builder
+
+    def condition(self, inside: Inside) -> Any:
+        """Whether conditions hold: one bit, or one per lane."""
+        steps = [self.scopes.step(index) for _, index, _ in inside.bounds]
+        alike, even, uneven = (
+            [bound for bound, step in zip(inside.bounds, steps, strict=True) if is_one(step)]
+            for is_one in (lambda step: step == 0, bool, lambda step: step is None)
+        )
+        scalars = [self._bound(*bound) for bound in alike]
+        if any(_is_known(each, 0) for each in scalars):
+            return ir.Constant(BIT, 0)
+        scalars = [each for each in scalars if not _is_known(each, 1)]
+        known = {bound: self._known_lanes(*bound) for bound in even}
+        found = [each for each in known.values() if each is not None]
+        if even := [bound for bound in even if known[bound] is None]:
+            found.append(self._range(even, alike, scalars))
+        else:
+            found += scalars
+        if uneven:
+            runs = self.runs.of([index for _, index, _ in uneven])
+            parts = []
+            for moved, within in runs:
+                for (low, _, high), index in zip(uneven, moved, strict=True):
+                    within = within.and_(low, index, high)
+                parts.append(self.condition(within))
+            found += [self._combined("or_", parts, uneven)] if parts else [self._bound(*bound) for bound in uneven]
+        return self._combined("and_", found, inside.bounds) if found else ir.Constant(BIT, 1)
+
+    def _combined(self, how: str, found: list[Any], bounds: Sequence[Bound]) -> Any:
+        """All conditions of some, or any."""
+        if len(found) < 2:
+            return found[0]
+        depth, key = self.scopes.known_from(bounds)
+        combine = partial(reduce, getattr(self.builder, how))
+        return self.scopes.once((how, tuple(bounds), key), depth, lambda: combine(self.scopes.alike(*found)))
+
+    def _bound(self, low: int, index: Index, high: int) -> Any:
+        """Whether an index is within bounds."""
+        place, variables = self.indices.index(index), self.scopes.variables(index)
+        lowest, highest = index.bounds
+        if self.scopes.lane in variables and (places := self._known_places(index)):
+            return ir.Constant(ir.VectorType(BIT, len(places)), [int(low <= each < high) for each in places])
+        if isinstance(place, ir.Constant) and not isinstance(place.type, ir.VectorType):
+            return ir.Constant(BIT, int(low <= place.constant < high))
+
+        def within() -> Any:
+            parts = []
+            if lowest < low:
+                parts.append(self.builder.icmp_signed(">=", place, splat(place.type, low)))
+            if highest >= high:
+                parts.append(self.builder.icmp_signed("<", place, splat(place.type, high)))
+            return parts[0] if len(parts) == 1 else self.builder.and_(*parts)
+
+        depth, key = self.scopes.known_from([(low, index, high)])
+        return self.scopes.once(((low, index, high), key), depth, within)
+
+    def _known_lanes(self, low: int, index: Index, high: int) -> Any:
+        """The lanes in which an index is within bounds, if that is known beforehand."""
+        assert self.scopes.lane is not None
+        first, step = self.indices.index(self.scopes.without_lane(index)), self.scopes.step(index)
+        if not isinstance(first, ir.Constant) or step is None:
+            return None
+        known = [int(low <= first.constant + step * lane < high) for lane in range(self.scopes.lane.extent)]
+        return ir.Constant(ir.VectorType(BIT, self.scopes.lane.extent), known)
+
+    def _range(self, bounds: Sequence[Bound], others: Sequence[Bound], conditions: list[Any]) -> Any:
+        """The lanes in which indices that count up or down are within bounds: from one up to another.
+
+        There are none where some other bounds do not hold, for which the conditions are given.
+        """
+        assert self.scopes.lane is not None
+        firsts = [self.indices.index(self.scopes.without_lane(index)) for _, index, _ in bounds]
+        builder, lanes = self.builder, self.scopes.lane.extent
+
+        def limit(limits: list[Any], order: str) -> Any:
+            found, *rest = limits
+            for each in rest:
+                found = builder.select(builder.icmp_signed(order, each, found), each, found)
+            return found
+
+        ends = (abs(end) for low, index, high in bounds for end in (low, high, *index.bounds))
+        is_short = (
+            max(ends) < MOST_SHORT and lanes * byte_size(I32) >= SHORTEST
+        )  # LLVM 22 has no mask of half a register
+        kind = I32 if is_short else I64
+
+        def compared(order: str, number: Any) -> Any:
+            numbers = ir.Constant(ir.VectorType(kind, lanes), list(range(lanes)))
+            return builder.icmp_signed(
+                order, numbers, self.scopes.vector(builder.trunc(number, kind) if is_short else number)
+            )
+
+        def of_lanes() -> Any:
+            starts, ends = [], []
+            for (low, index, high), first in zip(bounds, firsts, strict=True):
+                step, (lowest, highest) = self.scopes.step(index), index.bounds
+                assert step is not None
+                size = abs(step)
+
+                def rounds(distance: Any, size: int = size) -> Any:
+                    """How many steps a distance takes; none if it is not ahead."""
+                    above = builder.add(distance, integer(size - 1)) if size > 1 else distance
+                    return builder.sdiv(above, integer(size)) if size > 1 else above
+
+                if step > 0:
+                    least, most = (builder.sub(integer(end), first) for end in (low, high))
+                else:
+                    most, least = (builder.sub(first, integer(end - 1)) for end in (low, high))
+                    lowest, highest, low, high = -highest, -lowest, 1 - high, 1 - low
+                starts += [rounds(least)] if lowest < low else []
+                ends += [rounds(most)] if highest >= high else []
+            if conditions:
+                end = limit(ends or [integer(lanes)], "<")
+                for condition in conditions:
+                    end = builder.select(condition, end, integer(0))
+                ends = [end]
+            parts = [compared("<", limit(ends, "<"))] if ends else []
+            parts += [compared(">=", limit(starts, ">"))] if starts else []
+            return reduce(builder.and_, parts)
+
+        depth, key = self.scopes.known_from([*bounds, *others])
+        return self.scopes.once(("lanes", tuple(bounds), tuple(others), key), depth, of_lanes)
+
+    def _known_places(self, index: Index) -> list[int]:
+        """An index in each lane, if it depends on nothing but lanes and loops that are written out; else nothing."""
+        assert self.scopes.lane is not None
+        if index.is_data or not all(
+            each in self.scopes.constants or each == self.scopes.lane for each in self.scopes.variables(index)
+        ):
+            return []
+        fixed = index.substitute({each: NOWHERE + number for each, number in self.scopes.constants.items()})
+        return [
+            fixed.substitute({self.scopes.lane: NOWHERE + lane}).constant for lane in range(self.scopes.lane.extent)
+        ]
+
+
+def _is_known(condition: Any, value: int) -> bool:
+    """Whether a condition is a constant, the same for all lanes."""
+    return isinstance(condition, ir.Constant) and condition.type == BIT and condition.constant == value
+
+
+def lanes_in_use(mask: Any, lanes: int) -> int:
+    """How many lanes a mask leaves, which are the first; 0 if that is not known."""
+    if mask is None:
+        return lanes
+    return sum(bit.constant for bit in mask.constant) if is_known_mask(mask) else 0

@@ -1,0 +1,96 @@
+"""The values of expressions: one number, or one per lane."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from ....dtypes import int64
+from ...loop_ir.expressions import Apply, Choose, Expression, Load, Number, Position
+from ...loop_ir.tree import Place, Read
+from ..instructions import PRIMITIVES, after_load, cast, computed_type, constant, rounded
+from .conditions import Conditions
+from .indices import Indices
+from .memory import Memory
+from .registers import Registers
+from .scopes import Scopes
+
+
+class Expressions:
+    """Computes expressions.
+
+    Args:
+        scopes: those that are open.
+        registers: hold elements of local arrays.
+        indices: computes indices.
+        conditions: computes conditions.
+        memory: holds all other elements.
+    """
+
+    def __init__(
+        self, scopes: Scopes, registers: Registers, indices: Indices, conditions: Conditions, memory: Memory
+    ) -> None:
+        self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
+        self.indices, self.conditions, self.memory = indices, conditions, memory
+
+    def value(self, expression: Expression) -> Any:
+        """The value of an expression: a number, or one per lane if it differs between them."""
+        if isinstance(expression, Number):
+            return constant(expression.dtype, expression.value, computed_type(expression.dtype))
+        return self.scopes.shared(expression, expression, self._prepared)
+
+    def element(self, expression: Load | Read) -> Any:
+        """An element in the form in which memory and registers hold it."""
+        if isinstance(expression, Read) and expression.local.place is Place.REGISTERS:
+            return self.registers.read(expression.local, expression.index)
+        return self.scopes.shared(("element", expression), expression, self.memory.reading)
+
+    def _prepared(self, expression: Expression) -> Callable[[], Any]:
+        """How to compute an expression from its parts, which are computed now, each where it belongs."""
+        builder, dtype = self.builder, expression.dtype
+        match expression:
+            case Position():
+                place = self.indices.index(expression.index)
+                return lambda: cast(builder, place, int64, dtype)
+            case Load() | Read():
+                element = self.element(expression)
+                return lambda: after_load(builder, element, dtype)
+            case Choose() if _is_zero_outside(expression) and self._differs(expression.here):
+                value = self.value(expression.here)  # zero in the lanes that its mask leaves out
+                return lambda: value
+            case Choose():
+                condition = self.conditions.condition(expression.inside)
+                here, elsewhere = self.value(expression.here), self.value(expression.elsewhere)
+                return lambda: builder.select(*self.scopes.alike(condition, here, elsewhere))
+            case Apply():
+                operands = [self.value(part) for part in expression.arguments]
+                old = expression.arguments[0].dtype
+                return lambda: self._applied(expression.primitive, old, dtype, operands)
+        raise TypeError(f"{type(expression).__name__} is not an expression of a procedure")
+
+    def _applied(self, name: str, old: Any, dtype: Any, operands: list[Any]) -> Any:
+        builder = self.builder
+        if name == "cast":
+            return cast(builder, operands[0], old, dtype)
+        if name == "bitcast":
+            kind = computed_type(dtype)
+            (x,) = operands
+            return builder.bitcast(x, ir.VectorType(kind, x.type.count) if isinstance(x.type, ir.VectorType) else kind)
+        operands = self.scopes.alike(*operands)
+        if name == "where":
+            return builder.select(*operands)
+        return rounded(builder, PRIMITIVES[name](builder, old, *operands), dtype)
+
+    def _differs(self, expression: Expression) -> bool:
+        return self.scopes.lane is not None and self.scopes.lane in self.scopes.facts(expression)[0]
+
+
+def _is_zero_outside(choice: Choose) -> bool:
+    """Whether a choice is an element that is read under its conditions, and else the number whose bits are 0."""
+    here, elsewhere = choice.here, choice.elsewhere
+    if not isinstance(here, Load) or not set(choice.inside.bounds) <= set(here.inside.bounds):
+        return False
+    return isinstance(elsewhere, Number) and not elsewhere.value and math.copysign(1, elsewhere.value) > 0

@@ -1,0 +1,82 @@
+"""Local arrays in vector registers: values that only constant indices address."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...loop_ir.index import Index, Quotient, Remainder, Variable
+from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Store, statements
+from ...scheduling.rewrites import arrays_written
+from ..tiles import BLOCK, transposed
+from ..vector_memory import byte_size
+from .scopes import Scopes
+
+
+class Registers:
+    """The value of each register where code is emitted.
+
+    Args:
+        scopes: those that are open.
+    """
+
+    def __init__(self, scopes: Scopes) -> None:
+        self.scopes, self.builder = scopes, scopes.builder
+        self.values: dict[tuple[Local, int], Any] = {}
+
+    def carried(self, block: Block) -> list[tuple[Local, int]]:
+        """The registers that a block changes, but for those that it has for itself."""
+        if not any(isinstance(each, Local) and each.place is Place.REGISTERS for each in arrays_written(block)):
+            return []
+        own = {each.local for each in statements(block) if isinstance(each, Allocate)}
+        return [key for key in dict.fromkeys(self._assigned(block, own)) if key in self.values]
+
+    def _assigned(self, block: Block, own: set[Local]) -> Iterator[tuple[Local, int]]:
+        """The registers that a block stores to, but for some of its own."""
+        for each in block:
+            match each:
+                case For() if each.kind is Kind.UNROLLED:
+                    if arrays_written(each.body) <= own:
+                        continue
+                    for number in range(each.variable.extent):
+                        self.scopes.constants[each.variable] = number
+                        yield from self._assigned(each.body, own)
+                    del self.scopes.constants[each.variable]
+                case For() | If():
+                    yield from self._assigned(each.body, own)
+                case Store() | Accumulate() if isinstance(each.array, Local) and each.array.place is Place.REGISTERS:
+                    if each.array not in own:
+                        yield each.array, self.number(each.index)
+
+    def number(self, index: Index) -> int:
+        """An index of a register in lane 0, which is known."""
+        total = index.constant
+        for atom, factor in index.terms:
+            if isinstance(atom, Variable):
+                total += factor * self.scopes.constants.get(atom, 0)
+            else:
+                assert isinstance(atom, (Quotient, Remainder))
+                below = self.number(atom.index)
+                total += factor * (below // atom.divisor if isinstance(atom, Quotient) else below % atom.divisor)
+        return total
+
+    def write(self, local: Local, index: Index, value: Any) -> None:
+        if self.scopes.lane is not None and index.depends_on(self.scopes.lane):
+            value = self.scopes.vector(value)
+        key = local, self.number(index)
+        self.values[key], self.scopes.register_depths[key] = value, self.scopes.innermost
+        self.scopes.versions[local] = self.scopes.versions.get(local, 0) + 1
+
+    def read(self, local: Local, index: Index) -> Any:
+        """An element, or a vector of neighbours; of a square that was stored row by row, a column."""
+        number, step = self.number(index), self.scopes.step(index)
+        if self.scopes.lane is None or not step or step == 1:
+            return self.values[local, number]
+        places = range(0, local.size, step)
+
+        def columns() -> list[Any]:
+            rows = [self.values[local, place] for place in places]
+            return transposed(self.builder, rows, BLOCK // max(1, byte_size(rows[0].type.element)))
+
+        depth = max(self.scopes.register_depths[local, place] for place in places)
+        return self.scopes.once(("columns", local, self.scopes.versions.get(local, 0)), depth, columns)[number]

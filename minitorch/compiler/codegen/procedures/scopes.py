@@ -1,0 +1,283 @@
+"""Scopes: common subexpression elimination and loop-invariant code motion, for every procedure alike.
+
+- *Common subexpressions are computed once.* Equal expressions have equal values as long as what they read is not
+  stored to, and the code is straight from one use to the other.
+- *Loop-invariant code is moved out.* A value is computed in the outermost scope in which all that it depends on is
+  known. A load stays inside of its guards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from llvmlite import ir
+
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Position, index_values
+from ...loop_ir.index import Index, Looked, Variable
+from ...loop_ir.tree import Block, Local, Place, Procedure, Read
+from ...scheduling.rewrites import arrays_written
+from ...target import Target
+from ..builder import Builder
+from ..vector_memory import broadcast
+
+Bound = tuple[int, Index, int]
+TROUBLE = -1  # in the place of an array: the word in which an index out of range is noted, which masks and guards keep
+
+
+@dataclass
+class Scope:
+    """A region of code: a loop's body, a guard's, or the whole function.
+
+    Attributes:
+        entry: the block that the region is entered from, which ends in a branch; None if it has no blocks of its own.
+        is_guard: whether it may not be entered.
+        known: the values that were computed for it, by what they are of.
+    """
+
+    entry: Any = None
+    is_guard: bool = False
+    known: list[Any] = field(default_factory=list)
+
+
+class Scopes:
+    """The scopes that are open where code is emitted, and the values that are known in them.
+
+    Attributes:
+        function: the function that is emitted.
+        target: the processor that it is for.
+        builder: where instructions go.
+        open: the scopes, from the function inwards; a scope's place among them is its depth.
+        known: values, each with the depth of its scope.
+        depths: of the scope in which a loop variable has a value.
+        places: that value.
+        constants: the iteration of each loop that is written out.
+        lane: the variable of the vector loop, if the code is in one.
+        mask: the lanes in which statements run, if not in all.
+        mask_key: what tells one mask from another.
+        register_depths: of the scope in which a register has its value.
+        versions: how often an array was stored to.
+        written: the arrays that the procedure stores to.
+    """
+
+    def __init__(self, procedure: Procedure, function: Any, target: Target) -> None:
+        self.function, self.target = function, target
+        self.builder = Builder(function.append_basic_block("entry"), target)
+        self.open = [Scope()]
+        self.known: dict[Any, tuple[int, Any]] = {}
+        self.depths: dict[Variable, int] = {}
+        self.places: dict[Variable, Any] = {}
+        self.constants: dict[Variable, int] = {}
+        self.lane: Variable | None = None
+        self.mask: Any = None
+        self.mask_key: Any = None
+        self.register_depths: dict[tuple[Local, int], int] = {}
+        self.versions: dict[int | Local, int] = {}
+        self.written = arrays_written(procedure.body)
+        self._variables: dict[Index, frozenset[Variable]] = {}
+        self._facts: dict[Expression, tuple[frozenset[Variable], frozenset[int | Local]]] = {}
+
+    @property
+    def innermost(self) -> int:
+        """The depth of the scope that code is in."""
+        return len(self.open) - 1
+
+    def forget(self, block: Block) -> None:
+        """What was read of the arrays that a block stores to is not what it will be."""
+        for array in arrays_written(block):
+            self.versions[array] = self.versions.get(array, 0) + 1
+
+    def facts(self, expression: Expression) -> tuple[frozenset[Variable], frozenset[int | Local]]:
+        """The loop variables that a value depends on, and the arrays that it reads, with `TROUBLE` if indices are."""
+        found = self._facts.get(expression)
+        if found is None:
+            variables: set[Variable] = set()
+            arrays: set[int | Local] = set()
+            if isinstance(expression, (Load, Position, Read)):
+                variables |= self.variables(expression.index)
+            if isinstance(expression, Load):
+                arrays.add(expression.buffer)
+            if isinstance(expression, Read):
+                arrays.add(expression.local)
+            for _, index, _ in getattr(expression, "inside", ALWAYS).bounds:
+                variables |= self.variables(index)
+            looked_up = index_values(expression)
+            if looked_up:
+                arrays.add(TROUBLE)
+            for part in (*expression.parts(), *looked_up):
+                own, read = self.facts(part)
+                variables |= own
+                arrays |= read
+            found = self._facts[expression] = frozenset(variables), frozenset(arrays)
+        return found
+
+    def variables(self, index: Index) -> frozenset[Variable]:
+        """The loop variables in an index."""
+        known = self._variables.get(index)
+        if known is None:
+            found: set[Variable] = set()
+            for atom, _ in index.terms:
+                if isinstance(atom, Variable):
+                    found.add(atom)
+                else:
+                    found |= self.facts(atom.value)[0] if isinstance(atom, Looked) else self.variables(atom.index)
+            known = self._variables[index] = frozenset(found)
+        return known
+
+    def variables_of(self, inside: Inside) -> frozenset[Variable]:
+        """The loop variables in conditions."""
+        return frozenset().union(*(self.variables(index) for _, index, _ in inside.bounds))
+
+    def depth(self, variables: frozenset[Variable], arrays: frozenset[int | Local] = frozenset()) -> int:
+        """The outermost scope in which a value that depends on these is known."""
+        depth = 0
+        for each in variables:
+            if each not in self.constants:
+                depth = max(depth, self.depths.get(each, 0))
+        if not arrays:
+            return depth
+        written = arrays & self.written
+        if any(isinstance(each, int) or each.place is not Place.REGISTERS for each in written):
+            return self.innermost
+        if written:
+            depth = max(depth, *(at for (local, _), at in self.register_depths.items() if local in written))
+        return self.within_guards(depth)
+
+    def key_of(self, variables: frozenset[Variable], arrays: frozenset[int | Local] = frozenset()) -> Any:
+        """The numbers of loops that are written out, and how often the arrays were stored to."""
+        unrolled = tuple(sorted((v.name, self.constants[v]) for v in variables if v in self.constants))
+        if not arrays:
+            return unrolled
+        written = arrays & self.written
+        return unrolled, tuple(
+            sorted((str(array), self.versions.get(array, 0)) for array in written)
+        ) if written else ()
+
+    @contextmanager
+    def at(self, depth: int) -> Iterator[None]:
+        """Emit into an outer scope: before the branch into the first region within it."""
+        entry = next((scope.entry for scope in self.open[depth + 1 :] if scope.entry is not None), None)
+        if entry is None:
+            yield
+            return
+        here = self.builder.block
+        branch = entry.instructions.pop()
+        entry.terminator = None
+        self.builder.position_at_end(entry)
+        yield
+        last = self.builder.block
+        branch.parent = last
+        last.instructions.append(branch)
+        last.terminator = branch
+        if last is not entry:  # what was emitted has blocks of its own
+            self._entered_from(last, entry, branch)
+        self.builder.position_at_end(here)
+
+    def _entered_from(self, new: Any, old: Any, branch: Any) -> None:
+        """Have a branch stand in another block than before."""
+        for scope in self.open:
+            scope.entry = new if scope.entry is old else scope.entry
+        for target in branch.operands:
+            for each in getattr(target, "instructions", ()):
+                if isinstance(each, ir.PhiInstr):
+                    each.incomings = [(value, new if block is old else block) for value, block in each.incomings]
+
+    def once(self, key: Any, depth: int, compute: Callable[[], Any]) -> Any:
+        """A value that is computed in the scope of some depth, or was there."""
+        found = self.known.get(key)
+        if found is not None and found[0] <= depth:
+            return found[1]
+        with self.at(depth):
+            value = compute()
+        self._note(key, depth, value)
+        return value
+
+    def _note(self, key: Any, depth: int, value: Any) -> None:
+        """Know a value as long as its scope is open."""
+        self.known[key] = depth, value
+        self.open[depth].known.append(key)
+
+    def leave(self) -> Scope:
+        """Close the innermost scope; what is known in it only is forgotten."""
+        scope = self.open.pop()
+        for key in scope.known:
+            if self.known.get(key, (0,))[0] == len(self.open):
+                del self.known[key]
+        return scope
+
+    def shared(self, form: Any, expression: Any, prepared: Callable[[Any], Callable[[], Any]]) -> Any:
+        """A form of an expression: computed in the outermost scope in which that can be done, or known there."""
+        variables, arrays = self.facts(expression)
+        depth = self.depth(variables, arrays)
+        masked = self.mask_key if arrays and self.lane in variables else None
+        if masked is not None:
+            depth = max(depth, self.innermost)
+        key = (form, self.key_of(variables, arrays), masked)
+        found = self.known.get(key)
+        if found is not None and found[0] <= depth:
+            return found[1]
+        compute = prepared(expression)
+        with self.at(depth):
+            value = compute()
+        self._note(key, depth, value)
+        return value
+
+    def alike(self, *values: Any) -> list[Any]:
+        """All values in every lane, if one of them differs between lanes."""
+        vectors = any(isinstance(value.type, ir.VectorType) for value in values)
+        return [self.vector(value) for value in values] if vectors else list(values)
+
+    def vector(self, value: Any) -> Any:
+        """A value in every lane."""
+        if isinstance(value.type, ir.VectorType):
+            return value
+        assert self.lane is not None
+        return broadcast(self.builder, value, self.lane.extent)
+
+    def varies_by_lane(self, index: Index) -> bool:
+        """Whether an index differs between lanes."""
+        return self.lane is not None and self.lane in self.variables(index)
+
+    def step(self, index: Index) -> int | None:
+        """By how much an index grows from lane to lane; None if by different amounts."""
+        if self.lane is None:
+            return 0
+        for atom, _ in index.terms:
+            if not isinstance(atom, Variable) and self.varies_by_lane(Index(((atom, 1),))):
+                return None
+        return index.coefficient(self.lane)
+
+    def depth_of(self, index: Index) -> int:
+        """The outermost scope in which an index is known; one that is data is not looked up before a guard."""
+        variables = self.variables(index)
+        if not index.is_data:
+            return self.depth(variables)
+        if self.mask_key is not None and self.lane in variables:
+            return self.innermost
+        return self.within_guards(self.depth(variables, self.arrays(index)))
+
+    def within_guards(self, depth: int) -> int:
+        """The outermost scope from one on that no guard is inside of."""
+        return max(depth, next((at for at in range(self.innermost, depth, -1) if self.open[at].is_guard), 0))
+
+    def arrays(self, index: Index) -> frozenset[int | Local]:
+        """The arrays that an index is read from."""
+        found: frozenset[int | Local] = frozenset()
+        for atom, _ in index.terms:
+            if not isinstance(atom, Variable):
+                found |= self.facts(atom.value)[1] if isinstance(atom, Looked) else self.arrays(atom.index)
+        return found
+
+    def without_lane(self, index: Index) -> Index:
+        """An index without what it grows by from lane to lane."""
+        return Index(tuple(term for term in index.terms if term[0] != self.lane), index.constant)
+
+    def known_from(self, bounds: Sequence[Bound]) -> tuple[int, Any]:
+        """The outermost scope in which conditions are known, and what tells them from the same ones elsewhere."""
+        indices = [index for _, index, _ in bounds]
+        variables = frozenset[Variable]().union(*map(self.variables, indices))
+        arrays = frozenset[int | Local]().union(*map(self.arrays, indices))
+        masked = self.mask_key if any(index.is_data for index in indices) else None
+        return max(map(self.depth_of, indices), default=0), (self.key_of(variables, arrays), masked)

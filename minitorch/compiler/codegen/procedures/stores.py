@@ -1,0 +1,157 @@
+"""Statements that write: stores of values, and accumulations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from ...loop_ir.expressions import Load, walk
+from ...loop_ir.index import Index
+from ...loop_ir.loops import neutral
+from ...loop_ir.tree import Accumulate, Block, Local, Place, Procedure, Read, Store, statements
+from ...scheduling.rewrites import factors_of
+from ...target import MOST_STEP
+from ..instructions import before_store, combine, constant, multiply_add
+from ..vector_memory import integer, store_interleaved, store_past_caches
+from .conditions import lanes_in_use
+from .expressions import Expressions
+from .memory import Memory
+from .registers import Registers
+from .scopes import Scopes
+
+
+class Stores:
+    """Writes elements.
+
+    Args:
+        scopes: those that are open.
+        registers: hold elements of local arrays.
+        memory: holds all other elements.
+        expressions: computes values.
+        procedure: that is emitted.
+    """
+
+    def __init__(
+        self, scopes: Scopes, registers: Registers, memory: Memory, expressions: Expressions, procedure: Procedure
+    ) -> None:
+        self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
+        self.memory, self.expressions = memory, expressions
+        self.read = {
+            part.buffer
+            for each in statements(procedure.body)
+            if isinstance(each, (Store, Accumulate))
+            for part in walk(each.value)
+            if isinstance(part, Load)
+        }
+
+    def interleaved(self, block: Block) -> int:
+        """How many stores from the first on write all between one lane's element and the next one's; at least 1."""
+        first = block[0]
+        if self.scopes.lane is None or not isinstance(first, Store) or isinstance(first.array, Local):
+            return 1
+        count = self.scopes.step(first.index) or 1
+        wanted = [(first.array, first.index + number) for number in range(count)]
+        stores = [each for each in block[:count] if isinstance(each, Store)]
+        found = [(each.array, each.index) for each in stores if first.array not in self.scopes.facts(each.value)[1]]
+        return count if 1 < count <= MOST_STEP and found == wanted and lanes_in_use(self.scopes.mask, 1) else 1
+
+    def store_together(self, stores: list[Store]) -> None:
+        """Stores that fill what is between the lanes of the first."""
+        assert isinstance(stores[0].array, int) and self.scopes.lane is not None
+        array, dtype = stores[0].array, self.memory.dtype(stores[0].array)
+        values = [
+            self.scopes.vector(before_store(self.builder, self.expressions.value(each.value), dtype)) for each in stores
+        ]
+        self.scopes.versions[array] = self.scopes.versions.get(array, 0) + 1
+        first = self.memory.address(array, stores[0].index)
+        store_interleaved(self.builder, first, values, lanes_in_use(self.scopes.mask, self.scopes.lane.extent))
+
+    def store(self, each: Store) -> None:
+        """``array[index] = value``."""
+        dtype = self.memory.dtype(each.array)
+        if isinstance(each.value, (Load, Read)) and each.value.dtype is dtype:
+            stored = self.expressions.element(each.value)
+        else:
+            stored = before_store(self.builder, self.expressions.value(each.value), dtype)
+        if each.past_caches and self.scopes.mask is None and self.scopes.step(each.index) == 1:
+            assert isinstance(each.array, int)
+            self.scopes.versions[each.array] = self.scopes.versions.get(each.array, 0) + 1
+            address = self.memory.address(each.array, each.index)
+            store_past_caches(self.builder, address, self.scopes.vector(stored), self._offset_to_stream(each.array))
+        else:
+            self._put(each.array, each.index, stored)
+
+    def _offset_to_stream(self, array: int) -> Any:
+        """At which offset from a multiple of its size a vector goes past the caches: at none in place of what is read.
+
+        What is read is in the caches already.
+        """
+
+        def offset() -> Any:
+            found: Any = integer(0)
+            for other in sorted(self.read):
+                same = self.builder.icmp_unsigned("==", self.memory.starts[array], self.memory.starts[other])
+                found = self.builder.select(same, integer(-1), found)
+            return found
+
+        return self.scopes.once(("offset", array), 0, offset)
+
+    def _put(self, array: int | Local, index: Index, stored: Any) -> None:
+        """Write what memory is to hold, or a register."""
+        if isinstance(array, Local) and array.place is Place.REGISTERS:
+            self.registers.write(array, index, stored)
+        else:
+            self.memory.write(array, index, stored)
+
+    def accumulate(self, each: Accumulate) -> None:
+        """``array[index] = array[index] op value``."""
+        dtype = self.memory.dtype(each.array)
+        across = self.scopes.lane is not None and not each.index.depends_on(self.scopes.lane)
+        current = (
+            Read(dtype, each.array, each.index)
+            if isinstance(each.array, Local)
+            else Load(dtype, each.array, each.index)
+        )
+        factors = factors_of(each) if dtype.name in ("float32", "float64") else ()
+        if across:
+            value = self.scopes.vector(self.expressions.value(each.value))
+            if self.scopes.mask is not None:
+                value = self.builder.select(
+                    self.scopes.mask,
+                    value,
+                    self.scopes.vector(constant(dtype, neutral(each.reduction, dtype), value.type.element)),
+                )
+            lane, self.scopes.lane = self.scopes.lane, None
+            new = combine(
+                self.builder,
+                each.reduction,
+                dtype,
+                self.expressions.value(current),
+                self._across(each.reduction, dtype, value),
+            )
+            self._put(each.array, each.index, before_store(self.builder, new, dtype))
+            self.scopes.lane = lane
+            return
+        old = self.expressions.value(current)
+        if factors:
+            a, b, old = self.scopes.alike(*(self.expressions.value(factor) for factor in factors), old)
+            new = multiply_add(self.builder, dtype, a, b, old)
+        else:
+            value, old = self.scopes.alike(self.expressions.value(each.value), old)
+            new = combine(self.builder, each.reduction, dtype, old, value)
+        if self.scopes.mask is not None:
+            new = self.builder.select(self.scopes.mask, new, old)
+        self._put(each.array, each.index, before_store(self.builder, new, dtype))
+
+    def _across(self, reduction: str, dtype: Any, total: Any) -> Any:
+        """The lanes of a vector combined into one number: halves onto halves."""
+        width = total.type.count
+        while width > 1:
+            width //= 2
+            order = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
+            upper = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width, 2 * width)))
+            low = self.builder.shuffle_vector(total, total, order)
+            high = self.builder.shuffle_vector(total, total, upper)
+            total = combine(self.builder, reduction, dtype, low, high)
+        return self.builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
