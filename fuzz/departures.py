@@ -147,6 +147,11 @@ def spreading(program: Program) -> bool:
     return any("conv" in name or "softplus" in name.lower() for name in names(program))
 
 
+def clamped(program: Program) -> bool:
+    """Whether the gradient for NaN may be another one: "PyTorch's gradients for NaN depend on the length"."""
+    return bool(names(program) & {"elu", "selu", "hardswish", "hardtanh", "relu6"})
+
+
 def overflows(program: Program) -> bool:
     """Whether a result may be infinite where PyTorch's is not: "a variance that overflows its type is infinite"."""
     return bool(names(program) & {"std", "std_mean"})

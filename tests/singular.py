@@ -155,6 +155,7 @@ row("maximum of NaN", lambda L, F, x, y: L.maximum(x, y), [math.nan, 1.0], [1.0,
 row("fmax of NaN", lambda L, F, x, y: L.fmax(x, y), [math.nan, 1.0], [1.0, math.nan])
 row("fmin of NaN", lambda L, F, x, y: L.fmin(x, y), [math.nan, 1.0], [1.0, math.nan])
 row("lerp", lambda L, F, x, y: L.lerp(x, y, 0.5), [0.0, 1.0], [0.0, 1.0])
+row("lerp by infinity", lambda L, F, x, y: L.lerp(x, y, math.inf), [0.0, 1.0], [0.0, 2.0])
 for _name in ("mse_loss", "l1_loss", "huber_loss", "smooth_l1_loss"):
     _pair = ([0.0, 1, 2, -1, INF, 3, math.nan, 1, math.nan, INF], [0.0, 0, 0, 0, 1, 3, 1, math.nan, math.nan, INF])
     row(_name, lambda L, F, x, y, n=_name: getattr(F, n)(x, y, reduction="none"), *_pair)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import primitives as P
+from ..dtypes import PYTHON_NUMBERS
 from ..tensor import Tensor
 from .derivatives import with_derivative
 from .formulas import sigmoid, sign, unit_sign
@@ -34,14 +35,17 @@ def lerp(input: Tensor, end: Tensor, weight: Operand) -> Tensor:
         >>> mt.lerp(mt.tensor([0.0, 10.0]), mt.tensor([1.0, 20.0]), 0.25)
         tensor([ 0.2500, 12.5000])
     """
-    return _lerp(*promote_floats(input, end, weight))
+    near = abs(weight) < 0.5 if isinstance(weight, PYTHON_NUMBERS) else None
+    return _lerp(*promote_floats(input, end, weight), near=near)
 
 
 @widened
-def _lerp(a: Tensor, b: Tensor, w: Tensor) -> Tensor:
+def _lerp(a: Tensor, b: Tensor, w: Tensor, *, near: bool | None) -> Tensor:
+    """From the end that is nearer: that of a weight that is a number is known, and the other way has no gradient."""
     way, half, one = P.sub(b, a), like(0.5, w), like(1, w)
-    near = P.less(P.absolute(w), half)
-    return P.where(near, P.add(a, P.mul(w, way)), P.sub(b, P.mul(way, P.sub(one, w))))
+    if near is not None:
+        return P.add(a, P.mul(w, way)) if near else P.sub(b, P.mul(way, P.sub(one, w)))
+    return P.where(P.less(P.absolute(w), half), P.add(a, P.mul(w, way)), P.sub(b, P.mul(way, P.sub(one, w))))
 
 
 @widened
