@@ -79,7 +79,8 @@ def undefined(program: Program) -> bool:
     written = any(each.callee.endswith("_") or "=" in each.callee for each in program.body)
     if any(each.view_of for each in program.inputs) and (written or "F.batch_norm" in program.callees):
         return True
-    if written and names(program) & {"searchsorted", "bucketize"}:  # what is not sorted any more
+    viewed = any(each.view for each in program.inputs)
+    if (written or viewed) and names(program) & {"searchsorted", "bucketize"}:  # what is not sorted any more
         return True
     products = [statement for statement in program.body if statement.callee in (".addmm_", ".baddbmm_")]
     return bool(products) and (len(program.body) > 1 or products[0].args[0] in products[0].args[1:])
@@ -135,8 +136,9 @@ def dtype(program: Program, name: str) -> bool:
 
 
 def singular(program: Program) -> bool:
-    """Whether a gradient may be a number where PyTorch's is NaN."""
-    return bool(names(program) & SINGULAR)
+    """Whether a gradient may be a number where PyTorch's is NaN: "what a factor of 0 leaves out has a gradient of 0"."""
+    left_out = any(each.kwargs.get("beta") == 0 for each in program.body)
+    return bool(names(program) & SINGULAR) or left_out
 
 
 def spreading(program: Program) -> bool:
