@@ -14,7 +14,7 @@ from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.machine import compile_ir
 from minitorch.compiler.fusion.transient import AGAIN
-from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.runtime import threads
 from minitorch.compiler.scheduling.sweeps import recognise
@@ -273,7 +273,7 @@ def test_printed_loops(function: Function) -> None:
     """The loops, run by Python, compute what the machine code computes."""
     q, k, v, g = tensors(*[(2, 5, 4)] * 4)
     graph = mt.jit(gradient(function)).stages(q, k, v, g.mT if function is transposed else g).graph
-    plan = schedule(graph, host())
+    plan = ledger_of(graph, host())
     compiled = mt.backends.get("llvm")(graph)
     arrays = [x.numpy() for x in (q, k, v, g.mT.clone() if function is transposed else g)]
     expected = compiled(arrays)
@@ -290,7 +290,7 @@ def test_printed_loops(function: Function) -> None:
 
 def test_narrow_vectors() -> None:
     q, k, v, g = tensors(*[(2, 3, 70, 20)] * 4)
-    for kernel in schedule(mt.jit(gradient(causal)).stages(q, k, v, g).graph, host()).kernels:
+    for kernel in ledger_of(mt.jit(gradient(causal)).stages(q, k, v, g).graph, host()).kernels:
         assert kernel.loops is not None
         for target in of_all_widths():
             assert compile_ir(emit(kernel.loops, target), target)

@@ -16,7 +16,7 @@ import minitorch.nn.functional as F
 from minitorch.backends import get
 from minitorch.compiler.codegen import emit, machine
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.kernels.schedule import Schedule, schedule
+from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.scheduling import gemm, gemm_tiling
@@ -41,8 +41,8 @@ def graph_of(function: Function, *arrays: Array) -> Any:
     return lowered(mt.jit(function, backend="interpret").stages(*map(mt.from_numpy, arrays)).graph)
 
 
-def scheduled(function: Function, *arrays: Array, target: Target | None = None) -> Schedule:
-    return schedule(graph_of(function, *arrays), target or host())
+def scheduled(function: Function, *arrays: Array, target: Target | None = None) -> Ledger:
+    return ledger_of(graph_of(function, *arrays), target or host())
 
 
 def compiled(function: Function, *arrays: Array) -> Any:
@@ -287,7 +287,7 @@ def run_for(kernel: LoopKernel, buffers: list[Array], target: Target) -> None:
 def test_three_readings_and_all_vectors(name: str) -> None:
     function, arrays = (EPILOGUES | PRODUCERS)[name]
     graph = graph_of(function, *arrays)
-    (kernel,) = schedule(graph, host()).kernels
+    (kernel,) = ledger_of(graph, host()).kernels
     assert kernel.loops is not None
     inputs = dict(zip(graph.inputs, arrays, strict=True))
     made = [
@@ -324,7 +324,7 @@ def test_blocks_with_all_vectors(name: str, target: Target) -> None:
     function, *shapes = BLOCKED[name]
     a, b = (normal(*shape).astype(np.float64) for shape in shapes)
     graph = graph_of(function, a, b)
-    (kernel,) = schedule(graph, host()).kernels
+    (kernel,) = ledger_of(graph, host()).kernels
     assert kernel.loops is not None
     inputs = dict(zip(graph.inputs, (a, b), strict=True))
     buffers = [

@@ -16,7 +16,7 @@ import minitorch.nn.functional as F
 from minitorch.backends import get
 from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.kernels.schedule import Schedule, schedule
+from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.loop_ir.source import run
 from minitorch.compiler.scheduling import gemm
 from minitorch.graph import Graph
@@ -38,8 +38,8 @@ def graph_of(function: Function, *tensors: mt.Tensor) -> Graph:
     return lowered(mt.jit(function, backend="interpret").stages(*tensors).graph)
 
 
-def scheduled(function: Function, *tensors: mt.Tensor) -> Schedule:
-    return schedule(graph_of(function, *tensors), host())
+def scheduled(function: Function, *tensors: mt.Tensor) -> Ledger:
+    return ledger_of(graph_of(function, *tensors), host())
 
 
 def kinds(function: Function, *tensors: mt.Tensor) -> list[str]:
@@ -141,7 +141,7 @@ def test_any_convolution(data: st.DataObject) -> None:
 def test_the_loops_mean_the_same_in_both_readings(options: dict[str, Any]) -> None:
     x, w, b = normal(2, 3, 6, 5), normal(6, 3 // options.get("groups", 1), 3, 3), normal(6)
     graph = graph_of(layer(**options), x, w, b)
-    (kernel,) = schedule(graph, host()).kernels
+    (kernel,) = ledger_of(graph, host()).kernels
     (expected,) = get("llvm")(graph)([x.numpy(), w.numpy(), b.numpy()])
     inputs = {"x": x.numpy(), "w": w.numpy(), "b": b.numpy()}
     buffers = [

@@ -10,11 +10,11 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
-from minitorch.compiler.kernels.schedule import Schedule
+from minitorch.compiler.kernels.ledger import Ledger
 from minitorch.graph.cost import in_units
 
 
-def scheduled(function: Callable[..., Any], *args: mt.Tensor) -> Schedule:
+def scheduled(function: Callable[..., Any], *args: mt.Tensor) -> Ledger:
     return mt.jit(function, backend="interpret").ledger(*args)
 
 

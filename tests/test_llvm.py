@@ -13,7 +13,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.backends import get
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.graph import Graph
 from tests import graphs as random_graphs
@@ -45,7 +45,7 @@ def test_printed_loops(data: st.DataObject) -> None:
         for node in graph.nodes:
             operands = [known[operand] for operand in node.inputs]
             known[node] = np.asarray(node.primitive.evaluate(*operands, **node.params))
-    for kernel in schedule(graph, host()).kernels:
+    for kernel in ledger_of(graph, host()).kernels:
         if kernel.loops is None:
             continue
         memory = {

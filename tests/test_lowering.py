@@ -15,7 +15,7 @@ import minitorch.nn.functional as F
 from minitorch import backends
 from minitorch import primitives as P
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.dtypes import bfloat16, float32
 from minitorch.errors import MismatchError, ParseError
 from minitorch.graph import Graph, apply, input_node
@@ -260,7 +260,7 @@ def test_it_can_be_left_out(each: Pass, function: Function) -> None:
 def test_each_is_worth_something_somewhere() -> None:
     def cost(graph: Graph) -> tuple[int, int, int]:
         """Kernels, bytes, and divisions of indices."""
-        kernels = schedule(graph, host()).kernels
+        kernels = ledger_of(graph, host()).kernels
         moved = sum(kernel.bytes_read + kernel.bytes_written for kernel in kernels)
         return len(kernels), moved, sum(kernel.source.count("//") for kernel in kernels)
 

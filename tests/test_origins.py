@@ -10,7 +10,7 @@ import pytest
 import minitorch as mt
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.runtime.alone import by_machine, by_python, given, run_alone
 
 PROGRAMS = {
@@ -27,7 +27,7 @@ PROGRAMS = {
 def test_machine_code_that_counts_from_the_first_element_reads_and_writes_what_the_loops_say(name: str) -> None:
     x = mt.tensor(np.linspace(-1, 1, 4 * 9 * 9, dtype=np.float32).reshape(4, 9, 9))
     graph = mt.jit(PROGRAMS[name]).stages(x).graph
-    fused = schedule(graph, host())
+    fused = ledger_of(graph, host())
     arrays = [x.numpy(), *(np.zeros(node.shape, node.dtype.numpy) for node in graph.inputs[1:])]
     assert given(graph, arrays)
     results = [run_alone(fused, arrays, run) for run in (by_machine, by_python)]

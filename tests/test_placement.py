@@ -75,7 +75,7 @@ def test_bytes_of_a_small_graph() -> None:
         return (x - x.sum(0)).softmax(1)
 
     compiled = llvm.compile(graph_of(function, mt.ones(64, 256)))
-    assert len(compiled.schedule.kernels) == 2
+    assert len(compiled.ledger.kernels) == 2
     assert compiled.arena_bytes == 256 * 4
     assert compiled.peak_bytes == compiled.placement.lower_bound == 256 * 4 + 64 * 256 * 4
 
@@ -101,7 +101,7 @@ def test_a_chain_of_kernels_needs_one_buffer() -> None:
     x = mt.rand(32, 32)
     compiled = llvm.compile(graph_of(function, x))
     np.testing.assert_allclose(compiled([x.numpy()])[0], function(x).numpy(), rtol=1e-5)
-    kernels = compiled.schedule.kernels
+    kernels = compiled.ledger.kernels
     assert len(kernels) > 6
     largest = max(node.spec.nbytes for kernel in kernels for node in kernel.writes)
     assert compiled.arena_bytes <= 2 * largest
@@ -380,7 +380,7 @@ def test_many_small_kernels_are_one_step() -> None:
         return x
 
     compiled = llvm.compile(graph_of(function, mt.rand(8, 8)))
-    assert len(compiled.schedule.kernels) >= 5 and len(compiled._program.steps) == 1
+    assert len(compiled.ledger.kernels) >= 5 and len(compiled._program.steps) == 1
     x = mt.rand(8, 8)
     np.testing.assert_allclose(compiled([x.numpy()])[0], function(x).numpy(), rtol=1e-5)
 

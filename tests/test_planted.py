@@ -159,8 +159,8 @@ def missing_unit(patch: Patch) -> None:
 def in_another_order(patch: Patch) -> None:
     """The last kernel is run first; each by itself is right."""
 
-    def reversed_(schedule: Any, *rest: Any) -> Any:
-        return steps.NativeProgram(dataclasses.replace(schedule, kernels=schedule.kernels[::-1]), *rest)
+    def reversed_(ledger: Any, *rest: Any) -> Any:
+        return steps.NativeProgram(dataclasses.replace(ledger, kernels=ledger.kernels[::-1]), *rest)
 
     patch.setattr(llvm, "NativeProgram", reversed_)
 

@@ -15,7 +15,7 @@ from benchmarks.cases import transformer_block
 from benchmarks.libraries import HEADS, Minitorch
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.fusion import cost_model, remat
-from minitorch.compiler.kernels.schedule import AGAIN
+from minitorch.compiler.kernels.ledger import AGAIN
 from minitorch.graph import apply, input_node
 from minitorch.ir import PRIMITIVES, Spec
 from tests.graphs import assert_compiled_agrees, graphs

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 
 import minitorch as mt
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir.expressions import Load
 from minitorch.compiler.loop_ir.index import Variable, variable
 from minitorch.compiler.loop_ir.loops import Accumulate, Buffer, Loop, Nest, Store
@@ -45,7 +45,7 @@ def sum_of_rows() -> Procedure:
 @given(random_graphs.row_programs())
 def test_every_step_gives_a_procedure(graph: Graph) -> None:
     """A rewrite that is called checks what it has made; the engine itself only applies it."""
-    for kernel in schedule(lowered(graph), host()).kernels:
+    for kernel in ledger_of(lowered(graph), host()).kernels:
         for nest, buffers, _ in kernel.loops.parts if kernel.loops is not None else ():
             found = procedure(nest, buffers)
             for step in row_schedule(nest, host()) or ():

@@ -17,7 +17,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.compiler.codegen.host import executable_targets, host
 from minitorch.compiler.fusion.fusions import ROWS
-from minitorch.compiler.kernels.schedule import Schedule, schedule
+from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.target import TARGETS, target_named
 
 ROOT = Path(__file__).parent.parent
@@ -39,7 +39,7 @@ PROGRAMS: dict[str, tuple[Callable[..., mt.Tensor], tuple[tuple[int, ...], ...]]
 }
 
 
-def ledger(name: str) -> Schedule:
+def ledger(name: str) -> Ledger:
     program, shapes = PROGRAMS[name]
     return mt.jit(program).ledger(*(mt.zeros(shape) for shape in shapes))
 
@@ -113,8 +113,8 @@ def test_code_is_the_same_wherever_it_is_made(here: str) -> None:
 
 def test_what_is_switched_off_stays_off() -> None:
     graph = mt.jit(lambda x: x.softmax(-1)).stages(mt.zeros(64, 5000)).graph
-    assert len(schedule(graph, host()).for_target("avx2").kernels) == 1
-    assert len(schedule(graph, host(), without={ROWS}).for_target("avx2").kernels) > 1
+    assert len(ledger_of(graph, host()).for_target("avx2").kernels) == 1
+    assert len(ledger_of(graph, host(), without={ROWS}).for_target("avx2").kernels) > 1
 
 
 def test_a_target_that_there_is_not() -> None:

@@ -14,7 +14,7 @@ import minitorch as mt
 from minitorch.compiler.codegen import machine
 from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
-from minitorch.compiler.kernels.schedule import schedule
+from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.loop_ir.source import run
 from minitorch.compiler.scheduling.schedules import units
@@ -32,7 +32,7 @@ MARGIN = 64  # elements before and after an array, which must stay as they are
 def kernels(function: Callable[..., Any], *tensors: mt.Tensor) -> tuple[list[Any], dict[Any, Array]]:
     """The generated kernels of a function, and what its inputs hold."""
     graph = mt.jit(function, backend="llvm").stages(*tensors).graph
-    found = [kernel for kernel in schedule(graph, host()).kernels if kernel.loops is not None]
+    found = [kernel for kernel in ledger_of(graph, host()).kernels if kernel.loops is not None]
     return found, {node: tensor.numpy() for node, tensor in zip(graph.inputs, tensors, strict=True)}
 
 

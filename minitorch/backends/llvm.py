@@ -20,8 +20,8 @@ import numpy as np
 from ..compiler.codegen.host import host
 from ..compiler.fusion.fusions import ALL_ON
 from ..compiler.fusion.roots import is_stored_already, output_base
+from ..compiler.kernels.ledger import ledger_of
 from ..compiler.kernels.placement import place
-from ..compiler.kernels.schedule import schedule
 from ..compiler.runtime.alone import by_machine, run_watched
 from ..compiler.runtime.driver import driver, handles
 from ..compiler.runtime.memory import pool
@@ -49,7 +49,7 @@ class Compiled:
         own: the user's own schedules.
 
     Attributes:
-        schedule: the kernels and the ledger.
+        ledger: the kernels, and why edges were fused or not.
         placement: where each value lies, and how many bytes that takes.
     """
 
@@ -63,14 +63,14 @@ class Compiled:
         own: Own | None = None,
     ) -> None:
         self._without, self._own = without, own
-        self.schedule = schedule(graph, target or host(), without, own)
-        self.graph = graph = self.schedule.graph
-        self.placement = place(graph, self.schedule.kernels, updates, donated)
+        self.ledger = ledger_of(graph, target or host(), without, own)
+        self.graph = graph = self.ledger.graph
+        self.placement = place(graph, self.ledger.kernels, updates, donated)
         self._interpreted: Interpreted | None = None
         self._cautious: Compiled | None = None
         bases = list(map(output_base, graph.outputs))
         over = {bases[output] for output in self.placement.overwritten}
-        by_loops = {node for kernel in self.schedule.kernels if kernel.loops for node in kernel.writes} - over
+        by_loops = {node for kernel in self.ledger.kernels if kernel.loops for node in kernel.writes} - over
         written: dict[Node, tuple[int, ...]] = {}  # outputs in new arrays, and their shapes
         for base, node in zip(bases, graph.outputs, strict=True):
             if base in by_loops:
@@ -79,8 +79,8 @@ class Compiled:
             (np.empty if node.spec.nbytes < pool.smallest else pool.array, shape, node.dtype.numpy)
             for node, shape in written.items()
         ]
-        self._call_memory = call_memory = CallMemory(self.schedule, self.placement, list(written))
-        self._program = NativeProgram(self.schedule, call_memory, set(bases))
+        self._call_memory = call_memory = CallMemory(self.ledger, self.placement, list(written))
+        self._program = NativeProgram(self.ledger, call_memory, set(bases))
         self._pack = struct.Struct(f"={1 + call_memory.arrays}q").pack
         self._outputs = [_Output(call_memory, node, bases[:position]) for position, node in enumerate(graph.outputs)]
         # Most results are arrays of the call, unchanged.
@@ -153,7 +153,7 @@ class Compiled:
     def _careful(self, arrays: Sequence[Array]) -> list[Array]:
         """Run without writing into inputs."""
         if self._cautious is None:
-            target = self.schedule.target
+            target = self.ledger.target
             self._cautious = Compiled(self.graph, without=self._without, target=target, own=self._own)
             if self._call_memory.new != pool.array:
                 self._cautious.allocate(self._call_memory.new)
@@ -162,7 +162,7 @@ class Compiled:
     def _watched(self, arrays: Sequence[Array], observer: Observer) -> list[Array]:
         """Run under an observer: node by node, or only the kernels whose results it suspects."""
         if hasattr(observer, "suspects"):
-            return run_watched(self.schedule, arrays, by_machine, observer)
+            return run_watched(self.ledger, arrays, by_machine, observer)
         self._interpreted = self._interpreted or Interpreted(self.graph)
         return self._interpreted(arrays)
 

@@ -1,6 +1,6 @@
 """The backend for inspection: the fused kernels, run by Python element by element.
 
-The same schedule and the same loops as in `llvm`, evaluated instead of emitted: slow by four orders of magnitude, easy
+The same kernels and the same loops as in `llvm`, evaluated instead of emitted: slow by four orders of magnitude, easy
 to follow in a debugger, and what the machine code is compared with.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from ..compiler.codegen.host import host
 from ..compiler.fusion.fusions import ALL_ON
 from ..compiler.kernels.kernel import Kernel
-from ..compiler.kernels.schedule import Schedule, schedule
+from ..compiler.kernels.ledger import Ledger, ledger_of
 from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched
 from ..compiler.scheduling.schedules import Own
 from ..graph import Graph
@@ -29,19 +29,19 @@ class Evaluated:
     """A graph as loops in Python; call it with one array per input."""
 
     def __init__(self, graph: Graph, without: Set[str] = ALL_ON, own: Own | None = None) -> None:
-        self.schedule: Schedule = schedule(graph, host(), without, own)
+        self.ledger: Ledger = ledger_of(graph, host(), without, own)
 
     def __call__(self, arrays: Sequence[Array], overwrite: bool = False) -> list[Array]:
         """Run the kernels; node by node under an observer of values. The results are always new arrays."""
         observer = current_observer()
         if observer is None:
-            return run_alone(self.schedule, arrays, by_python)
+            return run_alone(self.ledger, arrays, by_python)
         if isinstance(observer, Recorder):
-            with observer.span("call", self.schedule.graph.name):
-                return run_alone(self.schedule, arrays, _timed(observer))
+            with observer.span("call", self.ledger.graph.name):
+                return run_alone(self.ledger, arrays, _timed(observer))
         if hasattr(observer, "suspects"):
-            return run_watched(self.schedule, arrays, by_python, observer)
-        return Interpreted(self.schedule.graph)(arrays)
+            return run_watched(self.ledger, arrays, by_python, observer)
+        return Interpreted(self.ledger.graph)(arrays)
 
 
 def _timed(recorder: Recorder) -> Callable[[Kernel, Known], None]:

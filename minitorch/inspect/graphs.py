@@ -1,4 +1,4 @@
-"""Drawings of graphs: a mark for each input, operation and output. With `kernels.py`, also of schedules."""
+"""Drawings of graphs: a mark for each input, operation and output. With `kernels.py`, also of ledgers."""
 
 from __future__ import annotations
 

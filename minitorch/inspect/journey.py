@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from ..compiler.kernels.kernel import Kernel
-from ..compiler.kernels.schedule import Schedule
+from ..compiler.kernels.ledger import Ledger
 from ..graph.cost import in_units
 from ..graph.text import node_names, operand_text
 from ..graph.values import is_splat
@@ -20,7 +20,7 @@ from ..modes.looking_in.stages import Stages
 from .colours import KERNELS
 from .drawing import Arrow, Drawing, Mark
 from .graphs import Setting, label_of, of_graph
-from .kernels import of_schedule
+from .kernels import of_ledger
 from .places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
 
 OPERAND = "·"  # stands for operands in labels; the arrows show them
@@ -200,20 +200,20 @@ LOOPS_DOC = "The definition of this kernel, as Python that runs. The machine cod
 CALL_DOC = "No loops are generated for this one: it is run by NumPy."
 
 
-def _kernels(schedule: Schedule, last: Snapshot, setting: Setting, idle: list[str]) -> Iterator[Stop]:
+def _kernels(ledger: Ledger, last: Snapshot, setting: Setting, idle: list[str]) -> Iterator[Stop]:
     """The stop for all kernels, and one for each."""
-    drawing = _settled(of_schedule(schedule, setting, _ids(last)))
+    drawing = _settled(of_ledger(ledger, setting, _ids(last)))
     known = _labels(last)
     labels = {mark.id: known[place] for mark in drawing.marks if (place := mark.id.partition(".")[0]) in known}
-    number = len(schedule.kernels)
-    read, written = (sum(getattr(each, name) for each in schedule.kernels) for name in ("bytes_read", "bytes_written"))
+    number = len(ledger.kernels)
+    read, written = (sum(getattr(each, name) for each in ledger.kernels) for name in ("bytes_read", "bytes_written"))
     facts = [f"{counted(read + written)} moved"]
     if idle:
         facts.append(f"nothing to do for: {', '.join(dict.fromkeys(idle))}")
     lines = tuple(("", cluster.title, cluster.id) for cluster in drawing.clusters)
     title, summary = "kernels", f"{number} kernel{'' if number == 1 else 's'}"
     yield Stop(title, KERNELS_DOC, summary, drawing, lines=lines, facts=tuple(facts), labels=labels)
-    for at, kernel in enumerate(schedule.kernels):
+    for at, kernel in enumerate(ledger.kernels):
         yield Stop(
             kernel.name,
             LOOPS_DOC if kernel.loops else CALL_DOC,

@@ -1,4 +1,4 @@
-"""Drawings of schedules: the kernels of the ledger as clusters, with their operations inside."""
+"""Drawings of ledgers: kernels as clusters, with their operations inside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..compiler.kernels.kernel import Kernel
-from ..compiler.kernels.schedule import Schedule
+from ..compiler.kernels.ledger import Ledger
 from ..graph.cost import in_units
 from ..graph.text import node_names
 from ..ir import Node
@@ -30,8 +30,8 @@ def cluster_of(kernel: Kernel, id: str) -> Cluster:
     return Cluster(id, kernel.kind, f"{kernel.name} · {kernel.kind} {KERNELS[kernel.kind][0]}", details)
 
 
-def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping[Node, str] | None = None) -> Drawing:
-    """The drawing of a schedule's kernels.
+def of_ledger(ledger: Ledger, setting: Setting | None = None, ids: Mapping[Node, str] | None = None) -> Drawing:
+    """The drawing of a ledger's kernels.
 
     What several kernels compute, each for itself, is drawn in each of them. An arrow within a kernel is a value in a
     register; one from kernel to kernel is memory that is written and read, and has the ledger's reason for it.
@@ -42,20 +42,20 @@ def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping
 
     Example:
         >>> import minitorch as mt
-        >>> drawing = of_schedule(mt.jit(lambda x: x.softmax(1)).ledger(mt.ones(8, 4)))
+        >>> drawing = of_ledger(mt.jit(lambda x: x.softmax(1)).ledger(mt.ones(8, 4)))
         >>> [cluster.kind for cluster in drawing.clusters], len(drawing.marks)
         (['K3'], 11)
     """
-    graph, setting = schedule.graph, setting or Setting()
+    graph, setting = ledger.graph, setting or Setting()
     names = node_names(graph)
     ids = ids_of(graph, names) | dict(ids or {})
-    reasons = {(edge.producer, edge.consumer): edge for edge in schedule.edges}
-    clusters = tuple(cluster_of(kernel, f"k{number}") for number, kernel in enumerate(schedule.kernels))
+    reasons = {(edge.producer, edge.consumer): edge for edge in ledger.edges}
+    clusters = tuple(cluster_of(kernel, f"k{number}") for number, kernel in enumerate(ledger.kernels))
     homes: dict[Node, list[int]] = {}  # the kernels that compute a node
-    for number, kernel in enumerate(schedule.kernels):
+    for number, kernel in enumerate(ledger.kernels):
         for node in kernel.nodes:
             homes.setdefault(node, []).append(number)
-    stored = {node: home for node, found in homes.items() for home in found if node in schedule.kernels[home].writes}
+    stored = {node: home for node, found in homes.items() for home in found if node in ledger.kernels[home].writes}
 
     read_by: set[tuple[str, int]] = set()  # reads of kernels, once for all uses there
 
@@ -94,7 +94,7 @@ def of_schedule(schedule: Schedule, setting: Setting | None = None, ids: Mapping
             arrows += [arrow(operand, node, None) for operand in operands]
         for home in homes.get(node, ()):
             read = sum(operand.spec.nbytes for operand in operands if home not in homes.get(operand, ()))
-            written = node.spec.nbytes if node in schedule.kernels[home].writes else 0
+            written = node.spec.nbytes if node in ledger.kernels[home].writes else 0
             more = (("kernel", clusters[home].title),)
             marks.append(operation(node, names, (read, written), place(node, home), scope, f"k{home}", more))
             arrows += [arrow(operand, node, home) for operand in operands]

@@ -24,7 +24,7 @@ def show(what: Any, *args: Any, fused: bool = False, limit: int | None = LIMIT, 
     Args:
         what: one of
 
-            - a `Graph`, a pass's or a session's, or a `Schedule`, such as ``f.ledger(x)``;
+            - a `Graph`, a pass's or a session's, or a `Ledger`, such as ``f.ledger(x)``;
             - a jitted function, with arguments for it in `args` and `kwargs`: its graph as it is traced;
             - what ``f.stages(x)`` gives: the graph after the last pass;
             - a `Session`, with what would be fetched in `args`; without, its whole graph;

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..compiler.codegen.host import host
-from ..compiler.kernels.schedule import Schedule, schedule
+from ..compiler.kernels.ledger import Ledger, ledger_of
 from ..graph import Graph, topological_order
 from ..interpreters import Staging, current_staging
 from ..ir import INPUT as INPUT_NODE
@@ -30,7 +30,7 @@ from ..tree import flatten
 from .colours import OUTPUT, UPDATE, Role
 from .drawing import Drawing
 from .graphs import Setting, of_graph
-from .kernels import of_schedule
+from .kernels import of_ledger
 from .modules import scopes_of
 from .tape import of_tape
 
@@ -58,24 +58,24 @@ def drawing_of(what: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fused: 
 
 
 def _draw(graph: Graph, setting: Setting, fused: bool) -> Drawing:
-    return of_schedule(schedule(lowered(graph), host()), setting) if fused else of_graph(graph, setting)
+    return of_ledger(ledger_of(lowered(graph), host()), setting) if fused else of_graph(graph, setting)
 
 
 def _draw_program(program: Program, setting: Setting, fused: bool) -> Drawing:
-    return of_schedule(program.schedule, setting) if fused else of_graph(program.graph, setting)
+    return of_ledger(program.ledger, setting) if fused else of_graph(program.graph, setting)
 
 
 def _of_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     return _draw(graph, Setting(), fused)
 
 
-def _of_schedule(found: Schedule, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
-    return of_schedule(found)
+def _of_ledger(found: Ledger, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+    return of_ledger(found)
 
 
 def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     if fused and isinstance(run, Stages):
-        return of_schedule(run.ledger)
+        return of_ledger(run.ledger)
     return _draw(run.graph, Setting(), fused)
 
 
@@ -230,7 +230,7 @@ def _renamed(graph: Graph, names: Mapping[Node, str]) -> Graph:
 SUBJECTS: tuple[tuple[type | tuple[type, ...], Draw], ...] = (
     (SessionGraph, _of_session_graph),
     (Graph, _of_graph),
-    (Schedule, _of_schedule),
+    (Ledger, _of_ledger),
     (Run, _of_run),
     (Jitted, _of_jitted),
     (Session, _of_session),

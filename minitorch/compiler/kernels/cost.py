@@ -10,13 +10,13 @@ from ...graph.cost import Traffic, in_units
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from .kernel import Kernel
+from .ledger import Ledger
 from .placement import place
-from .schedule import Schedule
 
 
 @dataclass(frozen=True)
 class FusedCost(Traffic):
-    """The counts of a schedule.
+    """The counts of a graph's kernels.
 
     Attributes:
         kernels: units of work, including library calls.
@@ -62,14 +62,14 @@ class FusedCost(Traffic):
 
 
 def fused_cost(
-    schedule: Schedule, written: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
+    ledger: Ledger, written: Graph, updates: Mapping[int, int] | None = None, donated: Collection[int] = ()
 ) -> FusedCost:
-    """The cost of a schedule, beside that of the graph as it was written.
+    """The cost of a graph's kernels, beside that of the graph as it was written.
 
     Outputs that replace an input, and inputs that are given away, are as for `place`.
     """
-    kernels, placement = schedule.kernels, place(schedule.graph, schedule.kernels, updates, donated)
-    nodes = (*schedule.graph.inputs, *schedule.graph.nodes)
+    kernels, placement = ledger.kernels, place(ledger.graph, ledger.kernels, updates, donated)
+    nodes = (*ledger.graph.inputs, *ledger.graph.nodes)
     there = sum(node.spec.nbytes for node in nodes if is_stored_already(node))
     return FusedCost(
         len(kernels),
@@ -77,7 +77,7 @@ def fused_cost(
         sum(kernel.bytes_written for kernel in kernels),
         sum(kernel.flops for kernel in kernels),
         sum(kernel.transcendentals for kernel in kernels),
-        _peak(schedule, there),
+        _peak(ledger, there),
         placement.arena_bytes,
         placement.intermediate_bytes,
         there + placement.peak_bytes,
@@ -85,14 +85,14 @@ def fused_cost(
     )
 
 
-def _peak(schedule: Schedule, there: int) -> int:
-    end = len(schedule.kernels)
+def _peak(ledger: Ledger, there: int) -> int:
+    end = len(ledger.kernels)
     last: dict[Node, int] = {}
-    for number, kernel in enumerate(schedule.kernels):
+    for number, kernel in enumerate(ledger.kernels):
         last |= dict.fromkeys(_in_memory(kernel), number)
-    last |= dict.fromkeys(map(output_base, schedule.graph.outputs), end)
+    last |= dict.fromkeys(map(output_base, ledger.graph.outputs), end)
     alive = peak = there
-    for number, kernel in enumerate(schedule.kernels):
+    for number, kernel in enumerate(ledger.kernels):
         alive += sum(node.spec.nbytes for node in kernel.made)
         peak = max(peak, alive)
         alive -= sum(node.spec.nbytes for node in _in_memory(kernel) if last[node] == number)

@@ -14,7 +14,7 @@ from .kernel import Kernel
 
 
 def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
-    """The schedule of one nest of a kernel, for `minitorch.compiler.kernels.schedule.schedule`.
+    """The schedule of one nest of a kernel, for `minitorch.compiler.kernels.ledger.ledger_of`.
 
     Raises:
         ScheduleError: if a step would change what is computed, or cannot be carried out.

@@ -18,7 +18,7 @@ from ...interpreters import Recorder, current_observer, run_silently, settled
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..kernels.kernel import Kernel
-from ..kernels.schedule import Schedule
+from ..kernels.ledger import Ledger
 from ..kernels.steps import LOADERS, Call
 from ..loop_ir.source import compiled
 from . import cache, threads
@@ -140,20 +140,20 @@ def given(graph: Graph, arrays: Sequence[Array]) -> Known:
 
 
 def run_alone(
-    schedule: Schedule, arrays: Sequence[Array], run: Runner, look: Callable[[Kernel, Known], None] | None = None
+    ledger: Ledger, arrays: Sequence[Array], run: Runner, look: Callable[[Kernel, Known], None] | None = None
 ) -> list[Array]:
-    """Run a schedule kernel by kernel.
+    """Run a graph kernel by kernel.
 
     Args:
         run: runs one kernel.
         look: called after each kernel with all values so far.
     """
-    known = given(schedule.graph, arrays)
-    for kernel in schedule.kernels:
+    known = given(ledger.graph, arrays)
+    for kernel in ledger.kernels:
         run(kernel, known)
         if look is not None:
             look(kernel, known)
-    return [np.array(known[output_base(node)]).reshape(node.shape) for node in schedule.graph.outputs]
+    return [np.array(known[output_base(node)]).reshape(node.shape) for node in ledger.graph.outputs]
 
 
 def replayed(
@@ -185,17 +185,17 @@ def without(known: Mapping[Node, Array], nodes: Container[Node]) -> Known:
     return {node: array for node, array in known.items() if node not in nodes}
 
 
-def run_watched(schedule: Schedule, arrays: Sequence[Array], run: Runner, observer: Any) -> list[Array]:
-    """Run a schedule kernel by kernel, and node by node in kernels whose results the observer suspects.
+def run_watched(ledger: Ledger, arrays: Sequence[Array], run: Runner, observer: Any) -> list[Array]:
+    """Run a graph kernel by kernel, and node by node in kernels whose results the observer suspects.
 
     Args:
         observer: told about every value of these kernels. Its method ``suspects(array)`` selects them.
     """
-    order = places(schedule.graph)
+    order = places(ledger.graph)
 
     def look(kernel: Kernel, known: Known) -> None:
         if any(observer.suspects(known[node]) for node in kernel.writes):
             for node, operands, value in replayed(kernel.writes, without(known, kernel.writes), order):
                 observer(node.primitive, operands, value, node.source)
 
-    return run_alone(schedule, arrays, run, look)
+    return run_alone(ledger, arrays, run, look)

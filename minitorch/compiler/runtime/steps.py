@@ -19,8 +19,8 @@ from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..kernels.arena import ALIGNMENT
 from ..kernels.kernel import Kernel
+from ..kernels.ledger import Ledger
 from ..kernels.placement import Placement
-from ..kernels.schedule import Schedule
 from ..loop_ir.loops import LoopKernel
 from . import cache, threads
 from .driver import CONTIGUOUS, WRITEABLE, driver
@@ -51,20 +51,20 @@ class CallMemory:
         new: makes the arena.
     """
 
-    def __init__(self, schedule: Schedule, placement: Placement, written: Sequence[Node]) -> None:
+    def __init__(self, ledger: Ledger, placement: Placement, written: Sequence[Node]) -> None:
         self.arena_bytes = placement.arena_bytes
         self.new: Callable[[tuple[int, ...], type[Any]], Array] = pool.array
-        self.arrays = len(schedule.graph.inputs) + len(written) + 1
+        self.arrays = len(ledger.graph.inputs) + len(written) + 1
         self.arena = self.arrays
-        self._where = {node: (1 + place, 0) for place, node in enumerate((*schedule.graph.inputs, *written))}
+        self._where = {node: (1 + place, 0) for place, node in enumerate((*ledger.graph.inputs, *written))}
         self._where |= {node: (self.arena, offset) for node, offset in placement.offsets.items()}
         for output, place in placement.overwritten.items():
-            self._where[output_base(schedule.graph.outputs[output])] = (1 + place, 0)
+            self._where[output_base(ledger.graph.outputs[output])] = (1 + place, 0)
         overwritten = placement.overwritten.values()
         self.flags = [CONTIGUOUS | WRITEABLE if place in overwritten else CONTIGUOUS for place in range(self.arrays)]
         self.count = 1 + self.arrays
         self.constants: dict[Node, Array] = {}
-        for kernel in schedule.kernels:
+        for kernel in ledger.kernels:
             if kernel.loops is None:
                 self._where[kernel.nodes[0]] = (self.count, 0)
                 self.count += 1
@@ -190,15 +190,15 @@ Step = KernelRun | Shared | Call
 
 
 class NativeProgram:
-    """The loaded kernels of a schedule, and the steps in which they run.
+    """The loaded kernels of a graph, and the steps in which they run.
 
     Attributes:
         address: of the program that the driver runs.
         steps: each with the places of the values that it uses last.
     """
 
-    def __init__(self, schedule: Schedule, call_memory: CallMemory, kept: Container[Node]) -> None:
-        kernels = [kernel for kernel in schedule.kernels if kernel.loops is None or kernel.units]
+    def __init__(self, ledger: Ledger, call_memory: CallMemory, kept: Container[Node]) -> None:
+        kernels = [kernel for kernel in ledger.kernels if kernel.loops is None or kernel.units]
         loops = [kernel for kernel in kernels if kernel.loops is not None]
         alike: dict[
             tuple[LoopKernel, Any], Kernel

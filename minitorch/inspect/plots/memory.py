@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ...compiler.fusion.roots import output_base
 from ...compiler.kernels.arena import Lifetime, aligned, plan
 from ...compiler.kernels.cost import FusedCost
+from ...compiler.kernels.ledger import Ledger
 from ...compiler.kernels.placement import Placement, place
-from ...compiler.kernels.schedule import Schedule
 from ...graph.cost import always, in_units, live_bytes
 from ...ir import Node
 from ...modes.tracing.explain import counted
@@ -86,18 +86,18 @@ def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
     """
     f = jitted(f)
     program, _ = f.program(*args, **kwargs)
-    schedule = f.ledger(*args, **kwargs)
+    ledger = f.ledger(*args, **kwargs)
     cost = f.cost(*args, **kwargs)
-    steps = [Step(node.primitive.name, alive) for node, alive in live_bytes(schedule.graph).items()]
-    placement = place(schedule.graph, schedule.kernels, program.updates, program.donated)
-    blocks = list(_blocks(schedule, placement))
-    there = always(schedule.graph)
+    steps = [Step(node.primitive.name, alive) for node, alive in live_bytes(ledger.graph).items()]
+    placement = place(ledger.graph, ledger.kernels, program.updates, program.donated)
+    blocks = list(_blocks(ledger, placement))
+    there = always(ledger.graph)
     before = max([step.bytes for step in steps] + [there])
     title = (
         f"Memory of {f.__name__}: at most {in_units(before, 'B')} alive node by node, "
         f"{in_units(cost.peak_in_arena, 'B')} compiled"
     )
-    kernels = len(schedule.kernels)
+    kernels = len(ledger.kernels)
     return Plot(
         title,
         _text(steps, blocks, there, cost, kernels),
@@ -107,9 +107,9 @@ def plot_memory(f: Any, *args: Any, **kwargs: Any) -> Plot:
     )
 
 
-def _blocks(schedule: Schedule, placement: Placement) -> Iterator[Block]:
-    kept = set(map(output_base, schedule.graph.outputs))
-    by_loops = {node for kernel in schedule.kernels if kernel.loops for node in kernel.made}
+def _blocks(ledger: Ledger, placement: Placement) -> Iterator[Block]:
+    kept = set(map(output_base, ledger.graph.outputs))
+    by_loops = {node for kernel in ledger.kernels if kernel.loops for node in kernel.made}
     top = placement.arena_bytes
     returned: list[Node] = []
     for node, (first, last) in placement.live.items():

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...compiler.kernels.kernel import Kernel
-from ...compiler.kernels.schedule import Schedule
+from ...compiler.kernels.ledger import Ledger
 from ...graph.cost import costs, in_units
 from .. import colours
 from .plot import Plot, bar, footnote, jitted, named, short, tidy, write
@@ -63,8 +63,8 @@ def plot_traffic(f: Any, *args: Any, **kwargs: Any) -> Plot:
         [('mul', 8000), ('add', 8000), ('exp', 8000), ('k0_exp', 8000)]
     """
     f = jitted(f)
-    schedule = f.ledger(*args, **kwargs)
-    groups = _groups(schedule)
+    ledger = f.ledger(*args, **kwargs)
+    groups = _groups(ledger)
     rows = tuple(row for group in groups for row in group)
     before = sum(row.bytes for row in rows if not row.fused)
     after = sum(row.bytes for row in rows if row.fused)
@@ -77,11 +77,11 @@ def plot_traffic(f: Any, *args: Any, **kwargs: Any) -> Plot:
     return Plot(title, _text(bars), rows, partial(_draw, bars), max(2.4, 1.3 + 0.23 * len(bars)))
 
 
-def _groups(schedule: Schedule) -> list[list[TrafficRow]]:
+def _groups(ledger: Ledger) -> list[list[TrafficRow]]:
     """For each kernel the rows of its operations, and its own as the last."""
-    moved, seen = costs(schedule.graph), set()
+    moved, seen = costs(ledger.graph), set()
     groups = []
-    for kernel in schedule.kernels:
+    for kernel in ledger.kernels:
         new = [node for node in kernel.nodes if node in moved and node not in seen]
         seen.update(new)
         rows = [TrafficRow(node.primitive.name, False, kernel.name, *moved[node][:2]) for node in new]

@@ -34,7 +34,7 @@ from .sampling import evaluated
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
-    from ...compiler.kernels.schedule import Schedule
+    from ...compiler.kernels.ledger import Ledger
     from ...compiler.runtime.alone import Runner
     from ...compiler.target import Target
     from ..tracing.recording import Program
@@ -92,10 +92,10 @@ def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | N
         fault: a crash or the like.
     """
     culprit = _first_wrong_pass(program, arrays)
-    schedule: Schedule | None = getattr(program.compiled, "schedule", None)
-    if culprit is None and schedule is not None:
-        culprit = _first_wrong_kernel(schedule, arrays, program.backend)
-        culprit = culprit or _running(program, schedule, arrays, found, fault)
+    ledger: Ledger | None = getattr(program.compiled, "ledger", None)
+    if culprit is None and ledger is not None:
+        culprit = _first_wrong_kernel(ledger, arrays, program.backend)
+        culprit = culprit or _running(program, ledger, arrays, found, fault)
     return culprit
 
 
@@ -139,17 +139,17 @@ def _bits(array: Array) -> tuple[Any, ...]:
 # Kernels ------------------------------------------------------------------------------------------------------
 
 
-def _first_wrong_kernel(schedule: Schedule, arrays: Sequence[Array], backend: str) -> Culprit | None:
+def _first_wrong_kernel(ledger: Ledger, arrays: Sequence[Array], backend: str) -> Culprit | None:
     from ...compiler.runtime.alone import by_machine, by_python, given
 
-    nodes, known = schedule.graph.nodes, given(schedule.graph, arrays)
+    nodes, known = ledger.graph.nodes, given(ledger.graph, arrays)
     values = evaluated(nodes, known)
     there = set(known)
     run: Runner = by_python if backend == "loops" else _apart(by_machine)
-    for kernel in schedule.kernels:
+    for kernel in ledger.kernels:
         early = next((node for node in kernel.reads if node not in there), None)
         if early is not None:  # it is read before it is written
-            return Culprit(SCHEDULE, kernel.name, early, str(schedule))
+            return Culprit(SCHEDULE, kernel.name, early, str(ledger))
         there.update(kernel.writes)
         fault = _fault(kernel, nodes, values, run)
         if fault is not None:
@@ -178,14 +178,14 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
     Args:
         found: a node that is computed wrongly from known values: then its loops are run.
     """
-    from ...compiler.kernels.schedule import schedule
+    from ...compiler.kernels.ledger import ledger_of
     from ...compiler.runtime.alone import by_python
 
     if found is None:
         kernels: tuple[Kernel, ...] = (kernel,)
     else:
         node, known = found
-        kernels = schedule(cut(topological_order([node], known), [node])[0], kernel.target).kernels
+        kernels = ledger_of(cut(topological_order([node], known), [node])[0], kernel.target).kernels
     if sum(map(_rounds, kernels)) > MOST_ROUNDS:
         return EITHER
     if found is None:
@@ -248,13 +248,13 @@ def _first_wrong_node(
 
 def _is_right_alone(node: Node, known: set[Node], values: Arrays, run: Runner, target: Target) -> bool:
     """Whether a program of this node alone computes it rightly from the known values."""
-    from ...compiler.kernels.schedule import schedule
+    from ...compiler.kernels.ledger import ledger_of
     from ...compiler.runtime.alone import OutOfBoundsError, run_alone
 
     graph, inputs = cut(topological_order([node], known), [node])
     arrays = [values[each] for each in inputs]
     try:
-        found = run_alone(schedule(graph, target), arrays, run)
+        found = run_alone(ledger_of(graph, target), arrays, run)
     except (ChildDiedError, IndexError, OutOfBoundsError):
         return False
     return not wrong(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
@@ -273,21 +273,21 @@ def cut(nodes: Sequence[Node], outputs: Sequence[Node]) -> tuple[Graph, list[Nod
 
 
 def _running(
-    program: Program, schedule: Schedule, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
+    program: Program, ledger: Ledger, arrays: Sequence[Array], found: Sequence[Array] | None, fault: str
 ) -> Culprit | None:
     """Whether the kernels one by one give other bits than the compiled program."""
     from ...compiler.runtime.alone import by_machine, by_python, run_alone
 
     if found is None:
-        return Culprit(RUNNING, _last_kernel(program, schedule, arrays), None, str(schedule), fault)
-    alone = run_alone(schedule, arrays, by_python if program.backend == "loops" else _apart(by_machine))
-    for node, one, other in zip(schedule.graph.outputs, alone, found, strict=True):
+        return Culprit(RUNNING, _last_kernel(program, ledger, arrays), None, str(ledger), fault)
+    alone = run_alone(ledger, arrays, by_python if program.backend == "loops" else _apart(by_machine))
+    for node, one, other in zip(ledger.graph.outputs, alone, found, strict=True):
         if ulps(one, other).any():
-            return Culprit(RUNNING, "", node, str(schedule), fault)
-    return Culprit(RUNNING, "", None, str(schedule), fault) if fault else None
+            return Culprit(RUNNING, "", node, str(ledger), fault)
+    return Culprit(RUNNING, "", None, str(ledger), fault) if fault else None
 
 
-def _last_kernel(program: Program, schedule: Schedule, arrays: Sequence[Array]) -> str:
+def _last_kernel(program: Program, ledger: Ledger, arrays: Sequence[Array]) -> str:
     """The kernel in which a crashing program ends, when it is run kernel by kernel."""
     done = mmap.mmap(-1, 8)  # shared with the child
 
@@ -302,6 +302,6 @@ def _last_kernel(program: Program, schedule: Schedule, arrays: Sequence[Array]) 
     try:
         isolated(run, MOST_SECONDS)
     except ChildDiedError:
-        kernels = [kernel.name for kernel in schedule.kernels if kernel.loops is None or kernel.units]
+        kernels = [kernel.name for kernel in ledger.kernels if kernel.loops is None or kernel.units]
         return kernels[min(int.from_bytes(done[:], "little"), len(kernels) - 1)]
     return ""

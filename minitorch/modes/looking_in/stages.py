@@ -10,7 +10,7 @@ from ...passes import Run
 
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
-    from ...compiler.kernels.schedule import Schedule
+    from ...compiler.kernels.ledger import Ledger
     from ..tracing.trace import Traced
 
 
@@ -46,9 +46,9 @@ class Stages(Run):
         return self.traced.program.lowering
 
     @property
-    def ledger(self) -> Schedule:
+    def ledger(self) -> Ledger:
         """The kernels, and the reason for every edge."""
-        return self.traced.program.schedule
+        return self.traced.program.ledger
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:

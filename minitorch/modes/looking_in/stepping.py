@@ -24,7 +24,7 @@ from ...tensor import Tensor
 from ..guards.naming import Names
 
 if TYPE_CHECKING:
-    from ...compiler.kernels.schedule import Schedule
+    from ...compiler.kernels.ledger import Ledger
 
 Array = np.ndarray[Any, Any]
 
@@ -91,10 +91,10 @@ class Values(Mapping[str, tuple[Value, ...]]):
     __repr__ = __str__
 
 
-def kernels_of(schedule: Schedule) -> dict[Source, tuple[str, ...]]:
+def kernels_of(ledger: Ledger) -> dict[Source, tuple[str, ...]]:
     """The kernels that each line is a part of."""
     found: dict[Source, dict[str, None]] = {}
-    for kernel in schedule.kernels:
+    for kernel in ledger.kernels:
         for node in kernel.nodes:
             if node.source is not None:
                 found.setdefault(node.source, {})[kernel.name] = None

@@ -25,7 +25,7 @@ from ...passes import LOWERING, Pass, Run, run_pipeline
 from ...tensor import Tensor, note_write
 
 if TYPE_CHECKING:
-    from ...compiler.kernels.schedule import Schedule
+    from ...compiler.kernels.ledger import Ledger
     from ...compiler.scheduling.schedules import Own
 
 Array = np.ndarray[Any, Any]
@@ -82,13 +82,13 @@ class Program:
         return run_pipeline(self.pipeline.graph, () if self.backend in backends.COMPILING else LOWERING)
 
     @cached_property
-    def schedule(self) -> Schedule:
+    def ledger(self) -> Ledger:
         """The kernels and the ledger, also for backends without kernels."""
         from ...compiler.codegen.host import host
-        from ...compiler.kernels.schedule import schedule
+        from ...compiler.kernels.ledger import ledger_of
 
-        found: Schedule | None = getattr(self.compiled, "schedule", None)
-        return found or schedule(self.lowering.graph, host())
+        found: Ledger | None = getattr(self.compiled, "ledger", None)
+        return found or ledger_of(self.lowering.graph, host())
 
 
 class CallStaging(Staging):

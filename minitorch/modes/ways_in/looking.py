@@ -26,7 +26,7 @@ from .calling import Calling, P, R
 
 if TYPE_CHECKING:
     from ...compiler.kernels.cost import FusedCost
-    from ...compiler.kernels.schedule import Schedule
+    from ...compiler.kernels.ledger import Ledger
     from ..checking.shadow import Report
     from ..looking_in.ablation import Ablation
     from ..looking_in.stepping import Values
@@ -119,8 +119,8 @@ class Looking(Calling[P, R], Drawable):
         """The kernels that each line is a part of, on backends with kernels."""
         from ..looking_in.stepping import kernels_of
 
-        schedule = getattr(traced.program.compiled, "schedule", None)
-        return {} if schedule is None else kernels_of(schedule)
+        ledger = getattr(traced.program.compiled, "ledger", None)
+        return {} if ledger is None else kernels_of(ledger)
 
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
         """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
@@ -139,7 +139,7 @@ class Looking(Calling[P, R], Drawable):
         program = self.traced(*args, **kwargs).program
         return fused_cost(self.ledger(*args, **kwargs), program.graph, program.updates, program.donated)
 
-    def ledger(self, *args: Any, **kwargs: Any) -> Schedule:
+    def ledger(self, *args: Any, **kwargs: Any) -> Ledger:
         """The kernels that the graph for these arguments is fused into, and why each edge was fused or was not.
 
         Example:
@@ -149,7 +149,7 @@ class Looking(Calling[P, R], Drawable):
             >>> kernel.kind, kernel.bytes_read, kernel.bytes_written
             ('K2', 128, 16)
         """
-        return self.traced(*args, **kwargs).program.schedule
+        return self.traced(*args, **kwargs).program.ledger
 
     def program(self, *args: Any, **kwargs: Any) -> tuple[Program, list[np.ndarray[Any, Any]]]:
         """The program for these arguments, and copies of its inputs: arguments, and tensors from outside.

@@ -1,4 +1,4 @@
-"""The schedule of a graph: its kernels in order, and the ledger, which says why edges were fused or not.
+"""The ledger of a graph: its kernels in order, and every edge with the reason why it was fused or not.
 
 A kernel is either generated loops (kinds K1 pointwise, K2 reduction, K3 row-resident, K4 contraction) or a call into
 NumPy (operations without loops). Bytes are the least that a kernel has to move: every buffer once.
@@ -62,12 +62,12 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """The kernels of a graph in the order in which they run, and the ledger.
+class Ledger:
+    """The kernels of a graph in the order in which they run, and why edges were fused or not.
 
     Attributes:
         graph: the program.
-        target: the machine that it is scheduled for.
+        target: the machine that the kernels are made for.
         kernels: in order.
         edges: one per use of a computed value.
         without: the classes of fusion that are switched off.
@@ -79,8 +79,8 @@ class Schedule:
     edges: tuple[Edge, ...] = field(default=())
     without: Set[str] = ALL_ON
 
-    def for_target(self, target: str | Target) -> Schedule:
-        """The same graph, scheduled for another machine: to be printed and counted here, whatever this machine is.
+    def for_target(self, target: str | Target) -> Ledger:
+        """The same graph for another machine: to be printed and counted here, whatever this machine is.
 
         Args:
             target: ``"sse2"``, ``"avx2"``, ``"avx512"``, ``"neon"`` or ``"apple-m1"``, or any `Target`.
@@ -98,7 +98,7 @@ class Schedule:
             avx2 1024 True False
             neon 1024 False True
         """
-        return schedule(self.graph, target_named(target) if isinstance(target, str) else target, self.without)
+        return ledger_of(self.graph, target_named(target) if isinstance(target, str) else target, self.without)
 
     def __str__(self) -> str:
         placement = place(self.graph, self.kernels)
@@ -129,7 +129,7 @@ class Schedule:
         return "\n".join(lines)
 
 
-def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own | None = None) -> Schedule:
+def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own | None = None) -> Ledger:
     """Partition a graph into kernels for a target.
 
     Args:
@@ -157,8 +157,8 @@ def schedule(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own 
         assert own is not None
         found = [own.get((nest, buffers)) for nest, buffers, _ in kernel.loops.parts] if kernel.loops else []
         kernel.own = tuple(found) if any(each is not None for each in found) else ()
-    return Schedule(
-        graph, target, tuple(kernels), _ledger(graph, kernels, roots, calls, transient, decided.again), without
+    return Ledger(
+        graph, target, tuple(kernels), _edges(graph, kernels, roots, calls, transient, decided.again), without
     )
 
 
@@ -241,7 +241,7 @@ def _call_kernel(number: int, node: Node, target: Target) -> Kernel:
     return Kernel(f"k{number}_{node.primitive.name}", "call", ((node,),), reads, (node,), target)
 
 
-def _ledger(
+def _edges(
     graph: Graph,
     kernels: Sequence[Kernel],
     roots: dict[Node, str],
