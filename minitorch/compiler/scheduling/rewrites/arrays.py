@@ -161,10 +161,6 @@ def _check_unread(writes: list[Access], reads: list[Access], guard: Inside, arou
                     )
 
 
-def _named(variables: Iterable[Variable]) -> str:
-    return ", ".join(sorted(repr(each.name) for each in variables))
-
-
 def unguarded(block: Block, guard: Inside) -> Block:
     """A block in which nothing is read where a guard does not hold, instead of the guard."""
 

@@ -252,6 +252,11 @@ def names_of(arrays: Iterable[int | Local]) -> str:
     return ", ".join(each.name if isinstance(each, Local) else f"argument {each}" for each in arrays)
 
 
+def names_of_loops(loops: Iterable[Variable]) -> str:
+    """Loops, as a message calls them."""
+    return ", ".join(sorted(repr(each.name) for each in loops))
+
+
 def factors_of(statement: Accumulate) -> tuple[Expression, ...]:
     """The two that are multiplied, if a sum takes up a product."""
     value = statement.value

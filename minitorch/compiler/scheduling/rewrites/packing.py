@@ -5,11 +5,11 @@ Staging in a buffer is `cache_read` in TVM and `stage_mem` in Exo.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, walk
-from ...loop_ir.index import NOWHERE, Index, Variable, variable
+from ...loop_ir.expressions import ALWAYS, Expression, Load, walk
+from ...loop_ir.index import NOWHERE, Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -28,22 +28,20 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from .arrays import _named, unguarded
-from .dependences import variables_of
+from .arrays import unguarded
 from .finding import (
     any_of,
     array_of,
-    arrays_written,
     at_loop,
     factors_of,
     has_loop,
     mentions,
-    names_of,
     nested_in,
     sole_guard,
 )
 from .loops import check_independent
 from .rewrite import check_fresh, refused, step
+from .staging import check_copied, uses
 
 
 @step
@@ -97,32 +95,17 @@ def pack(
         factor = next(
             (one for one, own in zip(factors, others, strict=True) if {v.name for v in own} <= {*order}), factors[0]
         )
-        place = next(place for place, each in enumerate(whole) if any(True for _ in _uses((each,), factor)))
+        place = next(place for place, each in enumerate(whole) if uses((each,), factor))
         before, block = whole[:place], whole[place:]
-        uses = list(_uses(block, factor))
-        around = next(within for each, _, within in uses if isinstance(each, Accumulate) and factor in _packable(each))
-        inner = {loop for _, _, within in uses for loop in within}
+        places = uses(block, factor)
+        around = next(
+            within for each, _, within in places if isinstance(each, Accumulate) and factor in _packable(each)
+        )
         own = [loop for name in order for loop in around if loop.name == name]
-        if missing := {loop for loop in inner if mentions(factor, loop)} - {*own}:
-            raise refused(
-                f"{what}: the factor depends on {_named(missing)}, too",
-                "an array has an element for all values of the loops inside that the factor depends on",
-            )
-        read = {array_of(part) for part in walk(factor) if isinstance(part, (Read, Load))}
-        if read & arrays_written(block) or any(
-            isinstance(each, Allocate) and each.local in read for each in statements(block)
-        ):
-            raise refused(
-                f"{what}: {names_of(read & arrays_written(block))} is stored to meanwhile",
-                "nothing stores to the operands of a factor between the copy and the use",
-            )
-        guards = [
-            Inside(tuple(one for one in bounds if set(variables_of(one[1])) & inner <= set(own)))
-            for _, bounds, _ in uses
-        ]
+        guards = check_copied(what, block, factor, own)
         guard = next(
             guard
-            for guard, (each, _, within) in zip(guards, uses, strict=True)
+            for guard, (each, _, within) in zip(guards, places, strict=True)
             if within == around and isinstance(each, Accumulate)
         )
         if not all({*guard.bounds} <= {*other.bounds} for other in guards):
@@ -162,24 +145,6 @@ def _packable(each: Accumulate) -> tuple[Expression, ...]:
     if each.reduction == "reduce_max":
         return () if isinstance(each.value, Read) else (each.value,)
     return factors_of(each)
-
-
-def _uses(
-    block: Block,
-    value: Expression,
-    bounds: tuple[tuple[int, Index, int], ...] = (),
-    around: tuple[Variable, ...] = (),
-) -> Iterator[tuple[Store | Accumulate, tuple[tuple[int, Index, int], ...], tuple[Variable, ...]]]:
-    """The statements that compute with a value, each with the conditions and the loops around it."""
-    for each in block:
-        match each:
-            case Store() | Accumulate():
-                if value in walk(each.value):
-                    yield each, bounds, around
-            case For():
-                yield from _uses(each.body, value, bounds, (*around, each.variable))
-            case If():
-                yield from _uses(each.body, value, (*bounds, *each.inside.bounds), around)
 
 
 @step

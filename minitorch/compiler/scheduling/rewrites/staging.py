@@ -27,7 +27,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from .dependences import is_one_to_one, variables_of
-from .finding import array_of, arrays_written, at_loop, has_loop, mentions, names_of
+from .finding import array_of, arrays_written, at_loop, has_loop, mentions, names_of, names_of_loops
 from .rewrite import check_fresh, refused, step
 
 Bounds = tuple[tuple[int, Index, int], ...]
@@ -106,6 +106,36 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
     return replace(procedure, body=body)
 
 
+def uses(block: Block, value: Expression) -> list[Place]:
+    """The statements that compute with a value, each with the conditions and the loops around it."""
+    return [each for each in _places(block) if value in walk(each[0].value)]
+
+
+def check_copied(what: str, block: Block, value: Expression, own: list[Variable]) -> list[Inside]:
+    """Refuse to compute a value ahead of a block, once for each iteration of some loops in it.
+
+    Returns:
+        The conditions under which each statement of the block uses the value, as far as they are conditions on these
+        loops or on those outside of the block.
+    """
+    found = uses(block, value)
+    inner = {loop for _, _, around in found for loop in around}
+    if missing := {loop for loop in inner if mentions(value, loop)} - {*own}:
+        raise refused(
+            f"{what}: the copied value depends on {names_of_loops(missing)}, too",
+            "an array has an element for all values of the loops inside that the value depends on",
+        )
+    read = {array_of(part) for part in walk(value) if isinstance(part, (Read, Load))}
+    if read & arrays_written(block) or any(
+        isinstance(each, Allocate) and each.local in read for each in statements(block)
+    ):
+        raise refused(
+            f"{what}: {names_of(read & arrays_written(block))} is stored to meanwhile",
+            "nothing stores to what is copied between the copy and the use",
+        )
+    return [Inside(tuple(one for one in held if {*variables_of(one[1])} & inner <= {*own})) for _, held, _ in found]
+
+
 def _places(block: Block, bounds: Bounds = (), around: tuple[Variable, ...] = ()) -> Iterator[Place]:
     """All stores and accumulations, each with the conditions and the loops around it."""
     for each in block:
@@ -136,25 +166,10 @@ def _dense(block: Block, argument: int, along: str, inner: str) -> tuple[Load | 
 
 def _checked_reads(what: str, block: Block, element: Load, own: list[Variable]) -> Inside:
     """The conditions under which an element is read."""
-    uses = [place for place in _places(block) if element in walk(place[0].value)]
-    inner = {loop for _, _, around in uses for loop in around}
-    if missing := {loop for loop in inner if mentions(element, loop)} - {*own}:
-        raise refused(
-            f"{what}: the element depends on {names_of_loops(missing)}, too",
-            "an array has an element for all values of the loops inside that the element depends on",
-        )
-    read = {array_of(part) for part in walk(element) if isinstance(part, (Read, Load))}
-    if read & arrays_written(block) or any(
-        isinstance(each, Allocate) and each.local in read for each in statements(block)
-    ):
-        raise refused(
-            f"{what}: {names_of(read & arrays_written(block))} is stored to meanwhile",
-            "nothing stores to what is copied between the copy and the use",
-        )
-    guards = [Inside(tuple(one for one in held if {*variables_of(one[1])} & inner <= {*own})) for _, held, _ in uses]
-    if any(guard != guards[0] for guard in guards):
+    first, *others = check_copied(what, block, element, own)
+    if any(guard != first for guard in others):
         raise refused(f"{what}: the element is used under other conditions, too", "what is used is copied")
-    return guards[0]
+    return first
 
 
 def _checked_store(what: str, block: Block, store: Store, own: list[Variable]) -> Inside:
@@ -184,11 +199,6 @@ def _stored(block: Block, store: Store, local: Local, index: Index) -> Block:
         else each
         for each in block
     )
-
-
-def names_of_loops(loops: Iterable[Variable]) -> str:
-    """Loops, as a message calls them."""
-    return ", ".join(sorted(repr(each.name) for each in loops))
 
 
 @step
