@@ -19,8 +19,8 @@ from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.loop_ir.loops import LoopKernel
-from minitorch.compiler.scheduling import gemm, gemm_tiling
-from minitorch.compiler.scheduling.schedules import units
+from minitorch.compiler.scheduling.contractions import gemm, gemm_tiling
+from minitorch.compiler.scheduling.schedules.choice import units
 from minitorch.compiler.target import Target
 from minitorch.graph import Graph
 from minitorch.passes import lowered

@@ -18,7 +18,7 @@ from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.ledger import Ledger, ledger_of
 from minitorch.compiler.loop_ir.source import run
-from minitorch.compiler.scheduling import gemm
+from minitorch.compiler.scheduling.contractions import gemm
 from minitorch.graph import Graph
 from minitorch.passes import lowered
 from tests.helpers import of_all_widths

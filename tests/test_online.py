@@ -11,7 +11,9 @@ import pytest
 import minitorch as mt
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.loop_ir.source import compiled
-from minitorch.compiler.scheduling import nests, online, schedules
+from minitorch.compiler.scheduling.nests import build as nests
+from minitorch.compiler.scheduling.schedules import choice as schedules
+from minitorch.compiler.scheduling.schedules import online
 
 FUNCTIONS = {
     "softmax": lambda x, dim: x.softmax(dim),

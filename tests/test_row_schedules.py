@@ -14,9 +14,9 @@ from minitorch.compiler.loop_ir.expressions import Load
 from minitorch.compiler.loop_ir.index import Variable, variable
 from minitorch.compiler.loop_ir.loops import Accumulate, Buffer, Loop, Nest, Store
 from minitorch.compiler.loop_ir.tree import Procedure, procedure
-from minitorch.compiler.scheduling import schedules
 from minitorch.compiler.scheduling.rewrites import Rewrite, partition, peel, sink, split, split_reduction, vectorise
-from minitorch.compiler.scheduling.rows import row_schedule
+from minitorch.compiler.scheduling.schedules import choice as schedules
+from minitorch.compiler.scheduling.schedules.rows import row_schedule
 from minitorch.dtypes import float32
 from minitorch.errors import ScheduleError
 from minitorch.graph import Graph

@@ -35,7 +35,7 @@ from minitorch.compiler.loop_ir.tree import (
     statements,
 )
 from minitorch.compiler.scheduling import rewrites as R
-from minitorch.compiler.scheduling.rewrites import dependences
+from minitorch.compiler.scheduling.analysis import dependences
 from minitorch.dtypes import int64
 from minitorch.errors import ScheduleError
 from minitorch.profiler.machines import Machine

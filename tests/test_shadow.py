@@ -23,7 +23,7 @@ from minitorch.compiler.kernels import ledger, placement
 from minitorch.compiler.kernels.arena import plan
 from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.kernels.merge import merge_small
-from minitorch.compiler.scheduling import nests
+from minitorch.compiler.scheduling.nests import build as nests
 from minitorch.errors import MismatchError
 from minitorch.graph.build import literal
 from minitorch.modes.checking.difference import are_equal, ulps

@@ -17,7 +17,7 @@ from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.loop_ir.source import run
-from minitorch.compiler.scheduling.schedules import units
+from minitorch.compiler.scheduling.schedules.choice import units
 from minitorch.compiler.target import Target
 from minitorch.nn import functional as F
 from tests.helpers import of_all_widths

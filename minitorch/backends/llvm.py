@@ -26,7 +26,7 @@ from ..compiler.runtime.alone import by_machine, run_watched
 from ..compiler.runtime.driver import driver, handles
 from ..compiler.runtime.memory import pool
 from ..compiler.runtime.steps import Access, Call, CallMemory, KernelRun, Memory, NativeProgram
-from ..compiler.scheduling.schedules import Own
+from ..compiler.scheduling.schedules.choice import Own
 from ..compiler.target import Target
 from ..graph import Graph
 from ..interpreters import Observer, Recorder, current_observer

@@ -17,7 +17,7 @@ from ..compiler.fusion.fusions import ALL_ON
 from ..compiler.kernels.kernel import Kernel
 from ..compiler.kernels.ledger import Ledger, ledger_of
 from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched
-from ..compiler.scheduling.schedules import Own
+from ..compiler.scheduling.schedules.choice import Own
 from ..graph import Graph
 from ..interpreters import Recorder, current_observer
 from .interpret import Interpreted

@@ -24,7 +24,7 @@ from ..compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Store
 from ..compiler.runtime import cache, threads
 from ..compiler.runtime.memory import address, pool
 from ..compiler.runtime.steps import GRAIN
-from ..compiler.scheduling.schedules import units
+from ..compiler.scheduling.schedules.choice import units
 from ..dtypes import DType, float32
 
 ROUNDS = 2000  # of a loop of multiply-adds, in each of `UNITS`

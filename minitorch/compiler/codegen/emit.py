@@ -15,9 +15,9 @@ from llvmlite import ir
 
 from ..loop_ir.loops import LoopKernel, Nest
 from ..loop_ir.origins import at_origin
-from ..scheduling.schedules import Schedule, chosen, parallel_units, scheduled
+from ..scheduling.contractions.sweeps import recognise as sweeps_of
+from ..scheduling.schedules.choice import Schedule, chosen, parallel_units, scheduled
 from ..scheduling.streaming import streamed
-from ..scheduling.sweeps import recognise as sweeps_of
 from ..target import Target
 from .builder import Builder
 from .emit_gemm import Product

@@ -17,7 +17,7 @@ from llvmlite import ir
 from ..loop_ir.expressions import Apply, Expression, Sum, walk
 from ..loop_ir.index import Variable
 from ..loop_ir.loops import Buffer, Nest, neutral
-from ..scheduling.sweeps import SHIFT, Output, Reduction, Term, Tile
+from ..scheduling.contractions.sweeps import SHIFT, Output, Reduction, Term, Tile
 from ..target import Target
 from .emit_products import Products
 from .instructions import PRIMITIVES, cast, combine, computed_type, constant, rounded

@@ -17,8 +17,8 @@ from llvmlite import ir
 from ..loop_ir.expressions import ALWAYS, Choose, Expression, Load, Total, walk
 from ..loop_ir.index import Index, Quotient, Remainder, Variable
 from ..loop_ir.loops import Buffer, Nest
-from ..scheduling.gemm import extent, recognise
-from ..scheduling.gemm_tiling import tiling
+from ..scheduling.contractions.gemm import extent, recognise
+from ..scheduling.contractions.gemm_tiling import tiling
 from ..target import Target
 from .builder import Builder
 from .emit_values import Values

@@ -16,8 +16,8 @@ from llvmlite import ir
 from ..loop_ir.expressions import Expression
 from ..loop_ir.index import Variable
 from ..loop_ir.loops import Buffer, Nest
-from ..scheduling.blocking import blocking, is_in_place
-from ..scheduling.sweeps import Output, Tile, recognise
+from ..scheduling.contractions.blocking import blocking, is_in_place
+from ..scheduling.contractions.sweeps import Output, Tile, recognise
 from ..target import Target
 from .emit_values import Values
 from .instructions import I64, cast, computed_type, multiply_add

@@ -22,8 +22,8 @@ from llvmlite import ir
 
 from ..loop_ir.expressions import Expression, Sum
 from ..loop_ir.loops import Buffer, Loop, Nest, Store
-from ..scheduling.skip import Skip, skips
-from ..scheduling.sweeps import Output
+from ..scheduling.contractions.skip import Skip, skips
+from ..scheduling.contractions.sweeps import Output
 from ..target import Target
 from .emit_numbers import Numbers
 from .instructions import BIT, before_store, computed_type, constant

@@ -14,8 +14,8 @@ from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
 from ..scheduling import count
-from ..scheduling.schedules import Schedule, chosen, units
-from ..scheduling.split import PARTIAL
+from ..scheduling.nests.split import PARTIAL
+from ..scheduling.schedules.choice import Schedule, chosen, units
 from ..target import Target
 from .steps import Listing, Steps
 

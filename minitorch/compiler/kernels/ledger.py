@@ -28,10 +28,10 @@ from ..fusion.roots import (
 )
 from ..fusion.transient import AGAIN as TILE_BY_TILE
 from ..fusion.transient import find_transient
-from ..scheduling.nests import build_kernel
-from ..scheduling.schedules import Own
-from ..scheduling.split import PARTIAL
-from ..scheduling.sweeps import recognise
+from ..scheduling.contractions.sweeps import recognise
+from ..scheduling.nests.build import build_kernel
+from ..scheduling.nests.split import PARTIAL
+from ..scheduling.schedules.choice import Own
 from ..target import Target, target_named
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small

@@ -9,7 +9,7 @@ from dataclasses import replace
 from ...errors import ScheduleError
 from ..loop_ir.tree import Allocate, loops, procedure, statements
 from ..scheduling.rewrites import refused
-from ..scheduling.schedules import Own, Schedule
+from ..scheduling.schedules.choice import Own, Schedule
 from .kernel import Kernel
 
 

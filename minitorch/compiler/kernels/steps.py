@@ -20,7 +20,7 @@ from ...tensor import Tensor
 from ..loop_ir.source import printed
 from ..loop_ir.tree import Procedure, procedure
 from ..scheduling.rewrites import Rewrite
-from ..scheduling.schedules import Schedule, chosen
+from ..scheduling.schedules.choice import Schedule, chosen
 
 if TYPE_CHECKING:
     from .kernel import Kernel

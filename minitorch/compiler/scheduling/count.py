@@ -9,8 +9,8 @@ from ...graph.cost import FREE, TRANSCENDENTAL
 from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum, walk
 from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
 from ..loop_ir.loops import Accumulate, LoopKernel, Nest, Store
-from . import gemm
-from .sweeps import recognise
+from .contractions import gemm
+from .contractions.sweeps import recognise
 
 
 class _Variables:

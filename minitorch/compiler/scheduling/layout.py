@@ -12,10 +12,10 @@ from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Tota
 from ..loop_ir.index import Index, Looked, Variable
 from ..loop_ir.loops import Accumulate, Loop, Nest, Store
 from ..target import MOST_STEP, Target
-from .blocking import blocking
-from .gemm import recognise
-from .gemm_tiling import tiling
-from .sweeps import recognise as sweeps_of
+from .contractions.blocking import blocking
+from .contractions.gemm import recognise
+from .contractions.gemm_tiling import tiling
+from .contractions.sweeps import recognise as sweeps_of
 
 ABREAST = 4  # vectors of rows that go through the columns together
 MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all that go abreast

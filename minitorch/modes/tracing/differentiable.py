@@ -22,7 +22,7 @@ from .effects import Effects
 from .recording import CallStaging, Program, replay
 
 if TYPE_CHECKING:
-    from ...compiler.scheduling.schedules import Own
+    from ...compiler.scheduling.schedules.choice import Own
 
 Array = np.ndarray[Any, Any]
 

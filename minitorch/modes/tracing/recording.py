@@ -26,7 +26,7 @@ from ...tensor import Tensor, note_write
 
 if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
-    from ...compiler.scheduling.schedules import Own
+    from ...compiler.scheduling.schedules.choice import Own
 
 Array = np.ndarray[Any, Any]
 

@@ -39,7 +39,7 @@ from .explain import SignatureReport
 from .recording import CallStaging, Program, are_apart, grad_of
 
 if TYPE_CHECKING:
-    from ...compiler.scheduling.schedules import Own
+    from ...compiler.scheduling.schedules.choice import Own
     from ..checking.shadow import Report
 
 Kind = tuple[Shape, Any, Shape | None]

@@ -36,7 +36,7 @@ from ..tracing.explain import SignatureReport, difference
 from ..tracing.trace import Traced, trace
 
 if TYPE_CHECKING:
-    from ...compiler.scheduling.schedules import Own
+    from ...compiler.scheduling.schedules.choice import Own
 
 # The parameters and the result of the function.
 P = ParamSpec("P")

@@ -11,14 +11,14 @@ rewrite applies to all of them that it can be meant for.
 
 from __future__ import annotations
 
+from ..analysis.finding import arrays_written, factors_of
+from ..rewrite import Rewrite, refused, step
 from .arrays import in_registers, lift, overcompute, place
-from .finding import arrays_written, factors_of
 from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, vectorise
 from .memory import align, prefetch, stream
 from .online import online
 from .packing import pack, transpose
 from .redundancy import factor_out, hoist, reuse
-from .rewrite import Rewrite, refused, step
 from .staging import specialise, stage
 from .vectors import partition, peel, sink, split_reduction
 

@@ -26,9 +26,9 @@ from ...loop_ir.tree import (
     statements,
     with_body,
 )
-from .dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
-from .finding import accesses, any_of, arrays_read, arrays_written, local_named, nested_in, tidied, with_local
-from .rewrite import check_fresh, refused, step
+from ..analysis.dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
+from ..analysis.finding import accesses, any_of, arrays_read, arrays_written, local_named, nested_in, tidied, with_local
+from ..rewrite import check_fresh, refused, step
 
 
 @step

@@ -28,9 +28,19 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from .dependences import Access, accesses_of, conflicts
-from .finding import any_of, arrays_written, at_loop, extent, has_loop, names_of, nested_in, tidied, with_loops_replaced
-from .rewrite import check_fresh, refused, step
+from ..analysis.dependences import Access, accesses_of, conflicts
+from ..analysis.finding import (
+    any_of,
+    arrays_written,
+    at_loop,
+    extent,
+    has_loop,
+    names_of,
+    nested_in,
+    tidied,
+    with_loops_replaced,
+)
+from ..rewrite import check_fresh, refused, step
 
 
 @step

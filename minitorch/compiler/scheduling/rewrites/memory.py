@@ -27,9 +27,9 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from .dependences import accesses_of, conflicts
-from .finding import at_loop
-from .rewrite import check_fresh, refused, step
+from ..analysis.dependences import accesses_of, conflicts
+from ..analysis.finding import at_loop
+from ..rewrite import check_fresh, refused, step
 
 LINE = 64  # bytes of a line of the cache
 MOST_LINES = 32  # of a row that are asked for; by then the processor has noticed

@@ -29,9 +29,18 @@ from ...loop_ir.tree import (
     statements,
     with_body,
 )
-from .dependences import are_elements
-from .finding import arrays_read, arrays_used, arrays_written, for_elements, is_zero, local_named, names_of, stores_of
-from .rewrite import check_fresh, refused, step
+from ..analysis.dependences import are_elements
+from ..analysis.finding import (
+    arrays_read,
+    arrays_used,
+    arrays_written,
+    for_elements,
+    is_zero,
+    local_named,
+    names_of,
+    stores_of,
+)
+from ..rewrite import check_fresh, refused, step
 
 LAW = "exp(x - a) * exp(a - b) = exp(x - b): "
 

@@ -28,8 +28,7 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from .arrays import unguarded
-from .finding import (
+from ..analysis.finding import (
     any_of,
     array_of,
     at_loop,
@@ -39,8 +38,9 @@ from .finding import (
     nested_in,
     sole_guard,
 )
+from ..rewrite import check_fresh, refused, step
+from .arrays import unguarded
 from .loops import check_independent
-from .rewrite import check_fresh, refused, step
 from .staging import check_copied, uses
 
 

@@ -21,8 +21,8 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from .dependences import are_elements
-from .finding import (
+from ..analysis.dependences import are_elements
+from ..analysis.finding import (
     any_of,
     arrays_used,
     arrays_written,
@@ -36,7 +36,7 @@ from .finding import (
     stores_of,
     with_local,
 )
-from .rewrite import refused, step
+from ..rewrite import refused, step
 
 
 @step

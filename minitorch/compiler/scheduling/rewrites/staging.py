@@ -26,9 +26,9 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from .dependences import is_one_to_one, variables_of
-from .finding import array_of, arrays_written, at_loop, has_loop, mentions, names_of, names_of_loops
-from .rewrite import check_fresh, refused, step
+from ..analysis.dependences import is_one_to_one, variables_of
+from ..analysis.finding import array_of, arrays_written, at_loop, has_loop, mentions, names_of, names_of_loops
+from ..rewrite import check_fresh, refused, step
 
 Bounds = tuple[tuple[int, Index, int], ...]
 Place = tuple[Store | Accumulate, Bounds, tuple[Variable, ...]]  # a statement, with the conditions and loops around it

@@ -30,9 +30,9 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from .finding import accesses, at_loop, local_named, with_local
+from ..analysis.finding import accesses, at_loop, local_named, with_local
+from ..rewrite import refused, step
 from .loops import check_independent
-from .rewrite import refused, step
 
 
 @step

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ...dtypes import float32, float64
-from ..loop_ir.expressions import Load, walk
-from ..loop_ir.loops import Nest
-from ..loop_ir.tree import loops, procedure
-from ..target import Target
-from .blocking import Blocking, blocking, is_in_place
-from .rewrites import (
+from ....dtypes import float32, float64
+from ...loop_ir.expressions import Load, walk
+from ...loop_ir.loops import Nest
+from ...loop_ir.tree import loops, procedure
+from ...target import Target
+from ..contractions.blocking import Blocking, blocking, is_in_place
+from ..contractions.skip import skips
+from ..contractions.sweeps import Sweeps, recognise
+from ..rewrites import (
     Rewrite,
     distribute,
     factor_out,
@@ -34,8 +36,6 @@ from .rewrites import (
     unroll,
     vectorise,
 )
-from .skip import skips
-from .sweeps import Sweeps, recognise
 
 # Numbers of a tile in registers, whose other side has as many vectors as there is room for. Raising them spares loads
 # of vectors, until the registers that are left hold too few sums to hide the latency of their additions.

@@ -10,16 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ... import dtypes
-from ...dtypes import DType
-from ...ir import Node, Primitive, Spec
-from ..loop_ir.expressions import Apply, Expression, Load, Total, moved, rewritten
-from ..loop_ir.index import NOWHERE, Index, Variable, linear, variable
-from ..loop_ir.loops import Accumulate, Loop, Nest, Store
-from ..target import Target
-from .gemm import Contraction, extent, recognise
-from .gemm_tiling import tiling
-from .layout import Layout, nest_units
+from .... import dtypes
+from ....dtypes import DType
+from ....ir import Node, Primitive, Spec
+from ...loop_ir.expressions import Apply, Expression, Load, Total, moved, rewritten
+from ...loop_ir.index import NOWHERE, Index, Variable, linear, variable
+from ...loop_ir.loops import Accumulate, Loop, Nest, Store
+from ...target import Target
+from ..contractions.gemm import Contraction, extent, recognise
+from ..contractions.gemm_tiling import tiling
+from ..layout import Layout, nest_units
 
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit

@@ -26,7 +26,7 @@ from ...loop_ir.tree import (
     statements,
     with_body,
 )
-from .rewrite import refused
+from ..rewrite import refused
 
 
 def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterable[Statement] | None]) -> Block:

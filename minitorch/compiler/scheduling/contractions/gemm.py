@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in, walk
-from ..loop_ir.index import Variable
-from ..loop_ir.joining import joined
-from ..loop_ir.loops import Accumulate, Nest, Store
-from ..target import MOST_STEP
+from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in, walk
+from ...loop_ir.index import Variable
+from ...loop_ir.joining import joined
+from ...loop_ir.loops import Accumulate, Nest, Store
+from ...target import MOST_STEP
 
 SOME_LANES = 16  # of a vector on no machine in particular
 TURNED = 4  # what it costs to pack a vector that has to be turned, beside one that is copied

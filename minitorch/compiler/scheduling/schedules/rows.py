@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from ..loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total, index_values, walk
-from ..loop_ir.loops import Loop, Nest
-from ..target import Target
-from .gemm import recognise
-from .layout import Layout
-from .online import block, innermost, online_arrays, online_steps, pairs, totals
-from .rewrites import (
+from ...loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total, index_values, walk
+from ...loop_ir.loops import Loop, Nest
+from ...target import Target
+from ..contractions.gemm import recognise
+from ..contractions.sweeps import recognise as sweeps_of
+from ..layout import Layout
+from ..rewrites import (
     Rewrite,
     align,
     parallelise,
@@ -26,8 +26,8 @@ from .rewrites import (
     unroll,
     vectorise,
 )
-from .streaming import from_a_line_on, in_whole_lines
-from .sweeps import recognise as sweeps_of
+from ..streaming import from_a_line_on, in_whole_lines
+from .online import block, innermost, online_arrays, online_steps, pairs, totals
 from .turned import turned_columns, turned_rows, whole_columns
 
 ROWS_AHEAD = 3  # rows from a request for memory to its use; too few hide no latency, too many fill the caches

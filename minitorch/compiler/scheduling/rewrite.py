@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from ....errors import ScheduleError
-from ...loop_ir.tree import (
+from ...errors import ScheduleError
+from ..loop_ir.tree import (
     Allocate,
     Block,
     For,
@@ -21,7 +21,7 @@ from ...loop_ir.tree import (
     loops,
     statements,
 )
-from ...loop_ir.wellformed import broken
+from ..loop_ir.wellformed import broken
 
 Parameters = ParamSpec("Parameters")
 

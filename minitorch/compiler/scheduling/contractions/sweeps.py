@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..loop_ir.expressions import Apply, Expression, Number, Sum, Total, moved, rewritten, walk
-from ..loop_ir.index import Variable, variable
-from ..loop_ir.loops import Accumulate, Loop, Nest, Store
+from ...loop_ir.expressions import Apply, Expression, Number, Sum, Total, moved, rewritten, walk
+from ...loop_ir.index import Variable, variable
+from ...loop_ir.loops import Accumulate, Loop, Nest, Store
 
 MOST_SWEEPS = 2
 WIDEST = 1024  # columns of an output, of which a block of rows is kept near

@@ -6,19 +6,19 @@ import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from ...errors import ScheduleError
-from ..loop_ir.loops import Buffer, LoopKernel, Nest
-from ..loop_ir.tree import Procedure, parallel, procedure
-from ..loop_ir.wellformed import broken
-from ..target import Target
+from ....errors import ScheduleError
+from ...loop_ir.loops import Buffer, LoopKernel, Nest
+from ...loop_ir.tree import Procedure, parallel, procedure
+from ...loop_ir.wellformed import broken
+from ...target import Target
+from ..contractions.gemm import recognise
+from ..contractions.sweeps import recognise as sweeps_of
+from ..layout import nest_units
+from ..rewrites import Rewrite, parallelise
+from ..streaming import streamed
 from .attention import attention_schedule
-from .gemm import recognise
-from .layout import nest_units
 from .products import product_schedule
-from .rewrites import Rewrite, parallelise
 from .rows import row_schedule
-from .streaming import streamed
-from .sweeps import recognise as sweeps_of
 
 Schedule = tuple[Rewrite, ...]
 Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own schedules, by nest and its buffers

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from ..loop_ir.loops import Nest
-from .layout import LONG_TILE, Layout, Tile
-from .online import totals
-from .rewrites import (
+from ...loop_ir.loops import Nest
+from ..layout import LONG_TILE, Layout, Tile
+from ..rewrites import (
     Rewrite,
     overcompute,
     parallelise,
@@ -27,6 +26,7 @@ from .rewrites import (
     unroll,
     vectorise,
 )
+from .online import totals
 
 
 def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:

@@ -17,8 +17,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..loop_ir.expressions import Apply, Expression, Number, Position, Sum, Total, walk
-from ..loop_ir.index import Index, Variable
+from ...loop_ir.expressions import Apply, Expression, Number, Position, Sum, Total, walk
+from ...loop_ir.index import Index, Variable
 from .sweeps import SHIFT, Output, Reduction, Sweeps
 
 NOTHING, LOWEST, PLAIN = "0 or NaN", "-inf or NaN", "whatever"

@@ -10,7 +10,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from ..loop_ir.expressions import (
+from ...loop_ir.expressions import (
     Apply,
     Expression,
     Load,
@@ -22,9 +22,9 @@ from ..loop_ir.expressions import (
     rewritten,
     walk,
 )
-from ..loop_ir.index import NOWHERE, Index, Variable
-from ..loop_ir.loops import COMBINE, Accumulate, Loop, Nest, Statement, Store, neutral
-from ..target import MOST_STEP
+from ...loop_ir.index import NOWHERE, Index, Variable
+from ...loop_ir.loops import COMBINE, Accumulate, Loop, Nest, Statement, Store, neutral
+from ...target import MOST_STEP
 from .split import wide
 
 MOST_COLUMNS = 25

@@ -25,8 +25,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..loop_ir.expressions import Expression, Load, walk
-from ..target import Target
+from ...loop_ir.expressions import Expression, Load, walk
+from ...target import Target
 from .gemm import TURNED, Contraction, Operand, extent, packing
 
 MOST_VECTORS = 8  # of a tile's width

@@ -11,18 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ...dtypes import DType
-from ...ir import Node
-from ..fusion.cost_model import is_expensive
-from ..fusion.fuse import Group, Member
-from ..fusion.roots import inlined, is_stored_already
-from ..loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted, walk
-from ..loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
-from ..loop_ir.loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
-from ..loop_ir.lower import At, Lowering, Reader
-from ..target import Target
-from .gemm import recognise
-from .layout import Layout
+from ....dtypes import DType
+from ....ir import Node
+from ...fusion.cost_model import is_expensive
+from ...fusion.fuse import Group, Member
+from ...fusion.roots import inlined, is_stored_already
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted, walk
+from ...loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
+from ...loop_ir.loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
+from ...loop_ir.lower import At, Lowering, Reader
+from ...target import Target
+from ..contractions.gemm import recognise
+from ..layout import Layout
 from .split import split
 from .unroll import written_out
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 
-from ..loop_ir.expressions import Choose, Expression, Load, looked_up, walk
-from ..loop_ir.index import Variable
-from ..loop_ir.loops import Nest
-from ..target import Target
-from .gemm import Contraction, Operand, extent, recognise
-from .gemm_tiling import Tiling, tiling
-from .rewrites import (
+from ...loop_ir.expressions import Choose, Expression, Load, looked_up, walk
+from ...loop_ir.index import Variable
+from ...loop_ir.loops import Nest
+from ...target import Target
+from ..contractions.gemm import Contraction, Operand, extent, recognise
+from ..contractions.gemm_tiling import Tiling, tiling
+from ..rewrites import (
     Rewrite,
     distribute,
     fuse,

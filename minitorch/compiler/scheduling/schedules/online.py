@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from ...dtypes import float32, float64
-from ..loop_ir.expressions import Apply, Expression, Load, Total, walk
-from ..loop_ir.loops import Accumulate, Loop, Nest
-from .layout import Layout
-from .rewrites import Rewrite, online, partition, split
+from ....dtypes import float32, float64
+from ...loop_ir.expressions import Apply, Expression, Load, Total, walk
+from ...loop_ir.loops import Accumulate, Loop, Nest
+from ..layout import Layout
+from ..rewrites import Rewrite, online, partition, split
 
 # Bytes of a row that are read twice, the second time from a cache. Raising it spares corrections of the sums and
 # reductions across lanes, one a block: 3 % of a logsumexp at 16 KB. Beyond the first cache the second pass slows down.

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..loop_ir.expressions import ALWAYS, Expression, Load, computed_in, walk
-from ..loop_ir.index import Variable
-from ..target import Target
+from ...loop_ir.expressions import ALWAYS, Expression, Load, computed_in, walk
+from ...loop_ir.index import Variable
+from ...target import Target
 from .gemm_tiling import tile
 from .skip import skips
 from .sweeps import Output, Sweeps

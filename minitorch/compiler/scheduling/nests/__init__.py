@@ -1,0 +1,1 @@
+"""From a group of roots to loop nests, as they are before any schedule."""
