@@ -136,7 +136,7 @@ def dtype(program: Program, name: str) -> bool:
 
 
 def singular(program: Program) -> bool:
-    """Whether a gradient may be a number where PyTorch's is NaN: "what a factor of 0 leaves out has a gradient of 0"."""
+    """Whether a gradient may be a number where that of PyTorch is NaN: "what a factor of 0 leaves out has one of 0"."""
     left_out = any(each.kwargs.get("beta") == 0 for each in program.body)
     return bool(names(program) & SINGULAR) or left_out
 
@@ -154,14 +154,25 @@ def clamped(program: Program) -> bool:
     return bool(names(program) & {"elu", "selu", "hardswish", "hardtanh", "relu6"})
 
 
+def unordered(program: Program) -> bool:
+    """Whether the order may be another one as soon as there is NaN: PyTorch's, of rows that have some, is left open."""
+    return any(each.callee.endswith("unique") and "dim" in each.kwargs for each in program.body)
+
+
 def overflows(program: Program) -> bool:
-    """Whether a result may be infinite where PyTorch's is not: "a variance that overflows its type is infinite"."""
-    return bool(names(program) & {"std", "std_mean"})
+    """Whether a result may be infinite where PyTorch's is not: "a variance that overflows its type is infinite".
+
+    PyTorch's mean beside a variance is NaN where a number is infinite.
+    """
+    return bool(names(program) & {"std", "std_mean", "var_mean"})
 
 
 def carried(program: Program) -> bool:
-    """Whether what overflows on the way may not in PyTorch: "carries sums and products of float32 in float64"."""
-    return bool(names(program) & {"cumprod", "cumsum"})
+    """Whether what overflows on the way may not in PyTorch: "carries sums and products of float32 in float64".
+
+    Its `addcmul` may fuse the product with the sum.
+    """
+    return bool(names(program) & {"cumprod", "cumsum", "addcmul"})
 
 
 def signed_zeros(program: Program) -> bool:

@@ -217,7 +217,7 @@ def _excuse(reference: Reference, found: Outcome, names: list[str]) -> None:
         derived = inside or name.endswith(".grad")
         if departures.singular(program) and derived:
             other = np.where(np.isnan(other), mine, other)
-        if departures.clamped(program) and derived and met_nan:
+        if met_nan and (departures.unordered(program) or (departures.clamped(program) and derived)):
             other = mine
         if departures.spreading(program) and derived:
             other = np.where(np.isnan(mine), mine, other)

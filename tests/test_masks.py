@@ -112,6 +112,14 @@ def test_lanes_beside_what_some_lanes_read_alike_are_zero() -> None:
         assert mt.allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("length", [1, 2, 3, LANES // 2, LANES - 1, LANES + 2])
+def test_quotients_beside_the_last_element_count_for_nothing(length: int, dtype: str) -> None:
+    """Lanes that a mask leaves out are 0 / 0, and the sum over all lanes is that of the others."""
+    a, b = mt.randn(length, dtype=getattr(mt, dtype)), mt.rand(length, dtype=getattr(mt, dtype)) + 1
+    assert mt.allclose(mt.jit(lambda a, b: (a / b).sum())(a, b), (a / b).sum(), atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", ["bool", "float16", "bfloat16"])
 @pytest.mark.parametrize("lanes", [LANES // 4, LANES, 3 * LANES])
 def test_a_total_is_converted_where_it_is_known(dtype: str, lanes: int) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from ..target import Target
+from .mathematics.values import call_intrinsic
 
 # The type of a float: an integer type of its size, and its code for `struct`.
 _BITS = {ir.FloatType(): (ir.IntType(32), "<f"), ir.DoubleType(): (ir.IntType(64), "<d")}
@@ -54,3 +55,24 @@ class Builder(ir.IRBuilder):  # type: ignore[misc]  # llvmlite has no types
             both = zip(lhs.constant, rhs.constant, strict=True)
             return ir.Constant(lhs.type, [a.constant & b.constant for a, b in both])
         return super().and_(lhs, rhs, name, flags)
+
+    def fdiv(self, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
+        """A quotient. LLVM 22 takes 0 / 0 for 0; see `_hidden`."""
+        return super().fdiv(*self._hidden(lhs, rhs), name, flags)
+
+    def frem(self, lhs: Any, rhs: Any, name: str = "", flags: Any = ()) -> Any:
+        """The remainder of a quotient. LLVM 22 takes that of 0 / 0 for 0; see `_hidden`."""
+        return super().frem(*self._hidden(lhs, rhs), name, flags)
+
+    def _hidden(self, lhs: Any, rhs: Any) -> tuple[Any, Any]:
+        """Two vectors, of which LLVM does not know any more in which lanes both are zero.
+
+        `SimplifyDemandedVectorElts` takes a quotient for zero in the lanes in which both operands are, and leaves out
+        the selection that makes such lanes zero: there is NaN in its place. Behind `llvm.arithmetic.fence`, which is no
+        instruction of the machine, it knows of no zeros.
+        """
+        if not isinstance(lhs.type, ir.VectorType):
+            return lhs, rhs
+        if isinstance(lhs, ir.Constant):
+            return lhs, call_intrinsic(self, "arithmetic.fence", rhs)
+        return call_intrinsic(self, "arithmetic.fence", lhs), rhs

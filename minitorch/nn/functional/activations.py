@@ -10,6 +10,7 @@ import math
 
 from ... import primitives as P
 from ...dtypes import DType
+from ...functional.derivatives import with_derivative
 from ...functional.elementwise import sigmoid
 from ...functional.operands import fitting, real, require_float, require_number, to_dtype, widened, wrap_dims
 from ...primitives.elementwise import scalar
@@ -197,9 +198,13 @@ def _gelu_tanh(x: Tensor) -> Tensor:
 _GELU = {"none": _gelu_exact, "tanh": _gelu_tanh}
 
 
-@widened
-def _silu(x: Tensor) -> Tensor:
-    return x * sigmoid(x)
+def _silu_slope(x: Tensor) -> Tensor:
+    bent = sigmoid(x)
+    return bent + x * bent * (1 - bent)
+
+
+# A cotangent times x would overflow where the slope is 0.
+_silu = widened(with_derivative("silu", lambda x: x * sigmoid(x), _silu_slope))
 
 
 def silu(input: Tensor) -> Tensor:
@@ -213,9 +218,12 @@ def silu(input: Tensor) -> Tensor:
     return _silu(input)
 
 
-@widened
-def _mish(x: Tensor) -> Tensor:
-    return x * P.tanh(softplus(x))
+def _mish_slope(x: Tensor) -> Tensor:
+    bent = P.tanh(softplus(x))
+    return bent + x * sigmoid(x) * (1 - bent * bent)
+
+
+_mish = widened(with_derivative("mish", lambda x: x * P.tanh(softplus(x)), _mish_slope))
 
 
 def mish(input: Tensor) -> Tensor:
