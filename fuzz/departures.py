@@ -39,7 +39,7 @@ CHECKS = re.compile(
 SUMMING = re.compile(r"conv|norm|mm$|mv$|addr|matmul|dot|linear|einsum|inner|attention|@")
 
 # "Where PyTorch's gradient is 0/0 or inf/inf, ours may be a number."
-SINGULAR = frozenset(["xlogy", "kl_div", "amax", "amin", "aminmax", "max", "min", "prod", "hypot"])
+SINGULAR = frozenset(["xlogy", "kl_div", "amax", "amin", "aminmax", "max", "min", "prod", "hypot", "copysign"])
 
 # They copy what is not contiguous, and nothing else.
 CONTIGUOUS = frozenset(["flatten", "reshape", "ravel", "contiguous", "reshape_as", "unflatten"])
@@ -91,7 +91,11 @@ def unspecified(program: Program) -> bool:
     called = {callee.split(".")[-1] for callee in program.callees} | set(" ".join(program.setup).split("."))
     # PyTorch's gradient of hardsigmoid takes a sixth as a float32 number, in every type; its gelu of infinity is NaN.
     # In float16 it loses the eps of norms.
-    lost = bool(called & {"cosine_similarity", "normalize"}) and bool({"float16", "bfloat16"} & program.types)
+    short = bool({"float16", "bfloat16"} & program.types or {"half", "bfloat16"} & called)
+    lost = short and bool(called & {"cosine_similarity", "normalize"})
+    # "A Python number beside a 16-bit float tensor is rounded": the quotient may be another whole number.
+    stepped = {"floor_divide", "remainder", "fmod", "floor_divide_", "remainder_", "fmod_"}
+    whole = short and bool(called & stepped or any(sign in each for each in called for sign in ("//", "%")))
     # Its second derivatives have an eps of their own, or are NaN at kinks; its convolutions skip zeros.
     second = "create_graph" in program.text
     special = any(each.kind == "special" for each in program.inputs)
@@ -103,7 +107,8 @@ def unspecified(program: Program) -> bool:
     # "A Python number beyond the range of the tensor's type is infinite": its logarithm is the gradient's factor.
     bases = [each.args[0] for each in program.body if "pow" in each.callee or "**" in each.callee]
     beyond = any(isinstance(base, float) and LARGEST < base < math.inf for base in bases)
-    return bool(called & TIES) or folded or contiguous or infinite or lost or second or sixths or beyond
+    beyond = beyond or any("elu" in each.callee and math.inf in each.args for each in program.body)  # infinity times 0
+    return any((called & TIES, folded, contiguous, infinite, lost, whole, second, sixths, beyond))
 
 
 def strict(program: Program, error: Failure) -> bool:
@@ -119,6 +124,8 @@ def strict(program: Program, error: Failure) -> bool:
         return True  # PyTorch does not look at the type if there are no elements
     if error.code == "MT201" and shape(program):  # what follows on that
         return True
+    if error.code == "MT202" and "alpha" in error.message + program.text and "does not fit" in error.message:
+        return True  # PyTorch takes a factor modulo the range of the type
     return error.code == "MT401" or (error.code == "MT109" and bool(written))
 
 
@@ -183,8 +190,10 @@ def signed_zeros(program: Program) -> bool:
 
 def gradient(program: Program) -> bool:
     """Whether a gradient may be another one: outside of their domain these are NaN, and their gradients need not be."""
-    # PyTorch's 1 - x * x has few digits near 1, and in float64 there is no wider type to tell who is right.
-    cancelled = {"acos", "asin", "atanh", "arccos", "arcsin", "arctanh"} if "float64" in program.types else set()
+    # PyTorch's 1 - x * x has few digits near 1, and its expm1(x) + 1 far below 0; in float64 there is no wider type
+    # to tell who is right.
+    inverse = {"acos", "asin", "atanh", "arccos", "arcsin", "arctanh"}
+    cancelled = inverse | {"expm1"} if "float64" in program.types else set()
     return bool(names(program) & {"acosh", "arccosh", "logit", "xlogy", "kl_div", *cancelled})
 
 
@@ -193,11 +202,8 @@ def requires_grad(program: Program) -> bool:
 
     The gradient of PyTorch's `unique` is an error, and that of `batch_norm` by its statistics, but of an empty batch.
     """
-    if names(program) & {
-        "unique",
-        "batch_norm",
-        "norm",
-    }:  # the number of elements that are not zero is one of the norms
+    # The number of elements that are not zero is one of the norms; the median of nothing is a number of its own.
+    if names(program) & {"unique", "batch_norm", "norm", "median"}:
         return True
     return any(f".{name}_" in program.callees for name in ("eq", "ne", "lt", "le", "gt", "ge"))
 

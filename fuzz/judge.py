@@ -187,7 +187,8 @@ def numbers(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
     if mode == TORCH:
         _excuse(reference, found, wrong)
     if mode == TORCH and departures.gradient(reference.program):
-        wrong = [name for name in wrong if not name.endswith(".grad")]
+        inside = any("grad(" in callee for callee in reference.program.callees)
+        wrong = [name for name in wrong if not (inside or name.endswith(".grad"))]
     if not wrong or (mode == TORCH and departures.unspecified(reference.program)):
         return []
     for count in SAMPLES:
