@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.compiler.kernels.ledger import Ledger
+from minitorch.compiler.scheduling.schedules import choice
 from minitorch.graph.cost import in_units
 
 
@@ -308,3 +310,18 @@ def test_equal_kernels_of_which_each_part_is_used_twice_are_compared_in_no_time(
     results = mt.jit(lambda x: [squared(part) for part in x])(x)
     for found, part in zip(results, x, strict=True):
         np.testing.assert_allclose(found.numpy(), squared(part).numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_the_work_of_merging_is_linear(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel to which many small ones are added as phases is not scheduled anew for each of them."""
+    asked: list[Any] = []
+    counted = vars(choice)["nest_units"]
+    monkeypatch.setattr(choice, "nest_units", lambda nest, target: asked.append(nest) or counted(nest, target))
+
+    def nests(length: int) -> int:
+        asked.clear()
+        compiled = mt.jit(lambda x: functools.reduce(lambda y, _: y + 0.5, range(length), x), passes=())
+        assert compiled(mt.tensor(1.0)).item() == 1 + length / 2
+        return len(asked)
+
+    assert nests(4000) - nests(2000) == nests(6000) - nests(4000)

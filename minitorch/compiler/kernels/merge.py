@@ -77,9 +77,10 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
     """
     result: list[Kernel] = []
     made: dict[Node, int] = {}  # the kernel that writes a value, by its place in `result`
+    is_run: list[bool] = []  # whether the kernel at that place has units of work, which later phases are none of
     for kernel in kernels:
         place = max((made[node] for node in kernel.reads if node in made), default=0)
-        while place < len(result) and not result[place].units:
+        while place < len(result) and not is_run[place]:
             place += 1
         if kernel.loops is None or kernel.flops + kernel.loops.rounds > SMALL:
             place = len(result)
@@ -92,6 +93,7 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
             result[place] = _together((first, kernel), name, kind, (0, first.loops.phases[-1] + 1))
         else:
             result.append(kernel)
+            is_run.append(bool(kernel.units))
         made |= dict.fromkeys(kernel.writes, place)
     return result
 
