@@ -24,7 +24,7 @@ lab: setup ## Open JupyterLab at the first notebook
 	@$(RUN) -m minitorch lab $(if $(PORT),--port $(PORT)) -- $(ARGS)
 
 test: setup ## Run all tests, every notebook included
-	@$(RUN) -m pytest -q --numprocesses auto --dist loadfile $(ARGS)
+	@$(RUN) -m pytest -q --numprocesses auto --dist worksteal $(ARGS)
 
 check: setup ## Lint, format check and types, of Python and JavaScript
 	@failed=0; \
