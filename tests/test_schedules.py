@@ -104,7 +104,7 @@ def test_dependences_that_are_not_found_are_not_there(seed: int) -> None:
     second = second or first
     bounds = ((0, first, random.randint(1, first.bounds[1] + 1)),) if random.random() < 0.3 else ()
     a, b = (dependences.Access(0, each, True, None, inner, bounds, 0) for each in (first, second))
-    if dependences.may_meet(a, b, apart):
+    if dependences.may_meet(a, b, frozenset(apart)):
         return
 
     def places(access: dependences.Access) -> list[tuple[tuple[int, ...], int]]:

@@ -18,9 +18,16 @@ I32 = ir.IntType(32)
 SHORTEST = 16  # bytes of the shortest vector registers: no mask is taken apart below that
 
 
+@lru_cache(1024)
 def integer(value: int) -> Any:
-    """A 64-bit constant."""
+    """A 64-bit constant, which keeps its text."""
     return ir.Constant(I64, value)
+
+
+@lru_cache(1024)
+def integers(kind: Any, values: tuple[int, ...]) -> Any:
+    """A vector of constants, which keeps its text: to print so many lanes again and again would take long."""
+    return ir.Constant(ir.VectorType(kind, len(values)), list(values))
 
 
 def byte_size(element: Any) -> int:
@@ -30,7 +37,7 @@ def byte_size(element: Any) -> int:
 
 def first_lanes(lanes: int, count: int) -> Any:
     """The mask of the first `count` lanes."""
-    return ir.Constant(ir.VectorType(BIT, lanes), [int(lane < count) for lane in range(lanes)])
+    return integers(BIT, tuple(int(lane < count) for lane in range(lanes)))
 
 
 def lanes_left_out(mask: Any) -> frozenset[int]:
@@ -224,14 +231,8 @@ def shuffled(builder: Any, a: Any, b: Any, order: list[int]) -> Any:
     """The lanes of two vectors, numbered one after another, in some order; of two known masks, another."""
     if is_known_mask(a) and is_known_mask(b):
         both = [*a.constant, *b.constant]
-        return ir.Constant(ir.VectorType(BIT, len(order)), [both[lane] for lane in order])
-    return builder.shuffle_vector(a, b, _lane_numbers(tuple(order)))
-
-
-@lru_cache(1024)
-def _lane_numbers(order: tuple[int, ...]) -> Any:
-    """A constant, which keeps its text: to print so many parts again and again would take long."""
-    return ir.Constant(ir.VectorType(I32, len(order)), list(order))
+        return integers(BIT, tuple(both[lane] for lane in order))
+    return builder.shuffle_vector(a, b, integers(I32, tuple(order)))
 
 
 def _alignment(kind: Any) -> Any:

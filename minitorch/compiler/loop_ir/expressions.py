@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from operator import is_
 from typing import Any
 
 from ...dtypes import DType, bfloat16, float16, float32
@@ -40,6 +42,8 @@ class Inside:
 
     def substitute(self, places: Places) -> Inside:
         """The conditions with other expressions in place of variables."""
+        if not any(self.depends_on(variable) for variable in places):
+            return self
         result = Inside()
         for low, index, high in self.bounds:
             result = result.and_(low, index.substitute(places), high)
@@ -69,7 +73,7 @@ class Expression:
 
     def __post_init__(self) -> None:
         # Now, while the parts' hashes are known: later it would recurse through the whole expression.
-        fields = tuple(getattr(self, name) for name, field in self.__dataclass_fields__.items() if field.compare)
+        fields = tuple(getattr(self, name) for name in _compared(type(self)))  # type: ignore[arg-type]  # a class
         object.__setattr__(self, "_fields", fields)
         object.__setattr__(self, "_hash", hash((type(self).__name__, fields)))
 
@@ -112,6 +116,12 @@ class Expression:
         return any(part.depends_on(variable) for part in self.parts())
 
 
+@lru_cache(32)
+def _compared(kind: type[Expression]) -> tuple[str, ...]:
+    """The fields of a kind of expressions that are compared."""
+    return tuple(name for name, field in kind.__dataclass_fields__.items() if field.compare)
+
+
 @dataclass(frozen=True)
 class Number(Expression):
     """A constant. The text of the value is compared, so that 0.0 and -0.0 differ, and NaN equals itself."""
@@ -134,7 +144,8 @@ class Load(Expression):
 
     def substitute(self, places: Places) -> Expression:
         """The element at another place."""
-        return Load(self.dtype, self.buffer, self.index.substitute(places), self.inside.substitute(places))
+        index, inside = self.index.substitute(places), self.inside.substitute(places)
+        return self if index is self.index and inside is self.inside else replace(self, index=index, inside=inside)
 
     def depends_on(self, variable: Variable) -> bool:
         """Whether another element is read."""
@@ -285,9 +296,12 @@ def rewritten(
     """A bottom-up rewrite: a change is made to each part, then to the expression; `known` memoises."""
     found = known.get(expression)
     if found is None:
-        parts = tuple(rewritten(part, change, known) for part in expression.parts())
+        old = expression.parts()
+        parts = tuple(rewritten(part, change, known) for part in old)
         found = expression
-        if isinstance(expression, Apply):
+        if all(map(is_, parts, old)):
+            pass
+        elif isinstance(expression, Apply):
             found = Apply(expression.dtype, expression.primitive, parts)
         elif isinstance(expression, Choose):
             found = Choose(expression.dtype, expression.inside, *parts)
@@ -322,11 +336,7 @@ def moved(places: Places) -> Callable[[Expression], Expression]:
 
 def atoms(expression: Expression) -> Iterator[Atom]:
     """The atoms of all indices of an expression, nested ones included."""
-    indices: list[Index] = []
-    if (index := getattr(expression, "index", None)) is not None:
-        indices.append(index)
-    inside = getattr(expression, "inside", ALWAYS)
-    indices += [index for _, index, _ in inside.bounds]
+    indices = _indices(expression)
     while indices:
         for atom, _ in indices.pop().terms:
             yield atom
@@ -334,8 +344,17 @@ def atoms(expression: Expression) -> Iterator[Atom]:
                 indices.append(atom.index)
 
 
+def _indices(expression: Expression) -> list[Index]:
+    """The indices of an expression and of its conditions, without those in its parts."""
+    index, inside = getattr(expression, "index", None), getattr(expression, "inside", ALWAYS)
+    own = [] if index is None else [index]
+    return [*own, *(at for _, at, _ in inside.bounds)] if inside.bounds else own
+
+
 def looked_up(expression: Expression) -> list[Looked]:
     """The data-dependent indices (gathers) of an expression, without its parts."""
+    if not any(index.is_data for index in _indices(expression)):
+        return []
     return [atom for atom in atoms(expression) if isinstance(atom, Looked)]
 
 

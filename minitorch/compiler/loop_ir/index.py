@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd, prod
 from typing import Any
 
@@ -147,6 +147,7 @@ class Index:
                 rest[atom] = factor
         return _made(whole, self.constant // divisor), _made(rest, self.constant % divisor)
 
+    @lru_cache(4096)  # noqa: B019  # of equal ones, it keeps one
     def __floordiv__(self, divisor: int) -> Index:
         if divisor == 1:
             return self
@@ -162,6 +163,7 @@ class Index:
                 return whole + (atom.index + others * atom.divisor) // (atom.divisor * divisor)
         return whole + _atom(Quotient(rest, divisor))
 
+    @lru_cache(4096)  # noqa: B019
     def __mod__(self, divisor: int) -> Index:
         if divisor == 1:
             return NOWHERE
@@ -206,6 +208,8 @@ class Index:
 
     def substitute(self, places: Mapping[Variable, Index]) -> Index:
         """The expression with others in place of variables, simplified."""
+        if not any(self.depends_on(variable) for variable in places):
+            return self
         result = Index((), self.constant)
         for atom, factor in self.terms:
             result = result + _substituted(atom, places) * factor

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 from itertools import count
+from operator import is_
 
 from ...dtypes import DType
 from .expressions import (
@@ -69,6 +71,9 @@ class Local:
     dtype: DType
     place: Place = Place.STACK
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
 
 @dataclass(frozen=True)
 class Read(Expression):
@@ -116,8 +121,47 @@ class Accumulate:
     value: Expression
 
 
+class Nested:
+    """A statement with a body. Facts about it are found once, so rewrites that leave it alone do not look inside."""
+
+    body: tuple[Statement, ...]
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all loops in it, with its own."""
+        own = {self.variable.name} if isinstance(self, For) else set()
+        return frozenset(own | loop_names(self.body))
+
+    @cached_property
+    def locals(self) -> frozenset[Local]:
+        """The arrays that are allocated in it."""
+        return frozenset(allocated(self.body))
+
+    @cached_property
+    def written(self) -> frozenset[int | Local]:
+        """The arrays that it stores to."""
+        return frozenset(arrays_written(self.body))
+
+    @cached_property
+    def tidy(self) -> tuple[Statement, ...] | None:
+        """The statements that `tidied` puts in its place; None if it stays."""
+        assert isinstance(self, (For, If))
+        body = tidied(self.body)
+        if not body:
+            return ()
+        guard = sole_guard(body)
+        if isinstance(self, For) and guard is not None:
+            outside = Inside(tuple(one for one in guard.inside.bounds if not one[1].depends_on(self.variable)))
+            within = Inside(tuple(one for one in guard.inside.bounds if one not in outside.bounds))
+            if within != guard.inside or within == ALWAYS:
+                loop = with_body(self, guard.body if within == ALWAYS else (If(within, guard.body),))
+                return (loop,) if outside == ALWAYS else (If(outside, (loop,)),)
+        found = with_body(self, body)
+        return None if found is self else (found,)
+
+
 @dataclass(frozen=True)
-class For:
+class For(Nested):
     """A loop from 0 up to the variable's extent."""
 
     variable: Variable
@@ -126,7 +170,7 @@ class For:
 
 
 @dataclass(frozen=True)
-class If:
+class If(Nested):
     """A guard: statements that run where some conditions on loop variables hold."""
 
     inside: Inside
@@ -171,8 +215,46 @@ def statements(block: Block) -> Iterator[Statement]:
 
 
 def with_body(each: For | If, body: Block) -> For | If:
-    """A loop or a guard around other statements."""
+    """A loop or a guard around other statements; itself around its own."""
+    if len(body) == len(each.body) and all(map(is_, body, each.body)):
+        return each
     return For(each.variable, body, each.kind) if isinstance(each, For) else If(each.inside, body)
+
+
+def loop_names(block: Block) -> set[str]:
+    """The names of all loops of a block."""
+    return set().union(*(each.names for each in block if isinstance(each, (For, If))))
+
+
+def allocated(block: Block) -> set[Local]:
+    """The arrays that are allocated in a block."""
+    own = {each.local for each in block if isinstance(each, Allocate)}
+    return own.union(*(each.locals for each in block if isinstance(each, (For, If))))
+
+
+def arrays_written(block: Block) -> set[int | Local]:
+    """The arrays that a block stores to."""
+    found: set[int | Local] = set()
+    for each in block:
+        if isinstance(each, (Store, Accumulate)):
+            found.add(each.array)
+        elif isinstance(each, (For, If)):
+            found |= each.written
+    return found
+
+
+def sole_guard(block: Block) -> If | None:
+    """The guard that a block consists of, if it is one."""
+    return block[0] if len(block) == 1 and isinstance(block[0], If) else None
+
+
+def tidied(block: Block) -> Block:
+    """A block with its guards outside of the loops whose variables they do not mention, and no empty loop."""
+    found: list[Statement] = []
+    for each in block:
+        new = each.tidy if isinstance(each, (For, If)) else None
+        found += (each,) if new is None else new
+    return tuple(found)
 
 
 def loops(block: Block) -> Iterator[For]:
@@ -202,23 +284,31 @@ def mapped(
 ) -> Block:
     """A block with a change made to all expressions, indices and conditions."""
     known: dict[Expression, Expression] = {}
-    found: list[Statement] = []
-    for each in block:
-        match each:
-            case For():
-                found.append(with_body(each, mapped(each.body, change, index, inside)))
-            case If():
-                conditions = inside(each.inside)
-                body = mapped(each.body, change, index, inside)
-                if not conditions.never_holds:
-                    found += body if conditions == ALWAYS else [If(conditions, body)]
-            case Store() | Accumulate():
-                found.append(replace(each, index=index(each.index), value=rewritten(each.value, change, known)))
-            case Prefetch():
-                found.append(replace(each, index=index(each.index)))
-            case Allocate():
-                found.append(each)
-    return tuple(found)
+
+    def within(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            match each:
+                case For():
+                    found.append(with_body(each, within(each.body)))
+                case If():
+                    conditions, body = inside(each.inside), within(each.body)
+                    if not conditions.never_holds:
+                        is_same = conditions is each.inside
+                        one = with_body(each, body) if is_same else If(conditions, body)
+                        found += body if conditions == ALWAYS else [one]
+                case Store() | Accumulate():
+                    place, value = index(each.index), rewritten(each.value, change, known)
+                    is_same = place is each.index and value is each.value
+                    found.append(each if is_same else replace(each, index=place, value=value))
+                case Prefetch():
+                    place = index(each.index)
+                    found.append(each if place is each.index else replace(each, index=place))
+                case Allocate():
+                    found.append(each)
+        return tuple(found)
+
+    return within(block)
 
 
 def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:

@@ -13,13 +13,13 @@ from typing import Concatenate, ParamSpec
 
 from ...errors import ScheduleError
 from ..loop_ir.tree import (
-    Allocate,
     Block,
     For,
     If,
     Procedure,
+    allocated,
+    loop_names,
     loops,
-    statements,
 )
 from ..loop_ir.wellformed import broken
 
@@ -80,8 +80,8 @@ def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:
     With `near`, the names are for loops in place of loops of that name: others that these neither contain nor are
     contained in may have them too.
     """
-    taken = {loop.variable.name for loop in (_related(procedure.body, near) if near else loops(procedure.body))}
-    taken |= {each.local.name for each in statements(procedure.body) if isinstance(each, Allocate)}
+    taken = {loop.variable.name for loop in _related(procedure.body, near)} if near else loop_names(procedure.body)
+    taken |= {local.name for local in allocated(procedure.body)}
     for name in names:
         if name in taken or names.count(name) > 1 or not NAME.fullmatch(name) or keyword.iskeyword(name):
             raise refused(
@@ -100,7 +100,7 @@ def _related(block: Block, name: str) -> list[For]:
         for each in block:
             if isinstance(each, For) and each.variable.name == name and (not number or next(count) == int(number)):
                 found.extend((*around, *loops(each.body)))
-            if isinstance(each, (For, If)):
+            if isinstance(each, (For, If)) and name in each.names:
                 within(each.body, (*around, each) if isinstance(each, For) else around)
 
     within(block, ())

@@ -13,7 +13,7 @@ from ...loop_ir.index import NOWHERE, Index
 from ..builder import is_known_mask
 from ..instructions import BIT, I64
 from ..mathematics.values import splat
-from ..vector_memory import I32, SHORTEST, byte_size, integer
+from ..vector_memory import I32, SHORTEST, byte_size, integer, integers
 from .indices import Indices
 from .runs import Runs
 from .scopes import Bound, Scopes
@@ -73,7 +73,7 @@ class Conditions:
         place, variables = self.indices.index(index), self.scopes.variables(index)
         lowest, highest = index.bounds
         if self.scopes.lane in variables and (places := self._known_places(index)):
-            return ir.Constant(ir.VectorType(BIT, len(places)), [int(low <= each < high) for each in places])
+            return integers(BIT, tuple(int(low <= each < high) for each in places))
         if isinstance(place, ir.Constant) and not isinstance(place.type, ir.VectorType):
             return ir.Constant(BIT, int(low <= place.constant < high))
 
@@ -94,8 +94,8 @@ class Conditions:
         first, step = self.indices.index(self.scopes.without_lane(index)), self.scopes.step(index)
         if not isinstance(first, ir.Constant) or step is None:
             return None
-        known = [int(low <= first.constant + step * lane < high) for lane in range(self.scopes.lane.extent)]
-        return ir.Constant(ir.VectorType(BIT, self.scopes.lane.extent), known)
+        places = (first.constant + step * lane for lane in range(self.scopes.lane.extent))
+        return integers(BIT, tuple(int(low <= each < high) for each in places))
 
     def _range(self, bounds: Sequence[Bound], others: Sequence[Bound], conditions: list[Any]) -> Any:
         """The lanes in which indices that count up or down are within bounds: from one up to another.
@@ -119,7 +119,7 @@ class Conditions:
         kind = I32 if is_short else I64
 
         def compared(order: str, number: Any) -> Any:
-            numbers = ir.Constant(ir.VectorType(kind, lanes), list(range(lanes)))
+            numbers = integers(kind, tuple(range(lanes)))
             return builder.icmp_signed(
                 order, numbers, self.scopes.vector(builder.trunc(number, kind) if is_short else number)
             )

@@ -214,7 +214,7 @@ class Emitter:
             value = self.registers.values[key]
             phi = builder.phi(value.type)
             phi.add_incoming(value, before)
-            self.registers.values[key], self.scopes.register_depths[key] = phi, len(self.scopes.open)
+            self.registers.set(key, phi, len(self.scopes.open))
             phis.append(phi)
         builder.cbranch(builder.icmp_signed("<", counter, stop), within, after)
         builder.position_at_end(within)
@@ -224,7 +224,7 @@ class Emitter:
         counter.add_incoming(builder.add(counter, integer(1)), builder.block)
         for key, phi in zip(keys, phis, strict=True):
             phi.add_incoming(self.registers.values[key], builder.block)
-            self.registers.values[key], self.scopes.register_depths[key] = phi, self.scopes.innermost
+            self.registers.set(key, phi, self.scopes.innermost)
         builder.branch(head)
         builder.position_at_end(after)
         self.scopes.forget(inside)
@@ -268,5 +268,5 @@ class Emitter:
             phi = builder.phi(value.type)
             phi.add_incoming(value, before)
             phi.add_incoming(self.registers.values[key], last)
-            self.registers.values[key], self.scopes.register_depths[key] = phi, self.scopes.innermost
+            self.registers.set(key, phi, self.scopes.innermost)
         self.scopes.forget(body)

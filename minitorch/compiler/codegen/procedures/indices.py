@@ -12,7 +12,7 @@ from ...loop_ir.expressions import Expression
 from ...loop_ir.index import Atom, Index, Looked, Quotient, Remainder, Variable
 from ..instructions import I64, PRIMITIVES, cast
 from ..mathematics.values import splat
-from ..vector_memory import integer
+from ..vector_memory import integer, integers
 from .scopes import Scopes
 
 
@@ -36,15 +36,15 @@ class Indices:
         if step:  # the number of lane 0, and what the others are further
             assert self.scopes.lane is not None
             first = self.index(self.scopes.without_lane(index))
-            steps = ir.Constant(
-                ir.VectorType(I64, self.scopes.lane.extent), [step * n for n in range(self.scopes.lane.extent)]
-            )
+            steps = integers(I64, tuple(step * n for n in range(self.scopes.lane.extent)))
             if isinstance(first, ir.Constant):
-                return ir.Constant(steps.type, [first.constant + step * n for n in range(self.scopes.lane.extent)])
+                return integers(I64, tuple(first.constant + step * n for n in range(self.scopes.lane.extent)))
             key = (index, "index", self.scopes.key_of(variables), self.scopes.mask_key if index.is_data else None)
             return self.scopes.once(
                 key, self.scopes.depth_of(index), lambda: self.builder.add(self.scopes.vector(first), steps)
             )
+        if not index.terms:
+            return integer(index.constant)
         return self.scopes.once(
             (index, "index", self.scopes.key_of(variables), self.scopes.mask_key if index.is_data else None),
             self.scopes.depth_of(index),
@@ -78,7 +78,7 @@ class Indices:
             if atom in self.scopes.constants:
                 return self.scopes.constants[atom]
             if atom == self.scopes.lane:
-                return ir.Constant(ir.VectorType(I64, atom.extent), list(range(atom.extent)))
+                return integers(I64, tuple(range(atom.extent)))
             return self.scopes.places[atom]
         if isinstance(atom, Looked):
             return self._looked(atom)

@@ -72,7 +72,7 @@ class Memory:
             if atom in self.scopes.constants:
                 known += self.scopes.constants[atom] * factor
             elif atom != self.scopes.lane:
-                by_depth.setdefault(self.scopes.depth_of(Index(((atom, 1),))), []).append((atom, factor))
+                by_depth.setdefault(self.scopes.depth_of_atom(atom), []).append((atom, factor))
         depths = sorted(by_depth)
         condition, chosen_at = None, -1
         if inside != ALWAYS:
@@ -91,8 +91,9 @@ class Memory:
         for depth in depths:
             terms = by_depth.get(depth, ())
             if terms:
-                key = (*key, *((term, self.scopes.key_of(self.scopes.variables(Index((term,))))) for term in terms))
-                pointer = moved(key, depth, pointer, self.indices.sum(Index(tuple(terms))))
+                found = Index(tuple(terms))
+                key = (*key, found, self.scopes.key_of(self.scopes.variables(found)))
+                pointer = moved(key, depth, pointer, self.indices.sum(found))
             if depth == chosen_at:
                 if known:
                     key = (*key, known)

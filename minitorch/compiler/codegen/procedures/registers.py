@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...loop_ir.index import Index, Quotient, Remainder, Variable
-from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Store, statements
-from ...scheduling.rewrites import arrays_written
+from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Store, arrays_written, statements
 from ..tiles import BLOCK, transposed
 from ..vector_memory import byte_size
 from .scopes import Scopes
@@ -60,11 +59,16 @@ class Registers:
                 total += factor * (below // atom.divisor if isinstance(atom, Quotient) else below % atom.divisor)
         return total
 
+    def set(self, key: tuple[Local, int], value: Any, depth: int) -> None:
+        """Give a register a value, which it has in the scope of a depth."""
+        self.values[key] = value
+        self.scopes.register_depths.setdefault(key[0], {})[key[1]] = depth
+
     def write(self, local: Local, index: Index, value: Any) -> None:
         if self.scopes.lane is not None and index.depends_on(self.scopes.lane):
             value = self.scopes.vector(value)
         key = local, self.number(index)
-        self.values[key], self.scopes.register_depths[key] = value, self.scopes.innermost
+        self.set(key, value, self.scopes.innermost)
         self.scopes.versions[local] = self.scopes.versions.get(local, 0) + 1
 
     def read(self, local: Local, index: Index) -> Any:
@@ -78,5 +82,5 @@ class Registers:
             rows = [self.values[local, place] for place in places]
             return transposed(self.builder, rows, BLOCK // max(1, byte_size(rows[0].type.element)))
 
-        depth = max(self.scopes.register_depths[local, place] for place in places)
+        depth = max(self.scopes.register_depths[local][place] for place in places)
         return self.scopes.once(("columns", local, self.scopes.versions.get(local, 0)), depth, columns)[number]

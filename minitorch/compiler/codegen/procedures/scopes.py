@@ -16,9 +16,8 @@ from typing import Any
 from llvmlite import ir
 
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Position, index_values
-from ...loop_ir.index import Index, Looked, Variable
-from ...loop_ir.tree import Block, Local, Place, Procedure, Read
-from ...scheduling.rewrites import arrays_written
+from ...loop_ir.index import Atom, Index, Looked, Variable
+from ...loop_ir.tree import Block, Local, Place, Procedure, Read, arrays_written
 from ...target import Target
 from ..builder import Builder
 from ..vector_memory import broadcast
@@ -57,7 +56,7 @@ class Scopes:
         lane: the variable of the vector loop, if the code is in one.
         mask: the lanes in which statements run, if not in all.
         mask_key: what tells one mask from another.
-        register_depths: of the scope in which a register has its value.
+        register_depths: of the scope in which each register of an array has its value.
         versions: how often an array was stored to.
         written: the arrays that the procedure stores to.
     """
@@ -73,7 +72,7 @@ class Scopes:
         self.lane: Variable | None = None
         self.mask: Any = None
         self.mask_key: Any = None
-        self.register_depths: dict[tuple[Local, int], int] = {}
+        self.register_depths: dict[Local, dict[int, int]] = {}
         self.versions: dict[int | Local, int] = {}
         self.written = arrays_written(procedure.body)
         self._variables: dict[Index, frozenset[Variable]] = {}
@@ -141,19 +140,18 @@ class Scopes:
         written = arrays & self.written
         if any(isinstance(each, int) or each.place is not Place.REGISTERS for each in written):
             return self.innermost
-        if written:
-            depth = max(depth, *(at for (local, _), at in self.register_depths.items() if local in written))
+        for local in written:
+            assert isinstance(local, Local)
+            depth = max((depth, *self.register_depths.get(local, {}).values()))
         return self.within_guards(depth)
 
     def key_of(self, variables: frozenset[Variable], arrays: frozenset[int | Local] = frozenset()) -> Any:
         """The numbers of loops that are written out, and how often the arrays were stored to."""
-        unrolled = tuple(sorted((v.name, self.constants[v]) for v in variables if v in self.constants))
+        constants = self.constants
+        unrolled = frozenset([(each, constants[each]) for each in variables if each in constants])
         if not arrays:
             return unrolled
-        written = arrays & self.written
-        return unrolled, tuple(
-            sorted((str(array), self.versions.get(array, 0)) for array in written)
-        ) if written else ()
+        return unrolled, frozenset([(array, self.versions.get(array, 0)) for array in arrays & self.written])
 
     @contextmanager
     def at(self, depth: int) -> Iterator[None]:
@@ -248,6 +246,12 @@ class Scopes:
             if not isinstance(atom, Variable) and self.varies_by_lane(Index(((atom, 1),))):
                 return None
         return index.coefficient(self.lane)
+
+    def depth_of_atom(self, atom: Atom) -> int:
+        """The outermost scope in which an atom is known."""
+        if isinstance(atom, Variable):
+            return 0 if atom in self.constants else self.depths.get(atom, 0)
+        return self.depth_of(Index(((atom, 1),)))
 
     def depth_of(self, index: Index) -> int:
         """The outermost scope in which an index is known; one that is data is not looked up before a guard."""

@@ -13,7 +13,7 @@ from ...loop_ir.tree import Accumulate, Block, Local, Place, Procedure, Read, St
 from ...scheduling.rewrites import factors_of
 from ...target import MOST_STEP
 from ..instructions import before_store, combine, constant, multiply_add
-from ..vector_memory import integer, store_interleaved, store_past_caches
+from ..vector_memory import integer, shuffled, store_interleaved, store_past_caches
 from .conditions import lanes_in_use
 from .expressions import Expressions
 from .memory import Memory
@@ -149,9 +149,7 @@ class Stores:
         width = total.type.count
         while width > 1:
             width //= 2
-            order = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width)))
-            upper = ir.Constant(ir.VectorType(ir.IntType(32), width), list(range(width, 2 * width)))
-            low = self.builder.shuffle_vector(total, total, order)
-            high = self.builder.shuffle_vector(total, total, upper)
+            low = shuffled(self.builder, total, total, list(range(width)))
+            high = shuffled(self.builder, total, total, list(range(width, 2 * width)))
             total = combine(self.builder, reduction, dtype, low, high)
         return self.builder.extract_element(total, ir.Constant(ir.IntType(32), 0))

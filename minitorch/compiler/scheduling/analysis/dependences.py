@@ -13,11 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations_with_replacement
 
 from ...loop_ir.expressions import Choose, Expression, Load, index_values
 from ...loop_ir.index import Atom, Index, Quotient, Remainder, Variable
-from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Local, Read, Store, statements
+from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, allocated
 
 Bound = tuple[int, Index, int]
 
@@ -61,32 +62,13 @@ def accesses_of(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
         block: the body of some loops.
         held: conditions that hold for all of it.
     """
-    own = {each.local for each in statements(block) if isinstance(each, Allocate)}
+    own = allocated(block)
     return [each for each in all_accesses(block, held) if each.array not in own]
 
 
 def all_accesses(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
     """All accesses in a block where some conditions hold."""
     found: list[Access] = []
-
-    def reads(value: Expression, inner: frozenset[Variable], bounds: tuple[Bound, ...], number: int) -> None:
-        pending, seen = [(value, bounds)], set()
-        while pending:
-            at, held = pending.pop()
-            if (at, held) in seen:
-                continue
-            seen.add((at, held))
-            match at:
-                case Load():
-                    held = (*held, *at.inside.bounds)
-                    found.append(Access(at.buffer, at.index, False, None, inner, held, number))
-                case Read():
-                    found.append(Access(at.local, at.index, False, None, inner, held, number))
-                case Choose():
-                    pending += [(at.here, (*held, *at.inside.bounds)), (at.elsewhere, held)]
-            if not isinstance(at, Choose):
-                pending += [(part, held) for part in at.parts()]
-            pending += [(part, held) for part in index_values(at)]
 
     def within(block: Block, inner: frozenset[Variable], bounds: tuple[Bound, ...], number: int | None) -> None:
         for place, each in enumerate(block):
@@ -99,9 +81,35 @@ def all_accesses(block: Block, held: tuple[Bound, ...] = ()) -> list[Access]:
                 case Store() | Accumulate():
                     reduction = each.reduction if isinstance(each, Accumulate) else None
                     found.append(Access(each.array, each.index, True, reduction, inner, bounds, at))
-                    reads(each.value, inner, bounds, at)
+                    for array, index, own in _reads(each.value):
+                        found.append(Access(array, index, False, None, inner, (*bounds, *own), at))
 
     within(block, frozenset(), held, None)
+    return found
+
+
+@lru_cache(1024)
+def _reads(value: Expression) -> list[tuple[int | Local, Index, tuple[Bound, ...]]]:
+    """The elements that a value is computed from, each with the conditions under which it is read."""
+    found: list[tuple[int | Local, Index, tuple[Bound, ...]]] = []
+    pending: list[tuple[Expression, tuple[Bound, ...]]] = [(value, ())]
+    seen = set()
+    while pending:
+        at, held = pending.pop()
+        if (at, held) in seen:
+            continue
+        seen.add((at, held))
+        match at:
+            case Load():
+                held = (*held, *at.inside.bounds)
+                found.append((at.buffer, at.index, held))
+            case Read():
+                found.append((at.local, at.index, held))
+            case Choose():
+                pending += [(at.here, (*held, *at.inside.bounds)), (at.elsewhere, held)]
+        if not isinstance(at, Choose):
+            pending += [(part, held) for part in at.parts()]
+        pending += [(part, held) for part in index_values(at)]
     return found
 
 
@@ -119,7 +127,7 @@ def conflicts(
     by_array: dict[int | Local, list[Access]] = {}
     for each in found:
         by_array.setdefault(each.array, []).append(each)
-    wanted = {variable for variable in apart if variable.extent > 1}
+    wanted = frozenset(variable for variable in apart if variable.extent > 1)
     for own in by_array.values():
         reductions = {each.reduction for each in own}
         if not any(each.writes for each in own) or (sums and len(reductions) == 1 and None not in reductions):
@@ -129,7 +137,8 @@ def conflicts(
                 yield a, b
 
 
-def may_meet(a: Access, b: Access, apart: Collection[Variable]) -> bool:
+@lru_cache(4096)
+def may_meet(a: Access, b: Access, apart: frozenset[Variable]) -> bool:
     """Whether two accesses may be to one element in iterations that differ in one of the variables `apart`."""
     if not apart:
         return False
@@ -138,7 +147,7 @@ def may_meet(a: Access, b: Access, apart: Collection[Variable]) -> bool:
         return not a.index.coefficient(*apart)
     common = [bound for bound in a.bounds if bound in b.bounds]
     common += [_divided(bound, divisor) for bound in common for divisor in _divisors(a.index)]
-    difference = _Difference(a, b, frozenset(apart))
+    difference = _Difference(a, b, apart)
     return not difference.shows_equal(common) and not difference.impossible(common)
 
 
@@ -157,7 +166,7 @@ def _divided(bound: Bound, divisor: int) -> Bound:
 def is_one_to_one(index: Index, variables: Collection[Variable], bounds: tuple[Bound, ...] = ()) -> bool:
     """Whether an index is another element for all values of some variables."""
     access = Access(0, index, True, None, frozenset(), bounds, 0)
-    return not may_meet(access, access, [variable for variable in variables if variable.extent > 1])
+    return not may_meet(access, access, frozenset(variable for variable in variables if variable.extent > 1))
 
 
 def are_elements(index: Index, array: Local, variables: Collection[Variable]) -> bool:

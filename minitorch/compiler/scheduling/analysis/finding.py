@@ -23,7 +23,9 @@ from ...loop_ir.tree import (
     Statement,
     Store,
     around,
+    sole_guard,
     statements,
+    tidied,
     with_body,
 )
 from ..rewrite import refused
@@ -39,7 +41,7 @@ def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterabl
         return with_loops_replaced(block, name, only_the(int(number), change))
     found: list[Statement] = []
     for each in block:
-        if isinstance(each, (For, If)):
+        if isinstance(each, (For, If)) and name in each.names:
             new = change(each) if isinstance(each, For) and each.variable.name == name else None
             found += new if new is not None else [with_body(each, with_loops_replaced(each.body, name, change))]
         else:
@@ -72,33 +74,6 @@ def at_loop(
     return replace(procedure, body=tidied(body) if tidy else body)
 
 
-def tidied(block: Block) -> Block:
-    """A block with its guards outside of the loops whose variables they do not mention, and no empty loop."""
-    found: list[Statement] = []
-    for each in block:
-        if isinstance(each, (For, If)):
-            body = tidied(each.body)
-            if not body:
-                continue
-            guard = sole_guard(body)
-            if isinstance(each, For) and guard is not None:
-                outside = Inside(tuple(one for one in guard.inside.bounds if not one[1].depends_on(each.variable)))
-                within = Inside(tuple(one for one in guard.inside.bounds if one not in outside.bounds))
-                inner = guard.body if within == ALWAYS else (If(within, guard.body),)
-                loop = with_body(each, inner)
-                found.append(loop if outside == ALWAYS else If(outside, (loop,)))
-                continue
-            found.append(with_body(each, body))
-        else:
-            found.append(each)
-    return tuple(found)
-
-
-def sole_guard(block: Block) -> If | None:
-    """The guard that a block consists of, if it is one."""
-    return block[0] if len(block) == 1 and isinstance(block[0], If) else None
-
-
 def nested_in(loop: For, names: Iterable[str]) -> tuple[list[For], list[Inside], Block]:
     """The loops of some names that are perfectly nested in one, the guards among them, and the innermost body."""
     wanted, body = set(names) - {loop.variable.name}, loop.body
@@ -120,11 +95,6 @@ def nested_in(loop: For, names: Iterable[str]) -> tuple[list[For], list[Inside],
                     "distribute the outer loop over its statements first",
                 )
     return chain, guards, body
-
-
-def arrays_written(block: Block) -> set[int | Local]:
-    """The arrays that a block stores to."""
-    return {each.array for each in statements(block) if isinstance(each, (Store, Accumulate))}
 
 
 def arrays_used(block: Block) -> set[int | Local]:
@@ -158,7 +128,7 @@ def array_of(part: Read | Load) -> int | Local:
 
 def has_loop(block: Block, name: str) -> bool:
     """Whether there is a loop of a name."""
-    return any(isinstance(each, For) and each.variable.name == name for each in statements(block))
+    return any(isinstance(each, (For, If)) and name in each.names for each in block)
 
 
 def any_of(
@@ -173,11 +143,11 @@ def any_of(
     def within(block: Block) -> Block:
         found: list[Statement] = []
         for each in block:
+            if not isinstance(each, (For, If)) or wanted.isdisjoint(each.names):
+                found.append(each)
+                continue
             new = change(each) if isinstance(each, For) and each.variable.name in wanted else None
-            if new is None:
-                found.append(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each)
-            else:
-                found += new
+            found += new if new is not None else [with_body(each, within(each.body))]
         return tuple(found)
 
     body = within(procedure.body)
@@ -206,7 +176,7 @@ def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], In
                 value = rewritten(statement.value, change, {})
                 if statement.array == old:
                     return replace(statement, array=new, index=index(statement.index), value=value)
-                return replace(statement, value=value)
+                return statement if value is statement.value else replace(statement, value=value)
             case Allocate():
                 return Allocate(new) if statement.local == old else statement
             case Prefetch():

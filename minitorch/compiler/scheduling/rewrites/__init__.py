@@ -11,7 +11,7 @@ rewrite applies to all of them that it can be meant for.
 
 from __future__ import annotations
 
-from ..analysis.finding import arrays_written, factors_of
+from ..analysis.finding import factors_of
 from ..rewrite import Rewrite, refused, step
 from .arrays import in_registers, lift, overcompute, place
 from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, vectorise
@@ -25,7 +25,6 @@ from .vectors import partition, peel, sink, split_reduction
 __all__ = [
     "Rewrite",
     "align",
-    "arrays_written",
     "distribute",
     "factor_out",
     "factors_of",

@@ -22,12 +22,14 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    arrays_written,
     mapped,
     statements,
+    tidied,
     with_body,
 )
 from ..analysis.dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
-from ..analysis.finding import accesses, any_of, arrays_read, arrays_written, local_named, nested_in, tidied, with_local
+from ..analysis.finding import accesses, any_of, arrays_read, local_named, nested_in, with_local
 from ..rewrite import check_fresh, refused, step
 
 

@@ -24,20 +24,20 @@ from ...loop_ir.tree import (
     Procedure,
     Statement,
     Store,
+    arrays_written,
     statements,
     substituted,
+    tidied,
     with_body,
 )
 from ..analysis.dependences import Access, accesses_of, conflicts
 from ..analysis.finding import (
     any_of,
-    arrays_written,
     at_loop,
     extent,
     has_loop,
     names_of,
     nested_in,
-    tidied,
     with_loops_replaced,
 )
 from ..rewrite import check_fresh, refused, step
@@ -119,7 +119,7 @@ def reorder(procedure: Procedure, *names: str) -> Procedure:
         return procedure
 
     def change(each: For) -> Iterable[Statement] | None:
-        if not set(names) <= {inner.variable.name for inner in statements((each,)) if isinstance(inner, For)}:
+        if not set(names) <= each.names:
             return None
         chain, guards, body = nested_in(each, names)
         variables = [inner.variable for inner in chain]
@@ -185,7 +185,7 @@ def distribute(procedure: Procedure, *names: str) -> Procedure:
     names = tuple(name for name in names if has_loop(procedure.body, name))
 
     def change(each: For) -> Iterable[Statement] | None:
-        if not set(names) <= {inner.variable.name for inner in statements((each,)) if isinstance(inner, For)}:
+        if not set(names) <= each.names:
             return None
         chain, guards, body = nested_in(each, names)
         if any(isinstance(inner, Allocate) for inner in body):

@@ -25,6 +25,7 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    arrays_written,
     mapped,
     statements,
     with_body,
@@ -33,7 +34,6 @@ from ..analysis.dependences import are_elements
 from ..analysis.finding import (
     arrays_read,
     arrays_used,
-    arrays_written,
     for_elements,
     is_zero,
     local_named,

@@ -24,6 +24,7 @@ from ...loop_ir.tree import (
     Statement,
     Store,
     mapped,
+    sole_guard,
     statements,
     substituted,
     with_body,
@@ -36,7 +37,6 @@ from ..analysis.finding import (
     has_loop,
     mentions,
     nested_in,
-    sole_guard,
 )
 from ..rewrite import check_fresh, refused, step
 from .arrays import unguarded

@@ -16,6 +16,7 @@ from ...loop_ir.tree import (
     Procedure,
     Read,
     Statement,
+    arrays_written,
     loops,
     statements,
     substituted,
@@ -25,7 +26,6 @@ from ..analysis.dependences import are_elements
 from ..analysis.finding import (
     any_of,
     arrays_used,
-    arrays_written,
     for_elements,
     has_loop,
     is_zero,

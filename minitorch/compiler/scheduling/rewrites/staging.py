@@ -21,13 +21,14 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    arrays_written,
     mapped,
     statements,
     substituted,
     with_body,
 )
 from ..analysis.dependences import is_one_to_one, variables_of
-from ..analysis.finding import array_of, arrays_written, at_loop, has_loop, mentions, names_of, names_of_loops
+from ..analysis.finding import array_of, at_loop, has_loop, mentions, names_of, names_of_loops
 from ..rewrite import check_fresh, refused, step
 
 Bounds = tuple[tuple[int, Index, int], ...]
