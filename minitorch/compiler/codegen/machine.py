@@ -53,8 +53,8 @@ def _initialize_all() -> None:
     llvm.initialize_all_asmprinters()
 
 
-# Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation. What LLVM is
-# told of the processor is their key, and how hard the code generator tries.
+# Target machines are not for two threads at once, and cost 0.2 ms: each is borrowed for one compilation. Their key
+# is all that LLVM is told of the processor, and how hard the code generator tries.
 _machines: defaultdict[tuple[str, str, str, int], deque[Any]] = defaultdict(deque)
 
 

@@ -15,8 +15,8 @@ BLOCK = 16  # bytes within which every machine interleaves two vectors by one in
 def transposed(builder: Any, rows: list[Any], block: int) -> list[Any]:
     """The columns of a square matrix as vectors.
 
-    Within blocks of `block` elements, log2(block) rounds interleave the elements of two rows. What is then left is to
-    transpose a matrix of blocks, which takes apart even and odd blocks of two rows, log2 of their number times.
+    Within blocks of `block` elements, log2(block) rounds interleave the elements of two rows. Then a matrix
+    of blocks is transposed, which takes apart even and odd blocks of two rows, log2 of their number times.
     """
     lanes = len(rows)
     block = min(block, lanes)

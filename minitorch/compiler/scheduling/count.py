@@ -1,4 +1,4 @@
-"""What a kernel does, counted from its loops: elements that it reads and writes, operations that it carries out."""
+"""Counts from loops: the elements that a kernel reads and writes, and the operations that it carries out."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _nest_operations(nest: Nest) -> tuple[int, int]:
 
 
 class _Operations:
-    """What is done for all rows."""
+    """The operations of a nest, for all rows."""
 
     def __init__(self, rows: tuple[Variable, ...]) -> None:
         self.rows = rows

@@ -52,7 +52,7 @@ class Tile:
 
     @property
     def key(self) -> tuple[int, Index, bool]:
-        """What a tile is known by: no two loops fill the same one in different ways."""
+        """The identity of a tile: no two loops fill the same one in different ways."""
         return self.buffer, self.index, self.written
 
 
@@ -151,7 +151,7 @@ class Layout:
         return self._rounds(tile.along) * self.lanes * self.abreast
 
     def tile_bytes(self, tile: Tile) -> int:
-        """What a tile takes."""
+        """The bytes of a tile."""
         return self.tile_length(tile) * tile.dtype.itemsize
 
     def _rounds(self, along: Variable) -> int:
@@ -216,14 +216,14 @@ class Layout:
         return 2 * max(column.extent for column in columns) <= self.lanes <= row.extent
 
     def scratch_bytes(self, nest: Nest) -> int:
-        """What the scratch rows of one unit take."""
+        """The bytes of the scratch rows of one unit."""
         width = self.lanes * self.abreast if self.across_rows else 1
         return sum(length * dtype.itemsize for length, dtype in nest.scratch) * width
 
     def _rows_are_dense(self, nest: Nest, column: Variable, row: Variable) -> bool:
         """Whether memory is read along the rows rather than along the columns.
 
-        What does not change with both of them is little, and read in no time either way.
+        Only elements that change with both of them count: the others are few.
         """
         if row.extent < self.lanes:
             return False
@@ -238,7 +238,7 @@ class Layout:
 
 
 def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
-    """What a loop reads and writes without conditions, each as a tile along a variable."""
+    """The unconditional accesses of a loop, each as a tile along a variable."""
     for statement in loop.statements:
         for load in _loads(statement.value):
             if load.inside == ALWAYS:

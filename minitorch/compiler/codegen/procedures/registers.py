@@ -65,6 +65,7 @@ class Registers:
         self.scopes.register_depths.setdefault(key[0], {})[key[1]] = depth
 
     def write(self, local: Local, index: Index, value: Any) -> None:
+        """Store to an element, or to neighbours in the lanes of one register."""
         if self.scopes.lane is not None and index.depends_on(self.scopes.lane):
             value = self.scopes.vector(value)
         key = local, self.number(index)

@@ -84,7 +84,7 @@ class Scopes:
         return len(self.open) - 1
 
     def forget(self, block: Block) -> None:
-        """What was read of the arrays that a block stores to is not what it will be."""
+        """Forget the elements that were read of the arrays that a block stores to."""
         for array in arrays_written(block):
             self.versions[array] = self.versions.get(array, 0) + 1
 

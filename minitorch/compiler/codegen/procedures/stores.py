@@ -83,9 +83,9 @@ class Stores:
             self._put(each.array, each.index, stored)
 
     def _offset_to_stream(self, array: int) -> Any:
-        """At which offset from a multiple of its size a vector goes past the caches: at none in place of what is read.
+        """The offset of an address from a multiple of a vector's size at which the vector goes past the caches.
 
-        What is read is in the caches already.
+        There is none if the kernel reads the array, under any number: it is in the caches already.
         """
 
         def offset() -> Any:

@@ -4,8 +4,8 @@ Two iterations depend on each other if both access the same element of an array 
 may be run in another order only where that cannot be (Allen and Kennedy, "Optimizing Compilers for Modern
 Architectures", 2001, chapter 2). The test here is for indices that are sums of loop variables times constants, like the
 places of digits in a number: ``100 * i + 10 * j + k`` is another element for every ``(i, j, k)`` with digits below 10.
-The quotient and the remainder of one sum are two digits of it. What the test cannot show to be independent counts as
-dependent.
+The quotient and the remainder of one sum are two digits of it. Accesses that the test cannot show to be independent
+count as dependent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Access:
 
     @property
     def name(self) -> str:
-        """What the array is called."""
+        """The name of the array."""
         return self.array.name if isinstance(self.array, Local) else f"argument{self.array}"
 
     def __str__(self) -> str:
@@ -152,13 +152,13 @@ def may_meet(a: Access, b: Access, apart: frozenset[Variable]) -> bool:
 
 
 def _divisors(index: Index) -> set[int]:
-    """What is divided by in an index."""
+    """The divisors in an index."""
     atoms = [atom for atom, _ in index.terms if isinstance(atom, (Quotient, Remainder))]
     return {atom.divisor for atom in atoms}.union(*(_divisors(atom.index) for atom in atoms))
 
 
 def _divided(bound: Bound, divisor: int) -> Bound:
-    """What follows from a condition for the quotient of its index."""
+    """The condition on a quotient that follows from one on its index."""
     low, index, high = bound
     return low // divisor, index // divisor, (high - 1) // divisor + 1
 

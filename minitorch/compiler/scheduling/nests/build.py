@@ -1,9 +1,9 @@
 """From a group of roots to loops: what is read from memory, accumulated, kept in a scratch row, stored.
 
 The members of a group are laid out in *levels*: whatever needs the result of a reduction comes one level after it.
-Members of one level with the same columns share a loop, and what they have in common is computed once. What a later
-loop needs of an earlier one is kept in a scratch row if it is expensive and a row is short enough, and computed again
-if not.
+Members of one level with the same columns share a loop, and their common subexpressions are computed once. A value that
+a later loop needs of an earlier one is kept in a scratch row if it is expensive and a row is short enough, and else
+rematerialised.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def _indices(columns: tuple[Variable, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _combined(statement: Accumulate, terms: Iterator[Expression]) -> Expression:
-    """What a loop would have accumulated; 16-bit floats are rounded once, at the end."""
+    """A reduction as arithmetic: its terms combined one after another. 16-bit floats are rounded once, at the end."""
     dtype, sums = statement.value.dtype, wide(statement)
     start = neutral(statement.reduction, dtype)
     total: Expression = Number(sums, start, f"{sums.short} {start!r}")

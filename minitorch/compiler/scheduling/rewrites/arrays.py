@@ -274,7 +274,7 @@ def _tile(loop: For, local: Local, name: str, before: Store | None, anew: bool) 
 
 
 def _anew(loop: For, local: Local, index: Index, part: Read, what: str) -> tuple[Expression, Block]:
-    """What a sum of some terms starts at, and the statement that adds it to the total."""
+    """The neutral element that a partial sum starts at, and the statement that adds it to the total."""
     uses = [one for one in statements(loop.body) if isinstance(one, (Store, Accumulate)) and one.array == local]
     reductions = {one.reduction if isinstance(one, Accumulate) else None for one in uses}
     reads = any(local in arrays_read(one) for one in statements(loop.body) if isinstance(one, (Store, Accumulate)))

@@ -39,7 +39,7 @@ Place = tuple[Store | Accumulate, Bounds, tuple[Variable, ...]]  # a statement, 
 def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *order: str) -> Procedure:
     """Copy a part of an argument into an array before it is read, or out of an array after it is written.
 
-    What is staged is the first access of the argument to neighbours along a loop.
+    It stages the first access of the argument to neighbours along a loop.
 
     Args:
         procedure: the kernel.
