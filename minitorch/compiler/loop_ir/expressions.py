@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from operator import is_
 from typing import Any
 
@@ -31,6 +31,13 @@ class Inside:
     """Conditions on indices, all of which must hold: ``low <= index < high``."""
 
     bounds: tuple[tuple[int, Index, int], ...] = ()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.bounds)
 
     def and_(self, low: int, index: Index, high: int) -> Inside:
         """One more condition, unless it always holds."""

@@ -242,7 +242,8 @@ class Emitter:
         if lanes != ALWAYS:
             mask = self.conditions.condition(lanes)
             self.scopes.mask = mask if self.scopes.mask is None else self.builder.and_(self.scopes.mask, mask)
-            self.scopes.mask_key = (before[1], lanes, self.scopes.key_of(self.scopes.variables_of(lanes)))
+            key = before[1], lanes, self.scopes.key_of(self.scopes.variables_of(lanes))
+            self.scopes.mask_key = self.scopes.mask_keys.setdefault(key, 1 + len(self.scopes.mask_keys))
         if condition is None:
             self.block(each.body)
         else:

@@ -8,8 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,7 +54,8 @@ class Scopes:
         constants: the iteration of each loop that is written out.
         lane: the variable of the vector loop, if the code is in one.
         mask: the lanes in which statements run, if not in all.
-        mask_key: what tells one mask from another.
+        mask_key: the number of the mask.
+        mask_keys: the numbers of all masks, by their conditions and the masks that they are within.
         register_depths: of the scope in which each register of an array has its value.
         versions: how often an array was stored to.
         written: the arrays that the procedure stores to.
@@ -71,7 +71,8 @@ class Scopes:
         self.constants: dict[Variable, int] = {}
         self.lane: Variable | None = None
         self.mask: Any = None
-        self.mask_key: Any = None
+        self.mask_key: int | None = None
+        self.mask_keys: dict[Any, int] = {}
         self.register_depths: dict[Local, dict[int, int]] = {}
         self.versions: dict[int | Local, int] = {}
         self.written = arrays_written(procedure.body)
@@ -153,18 +154,16 @@ class Scopes:
             return unrolled
         return unrolled, frozenset([(array, self.versions.get(array, 0)) for array in arrays & self.written])
 
-    @contextmanager
-    def at(self, depth: int) -> Iterator[None]:
-        """Emit into an outer scope: before the branch into the first region within it."""
+    def _computed_at(self, depth: int, compute: Callable[[], Any]) -> Any:
+        """A value that is emitted into an outer scope: before the branch into the first region within it."""
         entry = next((scope.entry for scope in self.open[depth + 1 :] if scope.entry is not None), None)
         if entry is None:
-            yield
-            return
+            return compute()
         here = self.builder.block
         branch = entry.instructions.pop()
         entry.terminator = None
         self.builder.position_at_end(entry)
-        yield
+        value = compute()
         last = self.builder.block
         branch.parent = last
         last.instructions.append(branch)
@@ -172,6 +171,7 @@ class Scopes:
         if last is not entry:  # what was emitted has blocks of its own
             self._entered_from(last, entry, branch)
         self.builder.position_at_end(here)
+        return value
 
     def _entered_from(self, new: Any, old: Any, branch: Any) -> None:
         """Have a branch stand in another block than before."""
@@ -187,15 +187,10 @@ class Scopes:
         found = self.known.get(key)
         if found is not None and found[0] <= depth:
             return found[1]
-        with self.at(depth):
-            value = compute()
-        self._note(key, depth, value)
-        return value
-
-    def _note(self, key: Any, depth: int, value: Any) -> None:
-        """Know a value as long as its scope is open."""
+        value = self._computed_at(depth, compute)
         self.known[key] = depth, value
-        self.open[depth].known.append(key)
+        self.open[depth].known.append(key)  # as long as that is open, the value is known
+        return value
 
     def leave(self) -> Scope:
         """Close the innermost scope; what is known in it only is forgotten."""
@@ -214,13 +209,7 @@ class Scopes:
             depth = max(depth, self.innermost)
         key = (form, self.key_of(variables, arrays), masked)
         found = self.known.get(key)
-        if found is not None and found[0] <= depth:
-            return found[1]
-        compute = prepared(expression)
-        with self.at(depth):
-            value = compute()
-        self._note(key, depth, value)
-        return value
+        return found[1] if found and found[0] <= depth else self.once(key, depth, prepared(expression))
 
     def alike(self, *values: Any) -> list[Any]:
         """All values in every lane, if one of them differs between lanes."""
