@@ -17,7 +17,7 @@ from minitorch.compiler.fusion.transient import AGAIN
 from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir import source
 from minitorch.compiler.runtime import threads
-from minitorch.compiler.scheduling.contractions.sweeps import recognise
+from minitorch.compiler.scheduling.contractions.attention import recognise
 from tests.graphs import assert_close
 from tests.helpers import of_all_widths
 

@@ -251,6 +251,18 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         lambda: by_hand(i * 4 + j, i * 4 + j + 20),
         "stores to neighbours",
     ),
+    "gather what waits for a total": (
+        R.gather("j0", "total0", "total1"),
+        lambda: definition(lambda x: x.logsumexp(1), mt.ones(3, 8)),
+        "to wait for one of the second",
+    ),
+    "gather one loop": (R.gather("j0", "total0"), product, "a step of a schedule changes something"),
+    "overlay what is needed later": (
+        R.overlay("total1", "total0"),
+        lambda: definition(lambda x: x.softmax(1), mt.ones(3, 8)),
+        "nothing reads what is stored over",
+    ),
+    "skip in no loop": (R.skip("j0", "q"), product, "the loops are i0, i1, j0"),
     "no such array": (R.lift("total7", "i1"), product, "the arrays are total0"),
 }
 
@@ -315,6 +327,10 @@ KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "transpose and sum": (lambda x, y: x.T + y, [(160, 72), (72, 160)]),
     "softmax of short rows": (lambda x: x.softmax(1), [(133, 10)]),
     "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v), [(1, 2, 9, 8)] * 3),
+    "causal attention in blocks": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        [(5, 2), (68, 2), (68, 2)],
+    ),
     "attention in blocks": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v), [(5, 2), (68, 2), (68, 2)]),
     "gelu": (F.gelu, [(100,)]),
 }

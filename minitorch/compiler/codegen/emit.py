@@ -1,7 +1,7 @@
 """Loop IR as LLVM IR: one function per kernel, with vectors written out.
 
-A nest that has a schedule is emitted in the order of its procedure (see `procedures`). The gradients of attention, and
-products that have no schedule, have emitters of their own. Nothing is left for LLVM's optimiser to find.
+A nest that has a schedule is emitted in the order of its procedure (see `procedures`). Products that have no schedule
+have an emitter of their own. Nothing is left for LLVM's optimiser to find.
 
 The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the rows from `begin` up to `end`.
 """
@@ -15,13 +15,11 @@ from llvmlite import ir
 
 from ..loop_ir.loops import LoopKernel, Nest
 from ..loop_ir.origins import at_origin
-from ..scheduling.contractions.sweeps import recognise as sweeps_of
 from ..scheduling.schedules.choice import Schedule, chosen, parallel_units, scheduled
 from ..scheduling.streaming import streamed
 from ..target import Target
 from .builder import Builder
 from .emit_gemm import Product
-from .emit_sweeps import Sweeper
 from .instructions import I64
 from .procedures.emitter import Emitter as Procedures
 from .vector_memory import POINTER, integer
@@ -50,8 +48,6 @@ def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = 
         function.linkage = "internal"
         if steps is not None:
             Procedures(scheduled(nest, buffers, steps), function, target).emit()
-        elif sweeps_of(nest):
-            Sweeper(buffers, nest, function, target).emit()
         else:
             Product(buffers, nest, function, target).emit()
     _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)

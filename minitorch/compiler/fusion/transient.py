@@ -8,8 +8,8 @@ are used. FlashAttention (Dao et al., 2022) keeps it out of memory. Here that is
 - its users are pointwise until they end in reductions and further contractions, and the result of a reduction flows
   back to them (a maximum that is subtracted, a sum that is divided by).
 
-All values of its size on the way are transient, too, and are recomputed tile by tile where they are used. If the
-scheduler (`scheduling/contractions/`) finds no tiles for the resulting loops, the contraction is stored after all.
+All values of its size on the way are transient, too, and are recomputed tile by tile where they are used. If there is
+no schedule for the resulting loops, the contraction is stored after all.
 
 Two things change with respect to eager mode. A factor of a row, such as the division by the sum of the weights, is
 applied to the sum and not to every term, so numbers near the largest of a type may overflow. In 16 bits the weights

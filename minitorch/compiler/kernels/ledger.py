@@ -28,10 +28,9 @@ from ..fusion.roots import (
 )
 from ..fusion.transient import AGAIN as TILE_BY_TILE
 from ..fusion.transient import find_transient
-from ..scheduling.contractions.sweeps import recognise
 from ..scheduling.nests.build import build_kernel
 from ..scheduling.nests.split import PARTIAL
-from ..scheduling.schedules.choice import Own
+from ..scheduling.schedules.choice import Own, schedule_of
 from ..target import Target, target_named
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
@@ -183,7 +182,8 @@ def _without_tiles(kernel: Kernel, group: Group | Node) -> set[Node]:
     """The transient contractions of a kernel whose loops cannot be run in tiles."""
     if kernel.loops is None or not isinstance(group, Group) or not group.tiles:
         return set()
-    return set() if all(map(recognise, kernel.loops.nests)) else {inner for inner, _ in group.tiles}
+    in_tiles = all(schedule_of(nest, buffers, kernel.target) is not None for nest, buffers, _ in kernel.loops.parts)
+    return set() if in_tiles else {inner for inner, _ in group.tiles}
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:

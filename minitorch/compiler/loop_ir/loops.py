@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...dtypes import DType, float32, float64
-from .expressions import Apply, Expression, atoms, walk
+from .expressions import Apply, Expression, Sum, atoms, walk
 from .index import Index, Looked, Shape, Variable
 
 # The binary primitive of each reduction.
@@ -93,6 +93,11 @@ class Nest:
         for loop in self.loops:
             for statement in loop.statements:
                 yield loop, statement
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether there are contractions in its expressions, which are not stored."""
+        return any(isinstance(part, Sum) for _, each in self.statements for part in walk(each.value))
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,8 @@ class Nested:
             if within != guard.inside or within == ALWAYS:
                 loop = with_body(self, guard.body if within == ALWAYS else (If(within, guard.body),))
                 return (loop,) if outside == ALWAYS else (If(outside, (loop,)),)
+        if isinstance(self, If) and guard is not None and not any(one[1].is_data for one in guard.inside.bounds):
+            return (If(Inside((*self.inside.bounds, *guard.inside.bounds)), guard.body),)
         found = with_body(self, body)
         return None if found is self else (found,)
 
@@ -249,7 +251,10 @@ def sole_guard(block: Block) -> If | None:
 
 
 def tidied(block: Block) -> Block:
-    """A block with its guards outside of the loops whose variables they do not mention, and no empty loop."""
+    """A block with its guards outside of the loops whose variables they do not mention, and no empty loop.
+
+    A guard in a guard is one with both conditions, unless the second is data, which is read where the first holds.
+    """
     found: list[Statement] = []
     for each in block:
         new = each.tidy if isinstance(each, (For, If)) else None

@@ -10,7 +10,7 @@ from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scr
 from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
 from ..loop_ir.loops import Accumulate, LoopKernel, Nest, Store
 from .contractions import gemm
-from .contractions.sweeps import recognise
+from .contractions.attention import Attention, Output, recognise
 
 
 class _Variables:
@@ -79,32 +79,28 @@ def operations(kernel: LoopKernel) -> tuple[int, int]:
     """How many elements arithmetic is done on, and how many exp, log and the like are taken of.
 
     Counted as in `minitorch.graph.cost`, but from the loops: what does not change along a loop is computed once, and
-    what two loops compute counts twice. Of sweeps over tiles, every tile counts, those that are passed over too. What
-    is done with the operands of a matrix product counts once for each element: they are packed.
+    what two loops compute counts twice. Tiles count once, those that are passed over too, and so does what is computed
+    of them. What is done with the operands of a matrix product counts once for each element: they are packed.
     """
     counts = [_nest_operations(nest) for nest in kernel.nests]
     return sum(arithmetic for arithmetic, _ in counts), sum(special for _, special in counts)
 
 
 def _nest_operations(nest: Nest) -> tuple[int, int]:
-    sweeps = recognise(nest)
     counter = _Operations(nest.rows)
-    if sweeps is None:
-        product = gemm.recognise(nest)
-        for loop in nest.loops:
-            if product is not None and product.total in loop.statements:
-                counter.add_product(product)
-            else:
-                counter.add(loop.columns, [each.value for each in loop.statements])
-            counter.arithmetic += sum(
-                _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Accumulate)
-            )
+    attention = recognise(nest)
+    if attention is not None:
+        counter.add_tiles(attention)
         return counter.arithmetic, counter.special
-    for sweep in range(sweeps.count):
-        counter.add((sweeps.column,), sweeps.terms(sweep))
-    for output in sweeps.outputs:
-        counter.arithmetic += 2 * _times((*nest.rows, sweeps.column, output.lane))
-    counter.arithmetic += len(sweeps.reductions) * _times((*nest.rows, sweeps.column))
+    product = gemm.recognise(nest)
+    for loop in nest.loops:
+        if product is not None and product.total in loop.statements:
+            counter.add_product(product)
+        else:
+            counter.add(loop.columns, [each.value for each in loop.statements])
+        counter.arithmetic += sum(
+            _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Accumulate)
+        )
     return counter.arithmetic, counter.special
 
 
@@ -124,6 +120,19 @@ class _Operations:
             if isinstance(part, Sum):
                 self.arithmetic += _times({*self.rows, *(self.variables.of(part.value) & inner)})
             self._apply(part, {*self.rows, *(self.variables.of(part) & inner)})
+
+    def add_tiles(self, attention: Attention) -> None:
+        """The operations of attention: each tile once, and once what is computed of it."""
+        column = Variable("column", attention.columns)
+        for tile in attention.tiles:
+            self.arithmetic += 2 * _times((*self.rows, column, tile.column))
+            for part in dict.fromkeys((*walk(tile.across), *walk(tile.down))):
+                along = [column] if part.depends_on(tile.around[-2].variable) else []
+                self._apply(part, (*self.rows, *along, *([tile.column] if part.depends_on(tile.column) else [])))
+        for each in attention.totals:
+            self.arithmetic += _times((*self.rows, column)) * (2 * each.lane.extent if isinstance(each, Output) else 1)
+        for part, changes in attention.terms().items():
+            self._apply(part, (*self.rows, column) if changes else self.rows)
 
     def add_product(self, product: gemm.Contraction) -> None:
         """The operations of a matrix product: those on its factors for every element of them, then the product's."""

@@ -12,10 +12,8 @@ from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Tota
 from ..loop_ir.index import Index, Looked, Variable
 from ..loop_ir.loops import Accumulate, Loop, Nest, Store
 from ..target import MOST_STEP, Target
-from .contractions.blocking import blocking
 from .contractions.gemm import recognise
 from .contractions.gemm_tiling import tiling
-from .contractions.sweeps import recognise as sweeps_of
 
 ABREAST = 4  # vectors of rows that go through the columns together
 MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all that go abreast
@@ -275,9 +273,8 @@ def nest_units(nest: Nest, target: Target) -> int:
     total = math.prod(row.extent for row in nest.rows)
     if not total:
         return 0
-    sweeps = sweeps_of(nest)
-    if sweeps is not None:
-        return blocking(sweeps, target).units
+    if nest.has_sums:
+        return total
     product = recognise(nest)
     if product is not None:
         return tiling(product, target).units

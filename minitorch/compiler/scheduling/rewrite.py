@@ -16,6 +16,7 @@ from ..loop_ir.tree import (
     Block,
     For,
     If,
+    Local,
     Procedure,
     allocated,
     loop_names,
@@ -74,6 +75,30 @@ def refused(what: str, law: str, fix: str | None = None) -> ScheduleError:
     return ScheduleError("MT603", what, why=law, fix=fix)
 
 
+class Named:
+    """Whether a loop has a name, asked of one loop after another.
+
+    ``"i@total0,out3"`` are the loops ``i`` in which something is stored to one of the arrays, and ``"i#2"`` is the
+    third loop ``i`` that is asked for.
+    """
+
+    def __init__(self, name: str) -> None:
+        name, _, number = name.partition("#")
+        self.name, _, arrays = name.partition("@")
+        self.arrays, self.number, self.count = {*arrays.split(",")} if arrays else set(), number, itertools.count()
+
+    def __call__(self, each: For) -> bool:
+        """Whether it is this one."""
+        if each.variable.name != self.name or (self.arrays and not self.arrays & _stored_to(each)):
+            return False
+        return not self.number or next(self.count) == int(self.number)
+
+
+def _stored_to(each: For) -> set[str]:
+    """The names of the arrays that a loop stores to."""
+    return {array.name if isinstance(array, Local) else f"out{array}" for array in each.written}
+
+
 def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:
     """Refuse names for new loops and arrays that something else has in the printed text.
 
@@ -93,14 +118,13 @@ def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:
 def _related(block: Block, name: str) -> list[For]:
     """The loops that contain a loop of a name or are contained in one."""
     found: list[For] = []
-    name, _, number = name.partition("#")
-    count = itertools.count()
+    is_it = Named(name)
 
     def within(block: Block, around: tuple[For, ...]) -> None:
         for each in block:
-            if isinstance(each, For) and each.variable.name == name and (not number or next(count) == int(number)):
+            if isinstance(each, For) and is_it(each):
                 found.extend((*around, *loops(each.body)))
-            if isinstance(each, (For, If)) and name in each.names:
+            if isinstance(each, (For, If)) and is_it.name in each.names:
                 within(each.body, (*around, each) if isinstance(each, For) else around)
 
     within(block, ())

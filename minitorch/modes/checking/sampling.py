@@ -207,7 +207,7 @@ class Sampler:
 
 
 def _weights(nodes: Sequence[Node]) -> set[Node]:
-    """The weights of attention in 16-bit floats: a sweep keeps them in float32, and divides by their sum later.
+    """The weights of attention in 16-bit floats: their kernel keeps them in float32, and divides by their sum later.
 
     They are what a contraction is computed from, element by element, if there is an exp among it.
     """

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
 
 from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position, rewritten, walk
 from ...loop_ir.index import Index, Variable
@@ -28,31 +26,24 @@ from ...loop_ir.tree import (
     tidied,
     with_body,
 )
-from ..rewrite import refused
+from ..rewrite import Named, refused
 
 
 def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterable[Statement] | None]) -> Block:
-    """A block in which every loop of a name is replaced by some statements; None leaves it.
+    """A block in which every loop of a name (see `Named`) is replaced by some statements; None leaves it."""
+    is_it = Named(name)
 
-    ``"i#2"`` is the third loop of the name ``"i"``, and no other.
-    """
-    name, _, number = name.partition("#")
-    if number:
-        return with_loops_replaced(block, name, only_the(int(number), change))
-    found: list[Statement] = []
-    for each in block:
-        if isinstance(each, (For, If)) and name in each.names:
-            new = change(each) if isinstance(each, For) and each.variable.name == name else None
-            found += new if new is not None else [with_body(each, with_loops_replaced(each.body, name, change))]
-        else:
-            found.append(each)
-    return tuple(found)
+    def within(block: Block) -> Block:
+        found: list[Statement] = []
+        for each in block:
+            if isinstance(each, (For, If)) and is_it.name in each.names:
+                new = change(each) if isinstance(each, For) and is_it(each) else None
+                found += new if new is not None else [with_body(each, within(each.body))]
+            else:
+                found.append(each)
+        return tuple(found)
 
-
-def only_the(number: int, change: Callable[[For], Iterable[Statement] | None]) -> Callable[[For], Any]:
-    """A change that is made to one loop of those that it is offered."""
-    count = itertools.count()
-    return lambda each: change(each) if next(count) == number else None
+    return within(block)
 
 
 def at_loop(
@@ -128,7 +119,8 @@ def array_of(part: Read | Load) -> int | Local:
 
 def has_loop(block: Block, name: str) -> bool:
     """Whether there is a loop of a name."""
-    return any(isinstance(each, (For, If)) and name in each.names for each in block)
+    is_it = Named(name)
+    return any(isinstance(each, For) and is_it(each) for each in statements(block))
 
 
 def any_of(
@@ -138,21 +130,21 @@ def any_of(
     must_change: bool = True,
 ) -> Procedure:
     """Apply a change to the outermost of the loops that have one of some names."""
-    wanted = set(names)
+    wanted = list(map(Named, names))
 
     def within(block: Block) -> Block:
         found: list[Statement] = []
         for each in block:
-            if not isinstance(each, (For, If)) or wanted.isdisjoint(each.names):
+            if not isinstance(each, (For, If)) or not any(is_it.name in each.names for is_it in wanted):
                 found.append(each)
                 continue
-            new = change(each) if isinstance(each, For) and each.variable.name in wanted else None
+            new = change(each) if isinstance(each, For) and any(is_it(each) for is_it in wanted) else None
             found += new if new is not None else [with_body(each, within(each.body))]
         return tuple(found)
 
     body = within(procedure.body)
     if must_change and body == procedure.body:
-        raise refused(f"nothing to do at the loops {', '.join(wanted)}", "a step of a schedule changes something")
+        raise refused(f"nothing to do at the loops {', '.join(names)}", "a step of a schedule changes something")
     return replace(procedure, body=tidied(body))
 
 

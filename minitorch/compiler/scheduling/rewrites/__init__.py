@@ -14,11 +14,13 @@ from __future__ import annotations
 from ..analysis.finding import factors_of
 from ..rewrite import Rewrite, refused, step
 from .arrays import in_registers, lift, overcompute, place
+from .gathering import gather
 from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, vectorise
 from .memory import align, prefetch, stream
 from .online import online
-from .packing import pack, transpose
-from .redundancy import factor_out, hoist, reuse
+from .packing import overlay, pack, transpose
+from .redundancy import factor_out, hoist, reuse, taken_apart
+from .skipping import skip
 from .staging import specialise, stage
 from .vectors import partition, peel, sink, split_reduction
 
@@ -29,6 +31,7 @@ __all__ = [
     "factor_out",
     "factors_of",
     "fuse",
+    "gather",
     "hoist",
     "in_registers",
     "jam",
@@ -36,6 +39,7 @@ __all__ = [
     "online",
     "outline",
     "overcompute",
+    "overlay",
     "pack",
     "parallelise",
     "partition",
@@ -46,12 +50,14 @@ __all__ = [
     "reorder",
     "reuse",
     "sink",
+    "skip",
     "specialise",
     "split",
     "split_reduction",
     "stage",
     "step",
     "stream",
+    "taken_apart",
     "transpose",
     "unroll",
     "vectorise",

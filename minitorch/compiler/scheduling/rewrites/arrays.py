@@ -30,7 +30,7 @@ from ...loop_ir.tree import (
 )
 from ..analysis.dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
 from ..analysis.finding import accesses, any_of, arrays_read, local_named, nested_in, with_local
-from ..rewrite import check_fresh, refused, step
+from ..rewrite import Named, check_fresh, refused, step
 
 
 @step
@@ -47,7 +47,7 @@ def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) ->
     from one iteration to the next.
     """
     old = local_named(procedure, array)
-    extents = {each.variable.name: each.variable for each in statements(procedure.body) if isinstance(each, For)}
+    extents = {each.name: each for each in _around(procedure.body, old)}
     variables = [extents[name] for name in names if name in extents]
     count, offset = 1, NOWHERE
     for each in reversed(variables):
@@ -59,6 +59,8 @@ def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) ->
         return procedure
 
     def change(each: For) -> Iterable[Statement] | None:
+        if Allocate(old) not in statements(each.body):
+            return None
         _, _, body = nested_in(each, [one.name for one in variables])
         own = [inner for inner in body if isinstance(inner, Allocate) and inner.local == old]
         if not own:
@@ -198,13 +200,14 @@ def in_registers(procedure: Procedure, array: str, around: str, name: str = "", 
     local = local_named(procedure, array)
     name = name or f"{array}_registers"
     check_fresh(procedure, name)
+    is_around = Named(around)
 
     def within(block: Block) -> Block:
         found: list[Statement] = []
         for each in block:
             if not isinstance(each, (For, If)):
                 found.append(each)
-            elif isinstance(each, For) and each.variable.name == around and set(accesses(each.body, local)):
+            elif isinstance(each, For) and is_around(each) and set(accesses(each.body, local)):
                 before = _only_store(found[-1], local) if found else None
                 if before is not None and {before.index} == set(accesses(each.body, local)):
                     found.pop()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import groupby
 
-from ...loop_ir.expressions import ALWAYS, Inside
+from ...loop_ir.expressions import ALWAYS, Inside, Number
 from ...loop_ir.index import Variable, unravelled, variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -178,6 +178,7 @@ def distribute(procedure: Procedure, *names: str) -> Procedure:
     """Perfectly nested loops around several statements as loops around each inner loop and what is between (fission).
 
     Stores that follow one another stay together: what one of them writes may lie in the memory of what another reads.
+    A constant for a local array after them does not.
 
     Law: no statement needs what a later one did in an earlier iteration: what they share is an array with an element
     for every iteration.
@@ -202,7 +203,7 @@ def distribute(procedure: Procedure, *names: str) -> Procedure:
         result: list[Statement] = []
         for is_plain, part in groupby(body, lambda inner: isinstance(inner, (Store, Accumulate))):
             run = tuple(part)
-            pieces: list[Block] = [run] if is_plain else [(inner,) for inner in run]
+            pieces = _stored_together(run) if is_plain else [(inner,) for inner in run]
             for piece in pieces:
                 for guard in guards:
                     piece = (If(guard, piece),)
@@ -214,6 +215,17 @@ def distribute(procedure: Procedure, *names: str) -> Procedure:
     return any_of(procedure, names, change)
 
 
+def _stored_together(run: Block) -> list[Block]:
+    """Stores that follow one another, taken apart where a constant for a local array comes after one to an argument."""
+    found: list[list[Statement]] = [[]]
+    for each in run:
+        is_constant = isinstance(each, Store) and isinstance(each.array, Local) and isinstance(each.value, Number)
+        if is_constant and any(isinstance(one, Store) and isinstance(one.array, int) for one in found[-1]):
+            found.append([])
+        found[-1].append(each)
+    return list(map(tuple, found))
+
+
 def _marked(
     name: str, kind: Kind, procedure: Procedure, check: Callable[[For], None], inside: str | None = None
 ) -> Procedure:
@@ -223,7 +235,7 @@ def _marked(
         check(each)
         return [For(each.variable, with_loops_replaced(each.body, name, change), kind)]
 
-    if not has_loop(procedure.body, name.partition("#")[0]):
+    if not has_loop(procedure.body, name):
         return procedure
     if inside is None or not has_loop(procedure.body, inside):
         return at_loop(procedure, name, change, tidy=False)

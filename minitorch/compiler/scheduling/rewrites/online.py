@@ -33,7 +33,6 @@ from ...loop_ir.tree import (
 from ..analysis.dependences import are_elements
 from ..analysis.finding import (
     arrays_read,
-    arrays_used,
     for_elements,
     is_zero,
     local_named,
@@ -41,6 +40,7 @@ from ..analysis.finding import (
     stores_of,
 )
 from ..rewrite import check_fresh, refused, step
+from .gathering import between, guarded, without_guard
 
 LAW = "exp(x - a) * exp(a - b) = exp(x - b): "
 
@@ -174,26 +174,21 @@ class _Online:
     def in_one(self, before: Block, first: For, rest: Block) -> Block:
         """The loop that takes the maxima with the loops after it in it, and what comes after them."""
         self.check(first)
-        place, ahead, pending = 0, list[Statement](), list[Statement]()
-        bodies, sums = list[tuple[list[_Sum], Block]](), dict[Local, _Sum]()
-        taken: list[Statement] = [first]
-        for number, each in enumerate(rest, 1):
-            if isinstance(each, For) and each.variable == first.variable and _reads(each) & self.arrays:
-                found = list(self.sums(each, [*before, *ahead, *pending]))
-                if (_reads(each) & {*sums}) or any(sums.setdefault(one.array, one) != one for one in found):
-                    raise refused(f"{self.what}: a sum is used before it is complete", LAW + "a sum is read afterwards")
-                place, ahead, pending = number, [*ahead, *pending], []
-                bodies.append((found, each.body))
-                taken.append(each)
-            elif _reads(each) & arrays_written(tuple(taken)) or arrays_written((each,)) & arrays_used(tuple(taken)):
-                break
-            else:
-                pending.append(each)
+
+        def joins(each: For, written: set[int | Local]) -> bool:
+            return bool(_reads(each) & self.arrays) and not _reads(each) & (written - self.arrays)
+
+        ahead, (_, *taken), behind = between(first, rest, joins)
+        guard, (maxima, *parts) = without_guard([first, *taken])
+        sums = dict[Local, _Sum]()
+        bodies = [(list(self.sums(each, [*before, *ahead])), part) for each, part in zip(taken, parts, strict=True)]
+        if any(sums.setdefault(one.array, one) != one for found, _ in bodies for one in found):
+            raise refused(f"{self.what}: different terms for one sum", LAW + "a sum has terms of one kind")
         if not bodies:
             raise refused(f"{self.what}: no loop after it reads the maxima", LAW + "a sum of exp(x - m) comes next")
         shifts = {one.array: Read(one.shift.dtype, one.shift) for one in self.maxima}
         inner: list[Statement] = [Allocate(local) for one in self.maxima for local in one.own]
-        inner += [*(Store(one.before, NOWHERE, one.now) for one in self.maxima), *first.body]
+        inner += [*(Store(one.before, NOWHERE, one.now) for one in self.maxima), *maxima]
         for one in self.maxima:
             inner += [Store(one.shift, NOWHERE, one.finite), Store(one.factor, NOWHERE, one.correction)]
         for found, body in bodies:
@@ -204,7 +199,7 @@ class _Online:
         for total in sums.values():
             if total.is_plain:
                 after += total.store("where", total.maximum.is_lowest, total.maximum.number(math.nan), total.now)
-        return (*ahead, with_body(first, tuple(inner)), *after, *rest[place:])
+        return (*ahead, with_body(first, guarded(guard, [tuple(inner)])), *after, *behind)
 
     def check(self, first: For) -> None:
         """Refuse a loop that does more than take maxima."""
@@ -249,7 +244,7 @@ class _Online:
 
     def measured(self, value: Expression) -> tuple[_Maximum, bool] | None:
         """The maximum in the one factor ``exp(x - maximum)`` of a term, and whether it is subtracted as it is."""
-        while isinstance(value, Apply) and value.primitive in ("mul", "neg", "div"):
+        while isinstance(value, Apply) and value.primitive in ("mul", "neg", "div", "cast"):
             inside = [part for part in value.arguments if self.mentions(part)]
             if len(inside) != 1 or (value.primitive == "div" and inside[0] is value.arguments[1]):
                 return None

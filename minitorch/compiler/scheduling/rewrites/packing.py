@@ -23,20 +23,25 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    arrays_written,
     mapped,
     sole_guard,
     statements,
     substituted,
     with_body,
 )
+from ..analysis.dependences import all_accesses, may_meet
 from ..analysis.finding import (
     any_of,
     array_of,
+    arrays_used,
     at_loop,
     factors_of,
     has_loop,
+    local_named,
     mentions,
     nested_in,
+    with_local,
 )
 from ..rewrite import check_fresh, refused, step
 from .arrays import unguarded
@@ -52,10 +57,11 @@ def pack(
     at: str,
     *order: str,
     pad: tuple[str, int] | None = None,
+    prefix: bool = True,
 ) -> Procedure:
     """Copy a factor of a sum, which reads an array, into one of its own, in the order in which it is used (packing).
 
-    The whole term of a maximum can be copied, too.
+    The whole term of a maximum can be copied, too, and one that reads a local array and is no product.
 
     Args:
         procedure: the kernel.
@@ -66,12 +72,15 @@ def pack(
         order: the loops that run through it, the outermost first: those inside of `at` that the factor depends on.
         pad: the name of a loop, and how many elements further apart than needed its iterations lie: at a power of two
             they would compete for the same places of a cache.
+        prefix: whether the loops that fill the array have its name in front of theirs.
 
     Law: nothing that runs between the copy and the use stores to an operand of the factor, and every element that is
     used is copied.
     """
     what = f"pack({argument!r}, {into!r}) at {at!r}" if at else f"pack({argument!r}, {into!r})"
-    check_fresh(procedure, into, *(f"{into}_{name}" for name in order if has_loop(procedure.body, name)))
+    front = f"{into}_" if prefix else ""
+    new_names = (f"{front}{name}" for name in order if prefix and has_loop(procedure.body, name))
+    check_fresh(procedure, into, *new_names)
     if pad is not None and pad[1] < 0:
         raise refused(f"{what} with elements {pad[1]} further apart", "elements of an array do not overlap")
 
@@ -87,7 +96,7 @@ def pack(
             body = packed(guarded.body)
             return None if body is None else (with_body(guarded, body),)
         sums = (each for each in statements(whole) if isinstance(each, Accumulate))
-        factors = list(dict.fromkeys(factor for each in sums for factor in _packable(each) if reads(factor)))
+        factors = list(dict.fromkeys(factor for each in sums for factor in _packable(each, argument) if reads(factor)))
         if not factors:
             return None
         found = {variable: None for each in statements(whole) if isinstance(each, For) for variable in (each.variable,)}
@@ -99,7 +108,7 @@ def pack(
         before, block = whole[:place], whole[place:]
         places = uses(block, factor)
         around = next(
-            within for each, _, within in places if isinstance(each, Accumulate) and factor in _packable(each)
+            within for each, _, within in places if isinstance(each, Accumulate) and factor in _packable(each, argument)
         )
         own = [loop for name in order for loop in around if loop.name == name]
         guards = check_copied(what, block, factor, own)
@@ -118,11 +127,11 @@ def pack(
                 size *= by_name[name].extent
         local = Local(into, size, factor.dtype)
         new = Read(factor.dtype, local, index)
-        names = {each: variable(f"{into}_{each.name}", each.extent) for each in own}
+        names = {each: variable(f"{front}{each.name}", each.extent) for each in own}
         store: Statement = Store(local, index, factor)
         copy: Block = substituted((store if guard == ALWAYS else If(guard, (store,)),), names)
         for each in reversed(own):
-            copy = (For(Variable(f"{into}_{each.name}", each.extent), copy),)
+            copy = (For(Variable(f"{front}{each.name}", each.extent), copy),)
         rest = mapped(block, lambda part: new if part == factor else part)
         return (*before, Allocate(local), *copy, *rest)
 
@@ -140,11 +149,60 @@ def pack(
     raise refused(f"{what}: no sum of products in there has a factor that reads the argument", "a copy is used")
 
 
-def _packable(each: Accumulate) -> tuple[Expression, ...]:
-    """The factors of a term, or what a maximum is taken of, unless it lies in a local array already."""
-    if each.reduction == "reduce_max":
-        return () if isinstance(each.value, Read) else (each.value,)
-    return factors_of(each)
+def _packable(each: Accumulate, argument: int | str | None) -> tuple[Expression, ...]:
+    """The factors of a term, or a whole one, unless they lie in a local array already."""
+    is_whole = each.reduction == "reduce_max" or (isinstance(argument, str) and not factors_of(each))
+    found = (each.value,) if is_whole else factors_of(each)
+    is_copied = is_whole or isinstance(argument, str)
+    return tuple(part for part in found if not (is_copied and isinstance(part, Read)))
+
+
+@step
+def overlay(procedure: Procedure, array: str, over: str) -> Procedure:
+    """Keep an array in the memory of another one, whose elements it is computed from (storage reuse).
+
+    Args:
+        procedure: the kernel.
+        array: its name.
+        over: the name of the other one, which is not needed any more.
+
+    Law: the two have the same size and type, and live in the same block. A statement that stores to the array reads no
+    element of the other one but that in the place of which it stores, and nothing reads the other one later.
+    """
+    new, old = local_named(procedure, array), local_named(procedure, over)
+    what = f"overlay({array!r}, {over!r})"
+
+    def is_last(block: Block) -> bool:
+        """Whether each element of the other array is used before the one in its place is stored, and not later."""
+        place = next(n for n, each in enumerate(block) if new in arrays_written((each,)))
+        each = block[place]
+        if any(old in arrays_used((one,)) or new in arrays_written((one,)) for one in block[place + 1 :]):
+            return False
+        if isinstance(each, For):
+            found = [one for one in all_accesses(each.body) if one.array == old or (one.array == new and one.writes)]
+            stores = [one for one in found if one.array == new]
+            if any(may_meet(one, other, frozenset({each.variable})) for one in stores for other in found):
+                return False
+        if isinstance(each, (For, If)):
+            return is_last(each.body)
+        if not isinstance(each, Store):
+            return False
+        return all(
+            part.index == each.index for part in walk(each.value) if isinstance(part, Read) and part.local == old
+        )
+
+    def within(block: Block) -> Block:
+        if not {Allocate(old), Allocate(new)} <= {*block}:
+            return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+        if (old.size, old.dtype) != (new.size, new.dtype) or not is_last(block):
+            raise refused(f"{what}: elements of {over} are needed later", "nothing reads what is stored over")
+        rest = tuple(each for each in block if each != Allocate(new))
+        return with_local(rest, new, old)
+
+    body = within(procedure.body)
+    if body == procedure.body:
+        raise refused(f"{what}: they do not live in one block", "the two are allocated in one block")
+    return replace(procedure, body=body)
 
 
 @step

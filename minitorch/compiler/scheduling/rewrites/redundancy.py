@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from ...loop_ir.expressions import Apply, Expression, Number, walk
+from ...loop_ir.expressions import Apply, Expression, Number, converted, walk
 from ...loop_ir.index import Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -167,16 +167,16 @@ def factor_out(procedure: Procedure, array: str, loop: str) -> Procedure:
                 not isinstance(value, Number) and not reads & written and not any(mentions(value, v) for v in variables)
             )
 
-        (sum_, *others) = sums
-        if others or not isinstance(sum_, Accumulate) or sum_.reduction != "reduce_sum" or not is_zero(local, before):
+        (sum_, *more) = sums
+        if more or not isinstance(sum_, Accumulate) or sum_.reduction != "reduce_sum" or not is_zero(local, before):
             raise refused(what, "the loop does nothing with the array but to add up terms, beginning with 0")
-        term, factors = _taken_apart(sum_.value, is_fixed)
+        term, factors = taken_apart(sum_.value, is_fixed)
         if not factors:
             raise refused(f"{what}: no factor is the same for all terms", "c is the same in all iterations")
         new = replace(sum_, value=term)
         total: Expression = Read(local.dtype, local, sum_.index)
-        for name, factor in factors:
-            total = Apply(local.dtype, name, (total, factor))
+        for name, others in factors:
+            total = Apply(local.dtype, name, (total, *(converted(each, local.dtype) for each in others)))
         over = tuple(one for one in variables if sum_.index.depends_on(one))
         if each.variable in over or not are_elements(sum_.index, local, over):
             raise refused(
@@ -206,19 +206,27 @@ def _replaced(block: Block, old: Statement, new: Statement) -> Block:
     )
 
 
-def _taken_apart(
+def taken_apart(
     value: Expression, is_fixed: Callable[[Expression], bool]
-) -> tuple[Expression, list[tuple[str, Expression]]]:
-    """A term without its fixed factors and divisors, and these, the innermost first."""
-    if not isinstance(value, Apply) or value.primitive not in ("mul", "div") or not value.dtype.is_floating_point:
+) -> tuple[Expression, list[tuple[str, tuple[Expression, ...]]]]:
+    """A term without its sign, its fixed factors and divisors, and these, the innermost first.
+
+    A term that is rounded to 16 bits is so without them.
+    """
+    if not isinstance(value, Apply) or not value.dtype.is_floating_point:
         return value, []
-    first, second = value.arguments
+    first, second = value.arguments[0], value.arguments[-1]
+    if value.primitive == "neg" or (value.primitive == "cast" and first.dtype.is_floating_point):
+        term, factors = taken_apart(first, is_fixed)
+        return (term, [*factors, ("neg", ())]) if value.primitive == "neg" else (converted(term, value.dtype), factors)
+    if value.primitive not in ("mul", "div"):
+        return value, []
     if is_fixed(second):
-        term, factors = _taken_apart(first, is_fixed)
-        return term, [*factors, (value.primitive, second)]
+        term, factors = taken_apart(first, is_fixed)
+        return term, [*factors, (value.primitive, (second,))]
     if value.primitive == "mul" and is_fixed(first):
-        term, factors = _taken_apart(second, is_fixed)
-        return term, [*factors, ("mul", first)]
-    first, factors = _taken_apart(first, is_fixed)
-    second, more = _taken_apart(second, is_fixed) if value.primitive == "mul" else (second, [])
+        term, factors = taken_apart(second, is_fixed)
+        return term, [*factors, ("mul", (first,))]
+    first, factors = taken_apart(first, is_fixed)
+    second, more = taken_apart(second, is_fixed) if value.primitive == "mul" else (second, [])
     return Apply(value.dtype, value.primitive, (first, second)), [*factors, *more]

@@ -1,186 +1,329 @@
-"""The schedule of attention: FlashAttention (Dao et al., 2022), as rewrites.
+"""The schedules of attention and its gradients: FlashAttention (Dao et al., 2022), as rewrites.
 
-All columns pass by a block of rows, block after block. Each gives a tile of scores, which stays in the cache while the
-maxima, the sums of exponentials and the output are brought up to date with it (`rewrites.online`). Scores and output
-are matrix products, whose own tiles are in registers. `blocking` has the sizes of blocks.
+A *tile* of scores, for a block of rows and a block of columns, is computed once, and all that is wanted of it is taken
+from it in the cache. Scores and outputs are matrix products, with tiles in registers.
+
+The blocks of columns pass by a block of rows in one of three ways.
+
+- *Online*: a maximum, and all that is measured from it, are brought up to date with every block (`rewrites.online`).
+- *Together*: where there are no totals, as in the gradients of keys and values, nothing has to be brought up to date.
+- *Kept*: otherwise the tiles of all columns stay in the second cache until the totals that they wait for are complete.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ....dtypes import float32, float64
-from ...loop_ir.expressions import Load, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load, Number, Position, computed_in, rewritten, walk
 from ...loop_ir.loops import Nest
-from ...loop_ir.tree import loops, procedure
+from ...loop_ir.tree import Read
 from ...target import Target
-from ..contractions.blocking import Blocking, blocking, is_in_place
-from ..contractions.skip import skips
-from ..contractions.sweeps import Sweeps, recognise
+from ..contractions.attention import Attention, Output, Part, buffer_of, recognise
 from ..rewrites import (
     Rewrite,
     distribute,
     factor_out,
+    gather,
     hoist,
     in_registers,
     jam,
     lift,
     online,
     overcompute,
+    overlay,
     pack,
     parallelise,
     reorder,
     reuse,
+    skip,
     split,
     transpose,
     unroll,
     vectorise,
 )
 
-# Numbers of a tile in registers, whose other side has as many vectors as there is room for. Raising them spares loads
+ROWS, COLUMNS = 64, 64  # of a block, at most
+LEAST_ROWS = 16  # of a block whose tiles are kept for all columns
+# Numbers of a tile in registers, whose other side has as many vectors as there is room for. Raising it spares loads
 # of vectors, until the registers that are left hold too few sums to hide the latency of their additions.
-ROWS, COLUMNS = 4, 4
+NUMBERS = 4
 
 
 def attention_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that is attention and computes all scores: a maximum, a sum and an output; else None."""
-    sweeps = recognise(nest)
-    if sweeps is None or sweeps.count > 1 or len(sweeps.tiles) != 1 or len(sweeps.outputs) != 1:
-        return None
-    (tile,), (output,), names = sweeps.tiles, sweeps.outputs, [each.name for each in sweeps.reductions]
-    values = [each.term.value for each in sweeps.reductions]
-    if names != ["reduce_max", "reduce_sum"] or any(each.dtype not in (float32, float64) for each in values):
-        return None
-    if len(list(nest.statements)) != 3 or skips(sweeps, 0):
-        return None
-    within = {*walk(tile.sum)}
-    beside = [part.index for part in walk(values[0]) if isinstance(part, Load) and part not in within]
-    if any(index.coefficient(sweeps.row) not in (0, 1) for index in beside):
-        return None  # a mask of rows and columns: it would be gathered, row by row
-    queries = [part for part in dict.fromkeys(walk(tile.across)) if isinstance(part, Load)]
-    value = output.other
-    if len(queries) != 1 or not is_in_place(tile.down) or not is_in_place(value) or not isinstance(value, Load):
-        return None
-    if value.index.coefficient(output.lane) != 1:
-        return None
-    names = [each.variable.name for each in loops(procedure(nest, ()).body)][len(sweeps.batch) :]
-    return tuple(_steps(sweeps, blocking(sweeps, target), names, queries[0], value)) if len(names) == 8 else None
+    """The rewrites for a nest with contractions that are not stored; None if it has none, or another form."""
+    found = recognise(nest)
+    return None if found is None else tuple(_Schedule(found, target).steps())
 
 
-def _steps(sweeps: Sweeps, cut: Blocking, names: list[str], query: Load, value: Load) -> Iterator[Rewrite]:
-    maximum, total = (f"total{each.slot}" for each in sweeps.reductions)
-    (output,), lanes, depth = sweeps.outputs, cut.lanes, names[2]
-    row, largest, _, summed, _, lane, column, _ = (f"{name}#{names[:n].count(name)}" for n, name in enumerate(names))
-    width = -(-cut.columns // COLUMNS) * COLUMNS
-    several = sweeps.column.extent > width  # blocks of columns
-    vectors = cut.rows // lanes
-    across = max(count for count in _fitting(cut, COLUMNS) if vectors % count == 0)
-    beside = min(_fitting(cut, ROWS), key=lambda count: (-(-output.lane.extent // (count * lanes)) * count, -count))
-    padded = beside * lanes
-    outermost = [each.name for each in sweeps.batch] + (["rows"] if sweeps.row.extent > cut.rows else [])
-    beginning = outermost[-1] if outermost else ""
+class _Schedule:
+    """The rewrites for a nest.
 
-    # A row by itself: columns in blocks, and a sum for every lane of the output.
-    yield split(row, cut.rows, "rows", "r")
-    yield split(column, width, "block", "j")
-    yield split(lane, padded, "e", "tile_lanes")
-    yield split("tile_lanes", lanes, "ei", "l")
-    yield split(summed, width, "block", "j")
-    yield split(largest, width, "block", "j")
-    yield lift("sum3", "e", "ei", "l")
-    yield distribute("e", "ei", "l")
-    yield reorder("block", "j", "e", "ei", "l")
-    yield hoist("e", "ei", "l")
-    yield factor_out("sum3", "block" if several else "j")
-    if several:
-        yield online("block", maximum)
-    # The scores of a block are in an array, and so are the weights that they become.
-    for array in ("sum0", "sum1", "sum2"):
-        yield lift(array, "j")
-    yield distribute("j")
-    yield reuse("sum1", "sum0")
-    yield reuse("sum2", "sum0")
-    staged = sweeps.reductions[0].term.value != sweeps.tiles[0].sum  # more is done with a product to get a score
-    if staged:
-        yield pack("sum0", "scores", "block" if several else "r", "j")
-    yield pack("scores" if staged else "sum0", "weights", "block" if several else "r", "j")
-    # A block of rows: each has its own of everything, and every statement runs for all of them.
-    numbers = [f"{maximum}_{name}" for name in ("before", "shift", "factor")] if several else []
-    for array in (maximum, total, "sum3"):
-        yield lift(array, "r")
-    if several:
+    Attributes:
+        rows: of a block, whole vectors.
+        width: columns of a block.
+        kept: whether tiles are kept for all columns, if there are several blocks.
+    """
+
+    def __init__(self, at: Attention, target: Target) -> None:
+        self.at, self.registers = at, target.vector_registers
+        self.lanes = target.vector_bytes // at.itemsize
+        vectors = min(ROWS // self.lanes, 1 << (-(-at.row.extent // self.lanes) - 1).bit_length())
+        self.several = at.columns > COLUMNS
+        self.maximum = next((each for each in at.numbers if each.sum.reduction == "reduce_max"), None)
+        complete = {*at.same, *([self.maximum.name] if self.maximum is not None else [])}
+        waits = self.maximum is None or any(each.reads - complete for each in at.totals)
+        self.kept = self.several and bool(at.numbers) and waits
+        if self.kept:
+            kept = len(at.tiles) * at.columns * self.lanes * at.itemsize
+            while vectors * kept > target.caches[1] // 2 and vectors * self.lanes > LEAST_ROWS:
+                vectors //= 2
+        self.rows, self.vectors = vectors * self.lanes, vectors
+        self.across = max(count for count in self._fitting(NUMBERS) if vectors % count == 0)
+        columns = (NUMBERS << shift for shift in range(3))
+        self.columns = max(each for each in columns if each * self.across + self.across < self.registers)
+        self.width = -(-min(COLUMNS, at.columns) // self.columns) * self.columns
+        self.outermost = [each.name for each in at.batch] + (["rows"] if at.row.extent > self.rows else [])
+        self.beginning = self.outermost[-1] if self.outermost else ""
+        self.home = "block" if self.several and not self.kept else "r"
+        self.order = ("block", "j") if self.kept else ("j",)
+        extents = dict.fromkeys(each.lane.extent for each in at.outputs)
+        names = [("e", "ei", "l"), *((f"e{n}", f"ei{n}", f"l{n}") for n in range(1, len(extents)))]
+        self.names = dict(zip(extents, names, strict=True))
+
+    def _fitting(self, numbers: int) -> list[int]:
+        """How many vectors a tile in registers may have, beside so many numbers: sums, a vector each, and a number."""
+        return [count for count in range(1, self.registers) if numbers * count + count < self.registers]
+
+    def _beside(self, extent: int) -> int:
+        """Vectors of an output's tile."""
+        return min(self._fitting(NUMBERS), key=lambda count: (-(-extent // (count * self.lanes)) * count, -count))
+
+    def _block(self, array: str) -> str:
+        """The loop over blocks of columns that fills an array, or what is around all columns."""
+        return f"block@{array}" if self.several else self.beginning
+
+    def steps(self) -> Iterator[Rewrite]:
+        """All of them."""
+        yield from self.by_rows()
+        yield from self.by_columns()
+        yield from self.by_blocks()
+        yield from self.packed()
+        yield from self.in_tiles()
+        if self.outermost:
+            yield parallelise(*self.outermost)
+
+    def by_rows(self) -> Iterator[Rewrite]:
+        """A row by itself: columns in blocks, and a sum for every lane of an output."""
+        at = self.at
+        yield split(at.row.name, self.rows, "rows", "r")
+        for each in at.totals:
+            yield split(f"{each.column.name}@{each.name}", self.width, "block", "j")
+        lanes = {each.around[0]: each for each in at.outputs}
+        for each in lanes.values():
+            e, ei, lane = self.names[each.lane.extent]
+            yield split(f"{each.lane.name}@{each.name}", self._beside(each.lane.extent) * self.lanes, e, "tile_lanes")
+            yield split("tile_lanes", self.lanes, ei, lane)
+        for each in at.outputs:
+            yield lift(each.name, *self.names[each.lane.extent])
+        for names in self.names.values():
+            yield distribute(*names)
+            yield reorder("block", "j", *names)
+            yield hoist(*names)
+        for each in at.totals:
+            if each.has_factors:
+                yield factor_out(each.name, "block" if self.several else "j")
+
+    def by_columns(self) -> Iterator[Rewrite]:
+        """Tiles of columns in arrays, each computed once, and so the weights that they become."""
+        at = self.at
+        if self.several and any(_compares_positions(part) for each in at.totals for part in walk(each.sum.value)):
+            yield skip("block", "r")
+        if self.several and not self.kept:
+            if self.maximum is not None:
+                yield online("block", self.maximum.name)
+            elif len(at.totals) > 1:
+                yield gather("block", *(each.name for each in at.totals))
+        for name in at.same:
+            yield lift(name, *self.order)
+        yield distribute(*self.order)
+        for name, first in at.same.items():
+            if name != first:
+                yield reuse(name, first)
+        self.scores = at.tiles[0].name
+        if self.maximum is not None and not isinstance(self.maximum.sum.value, Read):
+            self.scores = "scores"
+            yield pack(at.tiles[0].name, "scores", self.home, *self.order, prefix=False)
+        self.weights = dict[str, str]()  # of each output
+        common, read = at.exponential, set[str]()
+        if common is not None:
+            sum_, value = common
+            (name, *_), known = at.tiles_of(value), at.canonical(sum_, value)
+            yield pack(
+                self.scores if name == at.tiles[0].name else name, "weights", self.home, *self.order, prefix=False
+            )
+            for each in at.outputs:
+                if at.canonical(each, each.weight) == known:
+                    self.weights[each.name] = "weights"
+            read = {name}
+        for number, each in enumerate(at.outputs, common is not None):
+            if each.name in self.weights:
+                continue
+            tiles = at.tiles_of(each.weight)
+            tile = next((name for name in tiles if name not in read), "weights" if common is not None else tiles[0])
+            read |= {*tiles}
+            self.weights[each.name] = f"weights{number or ''}"
+            where = self._block(each.name) if self.kept else self.home
+            yield pack(tile, self.weights[each.name], where, "j", prefix=False)
+        if self.kept:
+            yield from self._gathered()
+
+    def _gathered(self) -> Iterator[Rewrite]:
+        """Totals that wait for the same ones, together."""
+        groups = list[list[Part]]()
+        for each in self.at.totals:
+            if not groups or each.reads & {one.name for one in groups[-1]}:
+                groups.append([])
+            groups[-1].append(each)
+        known, common = set[str](), self.at.exponential
+        for group in groups:
+            names = list(
+                dict.fromkeys(self.at.same[name] for each in group for name in each.reads if name in self.at.same)
+            )
+            tiles = [name for name in names if name not in known]
+            known |= {*names}
+            names = [each.name for each in group]
+            staged = ["scores"] if self.maximum in group and self.scores == "scores" else []
+            weights = ["weights"] if common is not None and common[0] in group else []
+            arrays = [*tiles, *staged, *weights, *names]
+            if len(arrays) > 1:
+                yield gather("block", *arrays)
+
+    def _all_weights(self) -> list[str]:
+        """The arrays of weights, the common one first."""
+        common = ["weights"] if self.at.exponential is not None else []
+        return list(dict.fromkeys((*common, *self.weights.values())))
+
+    def _is_last(self) -> bool:
+        """Whether nothing but the common weights is computed from the first tile."""
+        at, common = self.at, self.at.exponential
+        if common is None or common[1].dtype != at.tiles[0].sum.value.dtype:
+            return False
+        known, nothing = at.canonical(*common), Number(common[1].dtype, 0.0, "0")
+        values = [each.weight if isinstance(each, Output) else each.term for each in at.totals if each != self.maximum]
+        left = (
+            rewritten(at.canonical(each, value), lambda part: nothing if part == known else part, {})
+            for each, value in zip([one for one in at.totals if one != self.maximum], values, strict=True)
+        )
+        return not any(at.tiles[0].name in at.tiles_of(value) for value in left)
+
+    def by_blocks(self) -> Iterator[Rewrite]:
+        """A block of rows: each has its own of everything, and every statement runs for all of them."""
+        at = self.at
+        own = [each.name for each in at.tiles] + (["scores"] if self.scores == "scores" else [])
+        weights = self._all_weights()
+        near = [*own, *weights]
+        for each in at.totals:
+            yield lift(each.name, "r")
+        self.corrections = (
+            [f"{self.maximum.name}_{name}" for name in ("before", "shift", "factor")]
+            if (self.maximum is not None and self.several and not self.kept)
+            else []
+        )
+        outer = [*own, *weights[:1]] if self.kept else [] if self.several else near
+        inner = [*self.corrections, *(name for name in near if name not in outer)]
+        for name in outer:
+            yield lift(name, "r", beside=True)
         yield distribute("r")
-        yield reorder("block", "r")
-    scores = ["sum0", *(["scores"] if staged else []), "weights"]
-    for array in (*numbers, *scores):
-        yield lift(array, "r", beside=True)
-    yield distribute("r")
-    yield pack(query.buffer, "across", beginning, depth, "r")
-    if output.lane.extent % padded:
-        yield pack(value.buffer, "other", "block" if several else beginning, "j", "e", "ei", "l")
-    # Lanes and tiles. The last tile is computed as a whole.
-    extents = {"v": vectors, "vi": across if across < vectors else 1, "w": lanes, "ji": COLUMNS, "ri": ROWS}
-    extents |= {"e": -(-output.lane.extent // padded), "ei": beside, "l": lanes}
-    there = [name for name, extent in extents.items() if extent > 1]
-    stages = tuple(stage for stage in (BLOCKS if several else BLOCK) if staged or stage != "adjust")
-    yield from _in_tiles(stages, lanes, across, vectors)
-    yield overcompute(maximum, total, *numbers, *scores, "sum3", tiles=tuple(there))
-    if staged:
-        yield reorder("scores_j", "w")
-    yield from _ordered(depth, "vi" if across < vectors else "v")
-    if abs(query.index.coefficient(sweeps.tiles[0].depth)) == 1:
-        yield split("across_r", lanes, "across_rt", "across_l")
-        yield split(f"across_{depth}", lanes, "across_kt", "across_ki")
-        yield reorder("across_rt", "across_kt", "across_ki", "across_l")
-        yield transpose("across_ki", "across_l", "square")
-    else:
-        yield split("across_r", lanes, "across_rt", "w")
-    for name in ("v", "vi", "ji", "ri", "ei"):
-        if name in there:
+        if self.several:
+            yield reorder("block", "r")
+            for name in inner:
+                yield lift(name, "r", beside=True)
+            if inner:
+                yield distribute("r")
+
+    def packed(self) -> Iterator[Rewrite]:
+        """Operands in the order in which they are used."""
+        at = self.at
+        self.vectorised, self.turned = ["w"], list[tuple[str, str]]()
+        for number, tile in enumerate(at.tiles):
+            depth, into = tile.column.name, f"across{number or ''}"
+            yield pack(buffer_of(tile.across), into, self.beginning, depth, "r")
+            loads = [part for part in walk(tile.across) if isinstance(part, Load)]
+            if any(abs(part.index.coefficient(tile.column)) == 1 for part in loads):
+                yield split(f"{into}_r", self.lanes, f"{into}_rt", f"{into}_l")
+                yield split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_ki")
+                yield reorder(f"{into}_rt", f"{into}_kt", f"{into}_ki", f"{into}_l")
+                yield transpose(f"{into}_ki", f"{into}_l", f"{into}_square")
+            else:
+                yield split(f"{into}_r", self.lanes, f"{into}_rt", "w")
+            if not _is_in_place(tile.down):
+                into = f"down{number or ''}"
+                yield pack(buffer_of(tile.down), into, self._block(tile.name), "j", depth)
+                yield split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_l")
+                self.vectorised.append(f"{into}_l")
+        for number, each in enumerate(at.outputs):
+            names, into = self.names[each.lane.extent], f"other{number or ''}"
+            whole = each.lane.extent % (self._beside(each.lane.extent) * self.lanes) == 0
+            dense = isinstance(each.other, Load) and each.other.index.coefficient(each.lane) == 1
+            if not (_is_in_place(each.other) and whole and dense):
+                yield pack(buffer_of(each.other), into, self._block(each.name), "j", *names)
+                self.vectorised.append(f"{into}_{names[2]}")
+
+    def in_tiles(self) -> Iterator[Rewrite]:
+        """Lanes along the rows, but for those of outputs, and tiles of the products."""
+        at, weights = self.at, self._all_weights()
+        tiles, outputs = [each.name for each in at.tiles], [each.name for each in at.outputs]
+        numbers = [*(each.name for each in at.numbers), *self.corrections]
+        staged = ["scores"] if self.scores == "scores" else []
+        yield split(f"r@{','.join([*staged, *weights])}", self.lanes, "u", "w")
+        yield split(f"r@{','.join([*tiles, *numbers, *at.stored])}", self.lanes, "v", "w")
+        yield split(f"r@{','.join(outputs)}", NUMBERS, "ro", "ri")
+        yield split(f"j@{','.join(tiles)}", self.columns, "jo", "ji")
+        vector = "vi" if self.across < self.vectors else "v"
+        if self.across < self.vectors:
+            yield split(f"v@{','.join(tiles)}", self.across, "vo", "vi")
+        parts = ["v", "vi", "w", "ji", "ri", *(name for names in self.names.values() for name in names)]
+        arrays = [*tiles, *numbers, *staged, *weights, *outputs]
+        yield overcompute(*arrays, tiles=tuple(parts))
+        inner = ("ji", vector, "w")
+        yield reorder("jo", "vo", *inner)
+        for depth in dict.fromkeys(each.column.name for each in at.tiles):
+            yield reorder(depth, *inner)
+        for name in tiles:
+            if self.width > self.columns:
+                yield gather("jo", name)
+        yield jam("vo")
+        yield reorder("j", "v", "w")
+        yield reorder("u", "j", "w")
+        if len(weights) > 1 and not at.numbers:
+            yield gather("u", *weights)
+            yield jam("j", "w")
+        for e, ei, lane in self.names.values():
+            yield reorder("ro", e, "ri", ei, lane)
+            yield reorder("j", "ri", ei, lane)
+            yield jam("ro", e)
+        for name in ("v", "vi", "ji", "ri", *(names[1] for names in self.names.values())):
             yield unroll(name)
-    for name in ("w", "l", *(["other_l"] if output.lane.extent % padded else [])):
-        yield vectorise(name)
-    yield in_registers("sum0", depth, "tile")
-    yield in_registers("sum3", "j", "output")
-    yield in_registers(maximum, "j")
-    yield in_registers(total, "j")
-    yield parallelise(*outermost)
+        for name in (*self.vectorised, *(names[2] for names in self.names.values())):
+            yield vectorise(name)
+        if staged:
+            yield overlay("scores", tiles[0])
+        if self._is_last():
+            yield overlay("weights", tiles[0])
+        for tile in at.tiles:
+            yield in_registers(tile.name, tile.column.name, f"{tile.name}_tile")
+        for name in outputs:
+            yield in_registers(name, f"j@{name}", f"{name}_tile")
+        for each in at.numbers:
+            yield in_registers(each.name, f"j@{each.name}", f"{each.name}_tile")
 
 
-def _fitting(cut: Blocking, numbers: int) -> list[int]:
-    """How many vectors a tile in registers may have, beside so many numbers: sums, a vector each, and a number."""
-    return [count for count in range(1, cut.registers) if numbers * count + count < cut.registers]
+def _is_in_place(value: Expression) -> bool:
+    """Whether an operand lies in memory as it is computed with."""
+    if not isinstance(value, Load) or value.inside != ALWAYS or value.dtype != computed_in(value.dtype):
+        return False
+    return value.index.is_affine
 
 
-# What is done for all rows of a block, in this order: of columns in blocks, and of columns in one block.
-_SCORES, _OUTPUT = ("zero", "scores", "adjust", "largest"), ("weights", "sum", "scale", "output", "divide", "store")
-BLOCKS = ("start", "clear", "before", *_SCORES, "correct", *_OUTPUT)
-BLOCK = ("start", *_SCORES, "begin", *_OUTPUT)
-
-
-def _in_tiles(stages: tuple[str, ...], lanes: int, across: int, vectors: int) -> Iterator[Rewrite]:
-    """Lanes along the rows, but for those of the output; tiles of the two products."""
-    along_output = ("clear", "divide", "store")
-    for number, stage in reversed(list(enumerate(stages))):
-        if stage in ("scale", "output"):
-            yield split(f"r#{number}", ROWS, "ro", "ri")
-        elif stage not in along_output:
-            yield split(f"r#{number}", lanes, "u" if stage in ("adjust", "weights") else "v", "w")
-    yield split("j#1", COLUMNS, "jo", "ji")
-    yield split("j#0", COLUMNS, "jo", "ji")
-    if across < vectors:
-        for name in ("scores", "zero"):
-            yield split(f"v#{stages.index(name) - stages[: stages.index(name)].count('clear')}", across, "vo", "vi")
-
-
-def _ordered(depth: str, vector: str) -> Iterator[Rewrite]:
-    """What is in a tile inside of what it is summed over."""
-    inner = ("ji", vector, "w")
-    yield reorder("jo", "vo", *inner)
-    yield reorder(depth, *inner)
-    yield jam("jo", "vo")
-    yield reorder("j", "v", "w")
-    yield reorder("weights_j", "w")
-    yield reorder("ro", "e", "ri", "ei", "l")
-    yield reorder("j", "ri", "ei", "l")
-    yield jam("ro", "e")
+def _compares_positions(part: Expression) -> bool:
+    return isinstance(part, Apply) and sum(isinstance(each, Position) for each in part.arguments) == 2

@@ -8,7 +8,6 @@ from ...loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total, index_va
 from ...loop_ir.loops import Loop, Nest
 from ...target import Target
 from ..contractions.gemm import recognise
-from ..contractions.sweeps import recognise as sweeps_of
 from ..layout import Layout
 from ..rewrites import (
     Rewrite,
@@ -36,7 +35,7 @@ UNROLLED = 8  # operations in a round of a loop that sums up
 
 def row_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
     """The steps for a nest over rows, which writes some arguments past the caches; None for a contraction."""
-    if sweeps_of(nest) is not None or recognise(nest) is not None:
+    if nest.has_sums or recognise(nest) is not None:
         return None
     layout = Layout(nest, target)
     streamed = in_whole_lines(nest, layout, past_caches)
