@@ -99,7 +99,7 @@ def _variants(program: Program) -> Iterator[tuple[str, Sequence[Pass], frozenset
         yield f"pass: {name}", [each for each in passes if each.name != name], everything
     if passes:
         yield "all passes", [], everything
-    if hasattr(program.compiled, "schedule"):
+    if hasattr(program.compiled, "ledger"):
         from ...compiler.fusion.fusions import FUSIONS  # loads LLVM
 
         for name in FUSIONS:
@@ -115,7 +115,7 @@ class _Built:
         graph = run_pipeline(program.graph, passes).graph
         options = {"without": without} if without else {}
         self.execute: Callable[..., Any] = backends.get(program.backend)(graph, program.updates, **options)
-        self.counts = _counts(graph, getattr(self.execute, "schedule", None))
+        self.counts = _counts(graph, getattr(self.execute, "ledger", None))
 
 
 def _counts(graph: Graph, schedule: Any) -> tuple[int, int, int]:

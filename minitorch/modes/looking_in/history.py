@@ -38,8 +38,8 @@ class ProgramReport:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that it was fused into; none if the backend does not fuse."""
-        schedule = getattr(self.program.compiled, "schedule", None)
-        return schedule.kernels if schedule else ()
+        ledger = getattr(self.program.compiled, "ledger", None)
+        return ledger.kernels if ledger else ()
 
     def __str__(self) -> str:
         where = f" at {self.source}" if self.source else ""

@@ -95,8 +95,8 @@ class SignatureReport:
     @property
     def kernels(self) -> tuple[Kernel, ...]:
         """The kernels that it was fused into; none if the backend does not fuse."""
-        schedule = getattr(self.program.compiled, "schedule", None) if self.program else None
-        return schedule.kernels if schedule else ()
+        ledger = getattr(self.program.compiled, "ledger", None) if self.program else None
+        return ledger.kernels if ledger else ()
 
     @cached_property
     def break_even(self) -> BreakEven | None:
