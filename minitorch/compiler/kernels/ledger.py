@@ -7,7 +7,7 @@ NumPy (operations without loops). Bytes are the least that a kernel has to move:
 from __future__ import annotations
 
 from collections.abc import Container, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
@@ -152,13 +152,17 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
-    for kernel in kernels if own else ():
-        assert own is not None
-        found = [own.get((nest, buffers)) for nest, buffers, _ in kernel.loops.parts] if kernel.loops else []
-        kernel.own = tuple(found) if any(each is not None for each in found) else ()
+    if own:
+        kernels = [_with_own(kernel, own) for kernel in kernels]
     return Ledger(
         graph, target, tuple(kernels), _edges(graph, kernels, roots, calls, transient, decided.again), without
     )
+
+
+def _with_own(kernel: Kernel, own: Own) -> Kernel:
+    """A kernel with the user's own schedules; what is known of it with the engine's is asked anew."""
+    found = [own.get((nest, buffers)) for nest, buffers, _ in kernel.loops.parts] if kernel.loops else []
+    return replace(kernel, own=tuple(found)) if any(each is not None for each in found) else kernel
 
 
 def _transient(graph: Graph, without: Set[str]) -> set[Node]:
