@@ -107,6 +107,9 @@ def unspecified(program: Program) -> bool:
     # "A Python number beyond the range of the tensor's type is infinite": its logarithm is the gradient's factor.
     bases = [each.args[0] for each in program.body if "pow" in each.callee or "**" in each.callee]
     beyond = any(isinstance(base, float) and LARGEST < base < math.inf for base in bases)
+    # The exponent of the gradient, one less, is rounded to even.
+    exponents = [arg for each in program.body if "pow" in each.callee or "**" in each.callee for arg in each.args]
+    beyond = beyond or any(isinstance(each, int) and abs(each) > 1 << 24 for each in exponents)
     beyond = beyond or any("elu" in each.callee and math.inf in each.args for each in program.body)  # infinity times 0
     return any((called & TIES, folded, contiguous, infinite, lost, whole, second, sixths, beyond))
 
