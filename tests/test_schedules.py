@@ -322,6 +322,7 @@ def test_an_expression_of_any_depth_is_printed() -> None:
 KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "matmul": (lambda a, b: a @ b, [(13, 37), (37, 50)]),
     "matmul and epilogue": (lambda a, b: F.gelu(a @ b), [(8, 16), (16, 64)]),
+    "matmul, turned": (lambda a, b: a @ b.mT, [(13, 37), (50, 37)]),
     "softmax": (lambda x: x.softmax(1), [(3, 70)]),
     "transpose": (lambda x: x.T.contiguous(), [(33, 20)]),
     "transpose and sum": (lambda x, y: x.T + y, [(160, 72), (72, 160)]),

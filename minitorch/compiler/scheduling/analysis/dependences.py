@@ -198,9 +198,9 @@ def is_beyond(write: Access, bound: Bound, read: Access, around: Collection[Vari
     same = (part for part in within if not part.constant and _multiple(read.index, part) == factor)
     other = next((part for part in same if part.terms and not {*variables_of(part)} & {*around}), None)
     if other is None:
-        others = (abs(by) for atom, by in (write.index - guarded * factor).terms if atom not in around)
-        place = min(others, default=abs(factor) + 1)  # of the next digit: the one before it may be made of several
-        terms = [(atom, by) for atom, by in read.index.terms if atom not in around and abs(by) < place]
+        others = [abs(by) for atom, by in (write.index - guarded * factor).terms if atom not in around]
+        place = min((by for by in others if by > abs(factor)), default=0)  # of the next digit
+        terms = [(atom, by) for atom, by in read.index.terms if atom not in around and not 0 < place <= abs(by)]
         other = Index(tuple((atom, by // factor) for atom, by in terms if by % factor == 0))
         lowest, highest = other.bounds
         if outer.terms or lowest < low - outer.constant or highest >= high - outer.constant:
