@@ -188,6 +188,7 @@ def random_rewrite(random: Random, procedure: Procedure) -> R.Rewrite:
         lambda: R.jam(*some),
         lambda: R.lift(array, *some, beside=random.random() < 0.5),
         lambda: R.unroll(loop),
+        lambda: R.unswitch(loop),
         lambda: R.vectorise(loop),
         lambda: R.parallelise(*some),
         lambda: R.overcompute(array),

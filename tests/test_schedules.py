@@ -203,6 +203,11 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         lambda: definition(lambda x: x.softmax(1), mt.ones(3, 8)),
         "known by constant numbers",
     ),
+    "a guard of some iterations": (
+        R.unswitch("lane"),
+        lambda: R.split("i1", 4, "o", "lane")(product()),
+        "holds in all of its iterations, or in none",
+    ),
     "transpose of no square": (
         R.transpose("i0", "i1", "square"),
         lambda: definition(lambda x: x.T + 0, mt.ones(8, 4)),
@@ -323,6 +328,8 @@ KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
     "matmul": (lambda a, b: a @ b, [(13, 37), (37, 50)]),
     "matmul and epilogue": (lambda a, b: F.gelu(a @ b), [(8, 16), (16, 64)]),
     "matmul, turned": (lambda a, b: a @ b.mT, [(13, 37), (50, 37)]),
+    "matmul of gathered rows": (lambda a, b: a[mt.arange(13) * 7 % 20] @ b, [(20, 37), (37, 50)]),
+    "strided convolution": (lambda w, x: F.conv2d(x, w, stride=2, padding=1), [(5, 3, 3, 3), (3, 3, 17, 17)]),
     "softmax": (lambda x: x.softmax(1), [(3, 70)]),
     "transpose": (lambda x: x.T.contiguous(), [(33, 20)]),
     "transpose and sum": (lambda x, y: x.T + y, [(160, 72), (72, 160)]),

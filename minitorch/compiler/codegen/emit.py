@@ -1,7 +1,6 @@
 """Loop IR as LLVM IR: one function per kernel, with vectors written out.
 
-A nest that has a schedule is emitted in the order of its procedure (see `procedures`). Products that have no schedule
-have an emitter of their own. Nothing is left for LLVM's optimiser to find.
+A nest is emitted in the order of its procedure (see `procedures`). Nothing is left for LLVM's optimiser to find.
 
 The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the rows from `begin` up to `end`.
 """
@@ -19,7 +18,6 @@ from ..scheduling.schedules.choice import Schedule, chosen, parallel_units, sche
 from ..scheduling.streaming import streamed
 from ..target import Target
 from .builder import Builder
-from .emit_gemm import Product
 from .instructions import I64
 from .procedures.emitter import Emitter as Procedures
 from .vector_memory import POINTER, integer
@@ -46,10 +44,8 @@ def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = 
             continue
         function = functions[keys[-1]] = ir.Function(module, kind, f"nest{len(functions)}")
         function.linkage = "internal"
-        if steps is not None:
-            Procedures(scheduled(nest, buffers, steps), function, target).emit()
-        else:
-            Product(buffers, nest, function, target).emit()
+        assert steps is not None  # of a contraction that is not stored, which fusion gives up
+        Procedures(scheduled(nest, buffers, steps), function, target).emit()
     _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)
     return str(module)
 

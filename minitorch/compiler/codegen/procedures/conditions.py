@@ -60,6 +60,13 @@ class Conditions:
             found += [self._combined("or_", parts, uneven)] if parts else [self._bound(*bound) for bound in uneven]
         return self._combined("and_", found, inside.bounds) if found else ir.Constant(BIT, 1)
 
+    def in_lanes(self, inside: Inside) -> Any:
+        """The lanes in which statements run, if not in all, and conditions hold."""
+        mask, both = self.scopes.mask, Inside((*self.scopes.masked.bounds, *inside.bounds))
+        if mask is not None and any(index.is_data for _, index, _ in both.bounds):
+            return self.builder.and_(mask, self.scopes.vector(self.condition(inside)))  # nothing is looked up again
+        return self.condition(both)
+
     def _combined(self, how: str, found: list[Any], bounds: Sequence[Bound]) -> Any:
         """All conditions of some, or any."""
         if len(found) < 2:

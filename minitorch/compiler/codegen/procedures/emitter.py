@@ -238,17 +238,17 @@ class Emitter:
             if not condition.constant:
                 return
             condition = None
-        before = self.scopes.mask, self.scopes.mask_key
+        before = self.scopes.mask, self.scopes.mask_key, self.scopes.masked
         if lanes != ALWAYS:
-            mask = self.conditions.condition(lanes)
-            self.scopes.mask = mask if self.scopes.mask is None else self.builder.and_(self.scopes.mask, mask)
+            self.scopes.mask = self.scopes.vector(self.conditions.in_lanes(lanes))
+            self.scopes.masked = Inside((*before[2].bounds, *lanes.bounds))
             key = before[1], lanes, self.scopes.key_of(self.scopes.variables_of(lanes))
             self.scopes.mask_key = self.scopes.mask_keys.setdefault(key, 1 + len(self.scopes.mask_keys))
         if condition is None:
             self.block(each.body)
         else:
             self._branch(condition, each.body)
-        self.scopes.mask, self.scopes.mask_key = before
+        self.scopes.mask, self.scopes.mask_key, self.scopes.masked = before
 
     def _branch(self, condition: Any, body: Block) -> None:
         """Statements in a block of their own; registers that they change have one of two values after it."""

@@ -141,19 +141,12 @@ class Memory:
             address = self.address(array, index, self._in_any_lane(array, index, inside))
         else:
             places = self.indices.index(index)
-        if step == 0 and condition is not None and is_known_mask(condition) and (mask is None or is_known_mask(mask)):
-            both = condition if mask is None else self.builder.and_(mask, condition)
-            if any(bit.constant for bit in both.constant):
-                address = self.address(array, index)  # of the one element that some lanes read
+        both: Any = mask if condition is None else condition if mask is None else self.conditions.in_lanes(inside)
+        if step == 0 and varies and is_known_mask(both) and any(bit.constant for bit in both.constant):
+            address = self.address(array, index)  # of the one element that some lanes read
 
         def read() -> Any:
-            wanted = mask
-            if condition is not None:
-                wanted = (
-                    self.scopes.vector(condition)
-                    if mask is None
-                    else self.builder.and_(mask, self.scopes.vector(condition))
-                )
+            wanted = None if both is None else self.scopes.vector(both)
             if step == 0 and address is not None:
                 found = self.scopes.vector(self.builder.load(address, typ=kind))
                 return self.builder.select(wanted, found, ir.Constant(vector, None))

@@ -56,6 +56,7 @@ class Scopes:
         mask: the lanes in which statements run, if not in all.
         mask_key: the number of the mask.
         mask_keys: the numbers of all masks, by their conditions and the masks that they are within.
+        masked: the conditions that the mask stands for.
         register_depths: of the scope in which each register of an array has its value.
         versions: how often an array was stored to.
         written: the arrays that the procedure stores to.
@@ -73,6 +74,7 @@ class Scopes:
         self.mask: Any = None
         self.mask_key: int | None = None
         self.mask_keys: dict[Any, int] = {}
+        self.masked = ALWAYS
         self.register_depths: dict[Local, dict[int, int]] = {}
         self.versions: dict[int | Local, int] = {}
         self.written = arrays_written(procedure.body)

@@ -3,7 +3,7 @@
 A matrix product needs no statement of its own. A nest that sums a product over one column, ``total += a * b``, *is*
 one if ``a`` depends on some row variables (the *rows*) and ``b`` on others (the *lanes*), and not the other way round;
 both may depend on the columns, *k*, and on all other variables (the batch). This file finds such nests; `gemm_tiling`
-decides how they are computed, and `emit_packing` and `emit_gemm` write the code.
+decides into which tiles they are cut, and `schedules.products` says how they are computed.
 
 Rows, lanes and k may each be several variables: a convolution sums over channels and the places in a filter, for all
 places in all images. Where memory goes on evenly from the last value of one to the next of another they are joined.
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in, index_values, walk
 from ...loop_ir.index import Variable
 from ...loop_ir.joining import joined
 from ...loop_ir.loops import Accumulate, Nest, Store
@@ -197,13 +197,18 @@ def packing(operand: Operand, lanes: int, turned: int) -> tuple[bool, float]:
 def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> float:
     """How many neighbours along the last variable a few instructions load from memory; 0 if they lie far apart."""
     last = variables[-1]
-    steps = [abs(part.index.coefficient(last)) for part in walk(value) if isinstance(part, Load)]
-    steps = [step for step in steps if step]
+    steps = [step for part in _elements(value) if (step := abs(part.index.coefficient(last)))]
     usual = max(set(steps), key=steps.count, default=0)
     return min(lanes, last.extent) / usual if 0 < usual <= MOST_STEP else 0
 
 
+def _elements(value: Expression) -> list[Load]:
+    """The elements that a value is computed from, but for indices that are data."""
+    indices = {part for each in walk(value) for index in index_values(each) for part in walk(index)}
+    return [part for part in walk(value) if isinstance(part, Load) and part not in indices]
+
+
 def is_dense(expression: Expression, along: Variable) -> bool:
     """Whether neighbours along a variable are neighbours in memory, in more cases than not."""
-    steps = [abs(part.index.coefficient(along)) for part in walk(expression) if isinstance(part, Load)]
+    steps = [abs(part.index.coefficient(along)) for part in _elements(expression)]
     return 2 * sum(step == 1 for step in steps) > sum(step != 0 for step in steps)

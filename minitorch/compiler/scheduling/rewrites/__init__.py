@@ -15,7 +15,7 @@ from ..analysis.finding import factors_of
 from ..rewrite import Rewrite, refused, step
 from .arrays import in_registers, lift, overcompute, place
 from .gathering import gather
-from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, vectorise
+from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, unswitch, vectorise
 from .memory import align, prefetch, stream
 from .online import online
 from .packing import overlay, pack, transpose
@@ -60,5 +60,6 @@ __all__ = [
     "taken_apart",
     "transpose",
     "unroll",
+    "unswitch",
     "vectorise",
 ]

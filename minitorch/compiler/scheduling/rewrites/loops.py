@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import groupby
+from math import gcd
 
 from ...loop_ir.expressions import ALWAYS, Inside, Number
 from ...loop_ir.index import Variable, unravelled, variable
@@ -25,6 +26,7 @@ from ...loop_ir.tree import (
     Statement,
     Store,
     arrays_written,
+    mapped,
     statements,
     substituted,
     tidied,
@@ -171,6 +173,30 @@ def check_independent(
     found = accesses_of(body, tuple(bound for guard in guards for bound in guard.bounds))
     law = "iterations that are run in another order do not need each other's results"
     refuse(what, conflicts(found, tuple(variables), sums), law + (", sums apart" if sums else ""))
+
+
+@step
+def unswitch(procedure: Procedure, loop: str) -> Procedure:
+    """Put guards that hold in all iterations of a loop, or in none, around the loop (loop unswitching).
+
+    Law: with ``j < a``, ``a * i + j < a * n`` is the same as ``i < n``.
+    """
+
+    def change(each: For) -> Iterable[Statement]:
+        def around(inside: Inside) -> Inside:
+            found = ALWAYS
+            for low, index, high in inside.bounds:
+                steps = {gcd(factor, low, high) for _, factor in index.terms} if index.depends_on(each.variable) else ()
+                step = min((step for step in steps if not (index // step).depends_on(each.variable)), default=1)
+                found = found.and_(low // step, index // step, high // step)
+            return found
+
+        body = mapped(each.body, lambda part: part, inside=around)
+        if body == each.body:
+            raise refused(f"unswitch({loop!r})", "a guard in the loop holds in all of its iterations, or in none")
+        return (with_body(each, body),)
+
+    return at_loop(procedure, loop, change)
 
 
 @step

@@ -11,7 +11,6 @@ from ...loop_ir.loops import Buffer, LoopKernel, Nest
 from ...loop_ir.tree import Procedure, parallel, procedure
 from ...loop_ir.wellformed import broken
 from ...target import Target
-from ..contractions.gemm import recognise
 from ..layout import nest_units
 from ..rewrites import Rewrite, parallelise
 from ..streaming import streamed
@@ -56,7 +55,7 @@ def schedule_of(
     proposals: list[Schedule | None] = []
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
         proposals += [schedule(nest, target, past_caches) for schedule in SCHEDULES]
-    if recognise(nest) is None and not nest.has_sums:
+    if not nest.has_sums:
         proposals += [(parallelise(*(row.name for row in nest.rows)),), ()]
     return next((each for each in proposals if each is not None and _is_legal(nest, buffers, each)), None)
 

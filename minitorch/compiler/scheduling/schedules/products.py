@@ -27,29 +27,25 @@ from ..rewrites import (
     split,
     transpose,
     unroll,
+    unswitch,
     vectorise,
 )
 
+MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more take longer to compile
+
 
 def product_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that is a matrix product; None if the other emitter is faster.
-
-    It gathers in fewer instructions, reads every second element of each row by itself, and turns runs that are shorter
-    than a vector in squares that are full.
-    """
+    """The rewrites for a nest that is a matrix product; None for another one."""
     product = recognise(nest)
-    if product is None or any(looked_up(part) for _, at in nest.statements for part in walk(at.value)):
-        return None
-    cut, right = tiling(product, target), product.right
-    if len(right.across) > 1 and _is_strided(right.value, right.across[-1]):
-        return None
-    if cut.packs_right and cut.right_along_k and len(right.ks) > 1 and right.ks[-1].extent < cut.lanes:
-        return None
-    return tuple(_steps(product, cut))
+    return None if product is None else tuple(_steps(product, tiling(product, target)))
 
 
 def _is_strided(value: Expression, along: Variable) -> bool:
     return any(isinstance(part, Load) and abs(part.index.coefficient(along)) > 1 for part in walk(value))
+
+
+def _gathers(value: Expression) -> bool:
+    return any(looked_up(part) for part in walk(value))
 
 
 def _argument(operand: Operand, other: Operand) -> int | None:
@@ -79,7 +75,6 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     inner = ["r", "v", "l"] if not in_blocks else ["jt", "it", "r", "v", "l"]
     yield lift(total, *inner)
     yield distribute(*inner)
-    yield overcompute(total, tiles=("r", "v", "l"))
     yield reorder(*(["kb", "jt", "it"] if in_blocks else []), "k", "r", "v", "l")
     extents = {
         "ib": -(-product.height // cut.block_rows),
@@ -88,10 +83,15 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     }
     outer = [name for name in units if extents[name] > 1]
     at = "kb" if in_blocks else outer[-1] if outer else ""
+    packs: list[Rewrite] = []
     if cut.packs_left:
-        yield from _pack_left(_argument(left, right), left, at, cut)
+        packs += _pack_left(_argument(left, right), left, at, cut)
     if cut.packs_right:
-        yield from _pack_right(_argument(right, left), right, at, cut)
+        packs += _pack_right(_argument(right, left), right, at, cut)
+    gathers = any(_gathers(each.value) for each in (left, right))
+    of_tiles = overcompute(total, tiles=("r", "v", "l"))
+    # No row of an image is computed beyond the last one, and nothing is looked up at an index that is not there.
+    yield from [*packs, of_tiles] if gathers or _has_rows(right, cut) else [of_tiles, *packs]
     yield unroll("r", inside="k")
     yield unroll("v", inside="k")
     yield vectorise("l")
@@ -149,9 +149,37 @@ def _in_order(operand: Operand, variables: Sequence[Variable], names: list[str])
     return [names[at] for at in sorted(range(len(names)), key=lambda at: not decides[at])]
 
 
+def _has_rows(right: Operand, cut: Tiling) -> bool:
+    """Whether a block of lanes is some rows of an image of which some elements are left out."""
+    if not cut.packs_right or cut.right_along_k or len(right.across) < 2:
+        return False
+    if not _is_strided(right.value, right.across[-1]):
+        return False
+    return cut.block_lanes % right.across[-1].extent == 0 or cut.block_lanes >= extent(right.across)
+
+
+def _pack_rows(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
+    """right[k, lane], row by row of an image: all lanes of one k, then of the next."""
+    loops = [("right_jt", cut.block_lanes // cut.width), ("right_v", cut.vectors), ("right_l", cut.lanes)]
+    yield pack(argument, "right", at, "k", "jt", "v", "l", pad=("k", cut.lanes))
+    yield fuse("right_lane", *(name for name, count in loops if count > 1))
+    ks = yield from _apart("right_k", right.ks, cut.block_k)
+    yield split("right_lane", right.across[-1].extent, "right_row", "right_lane")
+    if extent(right.across) % cut.block_lanes:
+        yield unswitch("right_lane")
+    yield split("right_lane", cut.lanes, "right_xt", "right_l")
+    yield reorder("right_row", "right_xt", *_in_order(right, right.ks, ks), "right_l")
+    if right.across[-1].extent <= MOST_UNROLLED * cut.lanes:
+        yield unroll("right_xt")
+    yield vectorise("right_l")
+
+
 def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
     """right[k, lane], tile by tile: a tile reads all its lanes of one k, then of the next."""
-    is_plain = len(right.across) == len(right.ks) == 1
+    if _has_rows(right, cut):
+        yield from _pack_rows(argument, right, at, cut)
+        return
+    is_plain = len(right.across) == len(right.ks) == 1 and not _gathers(right.value)
     beyond = -cut.block_k % cut.lanes if cut.right_along_k and is_plain else 0  # so that squares that are turned fit
     yield pack(argument, "right", at, "jt", "k", "v", "l", pad=("jt", beyond * cut.width))
     if cut.right_along_k:
@@ -163,7 +191,7 @@ def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> I
         yield reorder("right_jt", *order, "right_ki", "right_l")
         yield transpose("right_ki", "right_l", "square")
         return
-    if not is_plain:
+    if len(right.across) > 1 or len(right.ks) > 1:
         names = yield from _apart("right_k", right.ks, cut.block_k)
         yield reorder("right_jt", "right_v", *_in_order(right, right.ks, names), "right_l")
     yield vectorise("right_l")
