@@ -12,7 +12,7 @@ from minitorch.compiler.codegen.host import host
 from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir.expressions import Load
 from minitorch.compiler.loop_ir.index import Variable, variable
-from minitorch.compiler.loop_ir.loops import Accumulate, Buffer, Loop, Nest, Store
+from minitorch.compiler.loop_ir.loops import Buffer, Loop, Nest, Reduce, Write
 from minitorch.compiler.loop_ir.tree import Procedure, procedure
 from minitorch.compiler.scheduling.rewrites import Rewrite, partition, peel, sink, split, split_reduction, vectorise
 from minitorch.compiler.scheduling.schedules import choice as schedules
@@ -34,8 +34,8 @@ def sum_of_rows() -> Procedure:
     value = Load(float32, 0, i * COLUMNS + j)
     rows, columns = (Variable("i", ROWS),), (Variable("j", COLUMNS),)
     loops = (
-        Loop(columns, (Accumulate(0, "reduce_sum", value),)),
-        Loop((), (Store(1, i, Load(float32, 0, i * COLUMNS)),)),
+        Loop(columns, (Reduce(0, "reduce_sum", value),)),
+        Loop((), (Write(1, i, Load(float32, 0, i * COLUMNS)),)),
     )
     buffers = (Buffer((ROWS, COLUMNS), float32, False), Buffer((ROWS,), float32, True))
     return procedure(Nest(rows, loops), buffers)
@@ -82,9 +82,7 @@ def test_a_split_reduction_has_a_partial_result_per_lane() -> None:
 @pytest.mark.parametrize("illegal", [split("l", 4, "a", "b"), vectorise("i")], ids=["a law", "a rule of procedures"])
 def test_what_is_not_legal_is_run_in_another_way(illegal: Rewrite, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = sum_of_rows()
-    nest = Nest(
-        (Variable("i", ROWS),), (Loop((), (Accumulate(0, "reduce_sum", Load(float32, 0, variable("i", ROWS))),)),)
-    )
+    nest = Nest((Variable("i", ROWS),), (Loop((), (Reduce(0, "reduce_sum", Load(float32, 0, variable("i", ROWS))),)),))
     monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (illegal,), lambda *_: ()))
     assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host()) == ()
 

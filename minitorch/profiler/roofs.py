@@ -20,7 +20,7 @@ from ..compiler.codegen.instructions import I64, PRIMITIVES, computed_type, cons
 from ..compiler.codegen.vector_memory import POINTER, integer
 from ..compiler.loop_ir.expressions import Load, computed_in
 from ..compiler.loop_ir.index import Variable, variable
-from ..compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Store
+from ..compiler.loop_ir.loops import Buffer, Loop, LoopKernel, Nest, Write
 from ..compiler.runtime import cache, threads
 from ..compiler.runtime.memory import address, pool
 from ..compiler.runtime.steps import GRAIN
@@ -47,7 +47,7 @@ def shortest(call: Callable[[], Any], seconds: float) -> float:
 def copy_kernel(size: int) -> LoopKernel:
     """A kernel that copies so many float32 numbers."""
     place = variable("i0", size)
-    nest = Nest((Variable("i0", size),), (Loop((), (Store(1, place, Load(float32, 0, place)),)),))
+    nest = Nest((Variable("i0", size),), (Loop((), (Write(1, place, Load(float32, 0, place)),)),))
     buffers = Buffer((size,), float32, False), Buffer((size,), float32, True)
     return LoopKernel("kernel", buffers, (nest,), (0,), (0,))
 

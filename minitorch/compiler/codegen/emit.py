@@ -19,7 +19,7 @@ from ..scheduling.streaming import streamed
 from ..target import Target
 from .builder import Builder
 from .instructions import I64
-from .procedures.emitter import Emitter as Procedures
+from .procedures.emitter import Emitter
 from .vector_memory import POINTER, integer
 
 
@@ -44,8 +44,8 @@ def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = 
             continue
         function = functions[keys[-1]] = ir.Function(module, kind, f"nest{len(functions)}")
         function.linkage = "internal"
-        assert steps is not None  # of a contraction that is not stored, which fusion gives up
-        Procedures(scheduled(nest, buffers, steps), function, target).emit()
+        assert steps is not None  # else a contraction in it would have been stored
+        Emitter(scheduled(nest, buffers, steps), function, target).emit()
     _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)
     return str(module)
 

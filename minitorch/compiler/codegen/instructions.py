@@ -186,7 +186,7 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "sub": _arithmetic("fsub", "sub"),
     "mul": _arithmetic("fmul", "mul", "and_"),
     "div": _arithmetic("fdiv", "sdiv"),
-    "multiply_add": multiply_add,  # of no graph: see `loops.Accumulate`
+    "multiply_add": multiply_add,  # of no graph: see `loops.Reduce`
     "neg": _neg,
     "abs": _abs,
     "maximum": _maximum,

@@ -15,7 +15,7 @@ from ...graph import Graph
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
 from ..loop_ir.expressions import ALWAYS, Load, walk
-from ..loop_ir.loops import Nest, Store
+from ..loop_ir.loops import Nest, Write
 from .arena import Lifetime, aligned, lower_bound, plan
 from .kernel import Kernel
 
@@ -169,11 +169,11 @@ def same_place(nest: Nest) -> Iterator[tuple[int, int]]:
     That is so if all loads have the index of the store, and none comes in a later loop. In the loop of the store it may
     be in a later statement, if it is in an earlier one too: within a loop, equal expressions are computed once.
     """
-    stores: dict[int, list[tuple[int, int, Store]]] = {}
+    stores: dict[int, list[tuple[int, int, Write]]] = {}
     loads: dict[int, list[tuple[int, int, Load]]] = {}
     for number, each in enumerate(nest.loops):
         for position, statement in enumerate(each.statements):
-            if isinstance(statement, Store):
+            if isinstance(statement, Write):
                 stores.setdefault(statement.buffer, []).append((number, position, statement))
             for part in walk(statement.value):
                 if isinstance(part, Load):

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from .expressions import ALWAYS, Expression, Load, Position, moved, rewritten, walk
 from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
-from .loops import Store
+from .loops import Write
 
-Joinable = tuple[tuple[Store, ...], tuple[Expression, ...]]
+Joinable = tuple[tuple[Write, ...], tuple[Expression, ...]]
 
 
 def joined(variables: Sequence[Variable], code: Joinable) -> tuple[tuple[Variable, ...], Joinable]:
@@ -52,7 +52,7 @@ def _renamed(code: Joinable, places: Mapping[Variable, Index]) -> Joinable:
     change, known = moved(places), {}  # type: ignore[var-annotated]
     return (
         tuple(
-            Store(store.buffer, store.index.substitute(places), rewritten(store.value, change, known))
+            Write(store.buffer, store.index.substitute(places), rewritten(store.value, change, known))
             for store in stores
         ),
         tuple(rewritten(expression, change, known) for expression in expressions),

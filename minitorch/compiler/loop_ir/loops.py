@@ -24,7 +24,7 @@ COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}
 
 
 @dataclass(frozen=True)
-class Accumulate:
+class Reduce:
     """A reduction: ``slot = slot op value``, with the reduction's neutral element before the first column.
 
     A sum of products is a chain of fused multiply-adds on processors that have them (see `factors`). This and
@@ -45,7 +45,7 @@ class Accumulate:
 
 
 @dataclass(frozen=True)
-class Store:
+class Write:
     """Write an element of a buffer."""
 
     buffer: int
@@ -62,7 +62,7 @@ class Keep:
     value: Expression
 
 
-Statement = Accumulate | Store | Keep
+Statement = Reduce | Write | Keep
 
 
 @dataclass(frozen=True)
@@ -146,11 +146,6 @@ class LoopKernel:
             for nest in self.nests
             for loop in nest.loops
         )
-
-    @property
-    def has_tail(self) -> bool:
-        """Whether it has phases after the parallel one."""
-        return self.phases[-1] > 0
 
     @property
     def looks_up(self) -> bool:

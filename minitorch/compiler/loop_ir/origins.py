@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from .expressions import Expression, Load, looked_up, rewritten, walk
 from .index import Index
-from .loops import Accumulate, Loop, LoopKernel, Nest, Statement, Store
+from .loops import Loop, LoopKernel, Nest, Reduce, Statement, Write
 
 
 def at_origin(nest: Nest) -> tuple[Nest, dict[int, int]]:
@@ -45,7 +45,7 @@ def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
 
     for nest in nests:
         for _, statement in nest.statements:
-            if isinstance(statement, Store):
+            if isinstance(statement, Write):
                 use(statement.buffer, statement.index)
             for part in walk(statement.value):
                 if looked_up(part):  # a gather searches the whole buffer
@@ -68,9 +68,9 @@ def _moved(nest: Nest, firsts: Mapping[int, int]) -> Nest:
 
     def moved(statement: Statement) -> Statement:
         value = rewritten(statement.value, change, known)
-        if isinstance(statement, Accumulate):
+        if isinstance(statement, Reduce):
             return replace(statement, value=value)
-        own = firsts.get(statement.buffer, 0) if isinstance(statement, Store) else 0
+        own = firsts.get(statement.buffer, 0) if isinstance(statement, Write) else 0
         return replace(statement, value=value, index=statement.index - own)
 
     loops = [Loop(loop.columns, tuple(map(moved, loop.statements))) for loop in nest.loops]

@@ -33,9 +33,7 @@ from .expressions import (
     rewritten,
 )
 from .index import NOWHERE, Index, Variable
-from .loops import Accumulate as AccumulateSlot
-from .loops import Buffer, Keep, Nest, neutral
-from .loops import Store as StoreElement
+from .loops import Buffer, Keep, Nest, Reduce, Write, neutral
 
 
 class Kind(Enum):
@@ -360,12 +358,12 @@ def procedure(nest: Nest, buffers: tuple[Buffer, ...]) -> Procedure:
             before, value = summed(rewritten(each.value, change, {}), known)
             inner += before
             match each:
-                case AccumulateSlot():
+                case Reduce():
                     total = Local(f"total{each.slot}", 1, computed_in(each.value.dtype))
                     totals[each.slot] = total
                     body += reduced(total, each.reduction, (), ())
                     inner.append(Accumulate(total, NOWHERE, each.reduction, converted(value, total.dtype)))
-                case StoreElement():
+                case Write():
                     inner.append(Store(each.buffer, each.index, value))
                 case Keep():
                     inner.append(Store(rows[each.slot], each.index, value))

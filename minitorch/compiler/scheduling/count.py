@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ...graph.cost import FREE, TRANSCENDENTAL
 from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum, walk
 from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
-from ..loop_ir.loops import Accumulate, LoopKernel, Nest, Store
+from ..loop_ir.loops import LoopKernel, Nest, Reduce, Write
 from .contractions import gemm
 from .contractions.attention import Attention, Output, recognise
 
@@ -63,7 +63,7 @@ def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
     for nest, _, start in kernel.parts:
         variables = _Variables()
         for _, statement in nest.statements:
-            if isinstance(statement, Store):
+            if isinstance(statement, Write):
                 writes[start + statement.buffer][statement.index] = _times(variables.of_index(statement.index))
             for part in walk(statement.value):
                 if isinstance(part, Load):
@@ -99,7 +99,7 @@ def _nest_operations(nest: Nest) -> tuple[int, int]:
         else:
             counter.add(loop.columns, [each.value for each in loop.statements])
         counter.arithmetic += sum(
-            _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Accumulate)
+            _times((*nest.rows, *loop.columns)) for each in loop.statements if isinstance(each, Reduce)
         )
     return counter.arithmetic, counter.special
 

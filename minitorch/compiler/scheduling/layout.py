@@ -10,7 +10,7 @@ from ...dtypes import DType
 from ..fusion.cost_model import HEAVY
 from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total, walk
 from ..loop_ir.index import Index, Looked, Variable
-from ..loop_ir.loops import Accumulate, Loop, Nest, Store
+from ..loop_ir.loops import Loop, Nest, Reduce, Write
 from ..target import MOST_STEP, Target
 from .contractions.gemm import recognise
 from .contractions.gemm_tiling import tiling
@@ -116,7 +116,7 @@ class Layout:
         most = ABREAST
         for count in (2 * ABREAST, 4 * ABREAST):
             for loop in nest.loops:
-                sums = sum(isinstance(statement, Accumulate) for statement in loop.statements)
+                sums = sum(isinstance(statement, Reduce) for statement in loop.statements)
                 parts = {part for statement in loop.statements for part in walk(statement.value)}
                 if loop.columns and (sums * count > MOST_SUMS or len(parts) * count > MOST_PARTS):
                     return most
@@ -241,7 +241,7 @@ def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
         for load in _loads(statement.value):
             if load.inside == ALWAYS:
                 yield Tile(load.buffer, load.index, along, load.dtype, written=False)
-        if isinstance(statement, Store):
+        if isinstance(statement, Write):
             yield Tile(statement.buffer, statement.index, along, statement.value.dtype, written=True)
 
 
@@ -257,7 +257,7 @@ def _loads(expression: Expression) -> list[Load]:
 
 def _is_product(nest: Nest) -> bool:
     """Whether a loop multiplies up: products in another order overflow where those in order do not."""
-    return any(isinstance(at, Accumulate) and at.reduction == "reduce_prod" for _, at in nest.statements)
+    return any(isinstance(at, Reduce) and at.reduction == "reduce_prod" for _, at in nest.statements)
 
 
 def _widest(nest: Nest) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Collection, Iterator
 
 from ..loop_ir.expressions import Load, Scratch, walk
 from ..loop_ir.index import Index, Variable
-from ..loop_ir.loops import Accumulate, Loop, LoopKernel, Nest, Store
+from ..loop_ir.loops import Loop, LoopKernel, Nest, Reduce, Write
 from ..target import Target
 from . import count
 from .layout import Layout
@@ -46,7 +46,7 @@ def streamed(kernel: LoopKernel, target: Target) -> Iterator[frozenset[int]]:
     }
     bytes_written, bytes_moved = _traffic(kernel)
     for nest, buffers, start in kernel.parts:
-        written = {at.buffer for _, at in nest.statements if isinstance(at, Store) and start + at.buffer not in read}
+        written = {at.buffer for _, at in nest.statements if isinstance(at, Write) and start + at.buffer not in read}
         large = {number for number in written if bytes_written[start + number] * SMALL >= last_cache}
         moved = sum(bytes_moved[start : start + len(buffers)])
         yield frozenset(large) if moved >= last_cache else frozenset()
@@ -63,11 +63,11 @@ def _traffic(kernel: LoopKernel) -> tuple[list[int], list[int]]:
 
 def in_whole_lines(nest: Nest, layout: Layout, buffers: Collection[int]) -> set[int]:
     """Those of some buffers that a nest, with its lanes along the rows or along the columns, fills line by line."""
-    stores = [(loop, at) for loop, at in nest.statements if isinstance(at, Store) and at.buffer in buffers]
+    stores = [(loop, at) for loop, at in nest.statements if isinstance(at, Write) and at.buffer in buffers]
     return {at.buffer for _, at in stores} - {at.buffer for loop, at in stores if not _fills(nest, layout, loop, at)}
 
 
-def _fills(nest: Nest, layout: Layout, loop: Loop, store: Store) -> bool:
+def _fills(nest: Nest, layout: Layout, loop: Loop, store: Write) -> bool:
     along = nest.rows if layout.across_rows else loop.columns
     if not along:
         return False
@@ -92,7 +92,7 @@ def from_a_line_on(layout: Layout, loop: Loop, buffers: Collection[int]) -> int 
 
     None also if something else that the loop does needs columns to begin where the row does.
     """
-    if not loop.columns or any(isinstance(at, Accumulate) for at in loop.statements):
+    if not loop.columns or any(isinstance(at, Reduce) for at in loop.statements):
         return None
     last = loop.columns[-1]
     for at in loop.statements:
@@ -100,7 +100,7 @@ def from_a_line_on(layout: Layout, loop: Loop, buffers: Collection[int]) -> int 
             if isinstance(part, (Load, Scratch)) and not _is_dense(part.index, last):
                 return None
     for at in loop.statements:
-        if isinstance(at, Store) and at.buffer in buffers and at.index.coefficient(last) == 1:
+        if isinstance(at, Write) and at.buffer in buffers and at.index.coefficient(last) == 1:
             return at.buffer if any(step % layout.lanes for atom, step in at.index.terms if atom != last) else None
     return None
 

@@ -19,7 +19,7 @@ from functools import lru_cache
 from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in, index_values, walk
 from ...loop_ir.index import Variable
 from ...loop_ir.joining import joined
-from ...loop_ir.loops import Accumulate, Nest, Store
+from ...loop_ir.loops import Nest, Reduce, Write
 from ...target import MOST_STEP
 
 SOME_LANES = 16  # of a vector on no machine in particular
@@ -75,8 +75,8 @@ class Contraction:
     ks: tuple[Variable, ...]
     left: Operand
     right: Operand
-    total: Accumulate
-    epilogue: tuple[Store, ...]
+    total: Reduce
+    epilogue: tuple[Write, ...]
     store_rows: tuple[Variable, ...]
     store_lanes: tuple[Variable, ...]
 
@@ -115,8 +115,8 @@ def recognise(nest: Nest) -> Contraction | None:
     if not sums.columns or not extent(sums.columns) or rest.columns or len(sums.statements) != 1:
         return None
     (total,) = sums.statements
-    stores = tuple(statement for statement in rest.statements if isinstance(statement, Store))
-    if len(stores) != len(rest.statements) or not isinstance(total, Accumulate) or total.reduction != "reduce_sum":
+    stores = tuple(statement for statement in rest.statements if isinstance(statement, Write))
+    if len(stores) != len(rest.statements) or not isinstance(total, Reduce) or total.reduction != "reduce_sum":
         return None
     product = total.value
     if any(isinstance(part, Sum) for part in walk(product)):
@@ -132,7 +132,7 @@ def recognise(nest: Nest) -> Contraction | None:
 
 
 def _contraction(
-    nest: Nest, left: Expression, right: Expression, total: Accumulate, stores: tuple[Store, ...]
+    nest: Nest, left: Expression, right: Expression, total: Reduce, stores: tuple[Write, ...]
 ) -> Contraction | None:
     """The product with these factors; None if it has no lanes."""
     of_left, of_right = _variables(left, nest.rows), _variables(right, nest.rows)

@@ -18,7 +18,7 @@ from ...fusion.fuse import Group, Member
 from ...fusion.roots import inlined, is_stored_already
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted, walk
 from ...loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
-from ...loop_ir.loops import Accumulate, Buffer, Keep, Loop, LoopKernel, Nest, Statement, Store
+from ...loop_ir.loops import Buffer, Keep, Loop, LoopKernel, Nest, Reduce, Statement, Write
 from ...loop_ir.lower import At, Lowering, Reader
 from ...target import Target
 from ..contractions.gemm import recognise
@@ -81,7 +81,7 @@ class _Builder:
             if member.is_reduction:
                 value = self._lowering(place).term(member.node, place.at)
                 reduction = "reduce_sum" if member.is_contraction else member.node.primitive.name
-                statements.append(Accumulate(place.slot, reduction, value))
+                statements.append(Reduce(place.slot, reduction, value))
                 if member.node in self.stored:
                     after = loops.setdefault((place.level + 1, False, ()), [])
                     after.append(self._store(member.node, self._row_of(member), self._total(place)))
@@ -157,8 +157,8 @@ class _Builder:
         columns = member.columns
         return linear((at[dim] for dim in columns), tuple(member.space[dim] for dim in columns))
 
-    def _store(self, node: Node, at: At, value: Expression) -> Store:
-        return Store(self._buffer(node), linear(at, node.shape), value)
+    def _store(self, node: Node, at: At, value: Expression) -> Write:
+        return Write(self._buffer(node), linear(at, node.shape), value)
 
     def _buffer(self, node: Node) -> int:
         return self.buffers.setdefault(node, len(self.buffers))
@@ -238,7 +238,7 @@ def _variables_of(indices: At) -> tuple[Variable, ...]:
 def _is_affine(nest: Nest) -> bool:
     """Whether no index needs a division."""
     for _, statement in nest.statements:
-        indices = [] if isinstance(statement, Accumulate) else [statement.index]
+        indices = [] if isinstance(statement, Reduce) else [statement.index]
         for part in walk(statement.value):
             indices += [index for index in (getattr(part, "index", None),) if index is not None]
             indices += [index for _, index, _ in getattr(part, "inside", ALWAYS).bounds]

@@ -15,7 +15,7 @@ from ....dtypes import DType
 from ....ir import Node, Primitive, Spec
 from ...loop_ir.expressions import Apply, Expression, Load, Total, moved, rewritten
 from ...loop_ir.index import NOWHERE, Index, Variable, linear, variable
-from ...loop_ir.loops import Accumulate, Loop, Nest, Store
+from ...loop_ir.loops import Loop, Nest, Reduce, Write
 from ...target import Target
 from ..contractions.gemm import Contraction, extent, recognise
 from ..contractions.gemm_tiling import tiling
@@ -56,7 +56,7 @@ def split(nest: Nest, buffers: int, target: Target) -> Split | None:
     """The nest in parts, if its first loop is long and nothing but reductions, and no other loop has columns."""
     if not nest.loops or not nest.loops[0].columns or any(loop.columns for loop in nest.loops[1:]) or nest.scratch:
         return None
-    sums = [statement for statement in nest.loops[0].statements if isinstance(statement, Accumulate)]
+    sums = [statement for statement in nest.loops[0].statements if isinstance(statement, Reduce)]
     chunk = _chunk(nest, target) if len(sums) == len(nest.loops[0].statements) else 0
     if not chunk:
         return None
@@ -102,7 +102,7 @@ def _pieces(product: Contraction, units: int, streams: bool, target: Target) -> 
     return min(PARTS // units, work // LEAST_PRODUCT, depth // LEAST_SUM)
 
 
-def wide(statement: Accumulate) -> DType:
+def wide(statement: Reduce) -> DType:
     """The type of partial results: that of the accumulator in a register, which 16-bit floats are too coarse for."""
     dtype = statement.value.dtype
     return dtypes.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype
@@ -111,7 +111,7 @@ def wide(statement: Accumulate) -> DType:
 class _Splitter:
     """Cuts one nest."""
 
-    def __init__(self, nest: Nest, sums: list[Accumulate], chunk: int, buffers: int) -> None:
+    def __init__(self, nest: Nest, sums: list[Reduce], chunk: int, buffers: int) -> None:
         self.nest = nest
         self.sums = sums
         self.chunk = chunk
@@ -135,8 +135,8 @@ class _Splitter:
         sums, stores = [], []
         for each, place in zip(self.sums, self.places, strict=True):
             sums_in = wide(each)
-            sums.append(Accumulate(each.slot, each.reduction, _cast(rewritten(each.value, change, known), sums_in)))
-            stores.append(Store(place, number * self.height + self.row, Total(sums_in, each.slot)))
+            sums.append(Reduce(each.slot, each.reduction, _cast(rewritten(each.value, change, known), sums_in)))
+            stores.append(Write(place, number * self.height + self.row, Total(sums_in, each.slot)))
         rows = (Variable("p", count), *self.nest.rows) if count > 1 else self.nest.rows
         return Nest(rows, (Loop(columns, tuple(sums)), Loop((), tuple(stores))))
 
@@ -144,7 +144,7 @@ class _Splitter:
         """The sums of the partial results, and the loops that come after."""
         index = variable("p", self.count) * self.height + self.row
         sums = [
-            Accumulate(each.slot, each.reduction, Load(wide(each), place, index))
+            Reduce(each.slot, each.reduction, Load(wide(each), place, index))
             for each, place in zip(self.sums, self.places, strict=True)
         ]
         narrow = {

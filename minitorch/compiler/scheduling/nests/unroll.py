@@ -23,7 +23,7 @@ from ...loop_ir.expressions import (
     walk,
 )
 from ...loop_ir.index import NOWHERE, Index, Variable
-from ...loop_ir.loops import COMBINE, Accumulate, Loop, Nest, Statement, Store, neutral
+from ...loop_ir.loops import COMBINE, Loop, Nest, Reduce, Statement, Write, neutral
 from ...target import MOST_STEP
 from .split import wide
 
@@ -46,12 +46,12 @@ def written_out(nest: Nest) -> Nest:
         for statement in loop.statements:
             value = rewritten(statement.value, lambda part: totals.get(part, part), {})
             terms = (rewritten(value, moved(place), {}) for place in places)
-            if isinstance(statement, Accumulate):
+            if isinstance(statement, Reduce):
                 totals[Total(value.dtype, statement.slot)] = _combined(statement, terms)
-            elif isinstance(statement, Store):
+            elif isinstance(statement, Write):
                 found = zip(places, terms, strict=True)
                 statements += [
-                    Store(statement.buffer, statement.index.substitute(place), term) for place, term in found
+                    Write(statement.buffer, statement.index.substitute(place), term) for place, term in found
                 ]
     return Nest(nest.rows, (Loop((), tuple(statements)),))
 
@@ -64,7 +64,7 @@ def _indices(columns: tuple[Variable, ...]) -> Iterator[tuple[int, ...]]:
     return itertools.product(*(range(column.extent) for column in columns))
 
 
-def _combined(statement: Accumulate, terms: Iterator[Expression]) -> Expression:
+def _combined(statement: Reduce, terms: Iterator[Expression]) -> Expression:
     """A reduction as arithmetic: its terms combined one after another. 16-bit floats are rounded once, at the end."""
     dtype, sums = statement.value.dtype, wide(statement)
     start = neutral(statement.reduction, dtype)
@@ -82,12 +82,12 @@ def _rows_are_near(nest: Nest, row: Variable) -> bool:
     parts = [part for _, statement in nest.statements for part in walk(statement.value)]
     if row.extent < 2 or any(index_values(part) for part in parts):
         return False
-    stores = ((loop, each) for loop, each in nest.statements if isinstance(each, Store))
+    stores = ((loop, each) for loop, each in nest.statements if isinstance(each, Write))
     loads = (abs(part.index.coefficient(row)) for part in parts if isinstance(part, Load))
     return all(step <= MOST_STEP for step in loads) and all(_leaves_no_gaps(*store, row) for store in stores)
 
 
-def _leaves_no_gaps(loop: Loop, store: Store, row: Variable) -> bool:
+def _leaves_no_gaps(loop: Loop, store: Write, row: Variable) -> bool:
     """Whether a loop writes all between what it writes for a row and for the next."""
     step = store.index.coefficient(row)
     if step in (0, 1):

@@ -42,7 +42,7 @@ def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] 
 def schedule_of(
     nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int] = frozenset()
 ) -> Schedule | None:
-    """The rewrites for a nest, in code for a target; None if it is emitted in another way.
+    """The rewrites for a nest, in code for a target; None if it has a contraction without tiles, which is stored then.
 
     A schedule is a proposal: the laws of the rewrites and the rules of procedures say whether it is one for this nest.
 

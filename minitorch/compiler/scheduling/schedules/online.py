@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ....dtypes import float32, float64
 from ...loop_ir.expressions import Apply, Expression, Load, Total, walk
-from ...loop_ir.loops import Accumulate, Loop, Nest
+from ...loop_ir.loops import Loop, Nest, Reduce
 from ..layout import Layout
 from ..rewrites import Rewrite, online, partition, split
 
@@ -39,9 +39,9 @@ def _is_online(layout: Layout, first: Loop, second: Loop) -> bool:
         return False
     if layout.tiles(first) or layout.tiles(second) or _row_bytes(layout, first) <= layout.target.caches[1] // CACHED:
         return False
-    maxima = {at.slot for at in first.statements if isinstance(at, Accumulate) and at.reduction == "reduce_max"}
+    maxima = {at.slot for at in first.statements if isinstance(at, Reduce) and at.reduction == "reduce_max"}
     return len(maxima) == len(first.statements) and all(
-        isinstance(at, Accumulate) and at.reduction == "reduce_sum" and _is_measured(at.value, maxima)
+        isinstance(at, Reduce) and at.reduction == "reduce_sum" and _is_measured(at.value, maxima)
         for at in second.statements
     )
 
@@ -79,9 +79,7 @@ def online_steps(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     for part in reversed(inner):
         yield split(part.name, size, "block", "c")
     for number in wanted:
-        yield online(
-            "block", *(f"total{at.slot}" for at in nest.loops[number].statements if isinstance(at, Accumulate))
-        )
+        yield online("block", *(f"total{at.slot}" for at in nest.loops[number].statements if isinstance(at, Reduce)))
     if any(part.extent % size for part in inner):
         yield partition("block", "c", "rest")
 
@@ -94,7 +92,7 @@ def online_arrays(nest: Nest, layout: Layout) -> list[str]:
 
 def totals(loop: Loop) -> list[str]:
     """The arrays that a loop accumulates into."""
-    return [f"total{at.slot}" for at in loop.statements if isinstance(at, Accumulate)]
+    return [f"total{at.slot}" for at in loop.statements if isinstance(at, Reduce)]
 
 
 @dataclass(frozen=True)
