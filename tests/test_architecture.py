@@ -120,9 +120,7 @@ def test_every_room_is_drawn() -> None:
 
 
 def test_a_folder_of_the_compiler_has_at_most_a_dozen_files() -> None:
-    """The older emitters apart, which go as soon as schedules replace them."""
-    files = [path for path in (PACKAGE / "compiler").rglob("*.py") if not path.name.startswith("emit_")]
-    assert max(Counter(path.parent for path in files).values()) <= 12
+    assert max(Counter(path.parent for path in (PACKAGE / "compiler").rglob("*.py")).values()) <= 12
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
