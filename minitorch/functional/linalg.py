@@ -228,7 +228,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
 
 
 def _summed(x: Tensor, dims: list[int]) -> Tensor:
-    """A tensor of length 1 in some dimensions: the factor of what is expanded there."""
+    """A tensor summed where the other factor has length 1, and so is the same for all terms."""
     return x.sum(dims, keepdim=True, dtype=x.dtype) if dims else x
 
 
