@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...graph import Graph
 from ...ir import Node
 from ..fusion.roots import is_stored_already, output_base
-from ..loop_ir.expressions import ALWAYS, Load, walk
+from ..loop_ir.expressions import ALWAYS, Load
 from ..loop_ir.loops import Nest, Write
 from .arena import Lifetime, aligned, lower_bound, plan
 from .kernel import Kernel
@@ -175,7 +175,7 @@ def same_place(nest: Nest) -> Iterator[tuple[int, int]]:
         for position, statement in enumerate(each.statements):
             if isinstance(statement, Write):
                 stores.setdefault(statement.buffer, []).append((number, position, statement))
-            for part in walk(statement.value):
+            for part in statement.value.all_parts:
                 if isinstance(part, Load):
                     loads.setdefault(part.buffer, []).append((number, position, part))
     for new, places in stores.items():

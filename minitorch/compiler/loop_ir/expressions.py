@@ -13,7 +13,7 @@ from operator import is_
 from typing import Any
 
 from ...dtypes import DType, bfloat16, float16, float32
-from .index import Atom, Index, Looked, Quotient, Remainder, Variable
+from .index import VARIABLES, Atom, Index, Looked, Quotient, Remainder, Variable
 
 Places = Mapping[Variable, Index]
 
@@ -49,7 +49,7 @@ class Inside:
 
     def substitute(self, places: Places) -> Inside:
         """The conditions with other expressions in place of variables."""
-        if not any(self.depends_on(variable) for variable in places):
+        if self.variables.isdisjoint(places):
             return self
         result = Inside()
         for low, index, high in self.bounds:
@@ -61,9 +61,14 @@ class Inside:
         """Whether one of the conditions holds nowhere."""
         return any(index.bounds[1] < low or index.bounds[0] >= high for low, index, high in self.bounds)
 
+    @cached_property
+    def variables(self) -> frozenset[Variable]:
+        """The variables in the conditions."""
+        return frozenset[Variable]().union(*(index.variables for _, index, _ in self.bounds))
+
     def depends_on(self, variable: Variable) -> bool:
         """Whether a condition mentions the variable."""
-        return any(index.depends_on(variable) for _, index, _ in self.bounds)
+        return variable in self.variables
 
     def __str__(self) -> str:
         return " and ".join(f"{low} <= {index} < {high}" for low, index, high in self.bounds)
@@ -89,6 +94,8 @@ class Expression:
         return known
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         # Pairs are compared once: shared parts would otherwise be compared at each occurrence, exponentially often.
         if not isinstance(other, Expression) or hash(self) != hash(other):
             return False
@@ -118,9 +125,47 @@ class Expression:
         """The expression at other places."""
         return self
 
+    @cached_property
+    def variables(self) -> frozenset[Variable]:
+        """The loop variables that the number varies with."""
+        return frozenset[Variable]().union(*map(VARIABLES, self.parts()), *map(VARIABLES, _indices(self)))
+
+    @cached_property
+    def values(self) -> tuple[Expression, ...]:
+        """The values that it uses as indices, without those in its parts."""
+        return tuple(atom.value for atom in looked_up(self))
+
+    @cached_property
+    def reads(self) -> frozenset[Any]:
+        """The arrays that it is computed from: numbers of arguments, and local ones."""
+        return arrays_of(self)
+
+    @cached_property
+    def looks_up(self) -> bool:
+        """Whether it uses a value as an index anywhere."""
+        return bool(self.values) or any(part.looks_up for part in self.parts())
+
+    @cached_property
+    def all_parts(self) -> tuple[Expression, ...]:
+        """Itself and its parts at all depths, indices included, each once."""
+        found: dict[Expression, None] = {}
+        pending: list[Expression] = [self]
+        while pending:
+            at = pending.pop()
+            if at not in found:
+                found[at] = None
+                pending += at.parts()
+                pending += at.values
+        return tuple(found)
+
     def depends_on(self, variable: Variable) -> bool:
         """Whether the number varies with a loop variable."""
-        return any(part.depends_on(variable) for part in self.parts())
+        return variable in self.variables
+
+
+def arrays_of(expression: Expression, *own: Any) -> frozenset[Any]:
+    """Some arrays, with those that an expression's parts and indices are computed from."""
+    return frozenset(own).union(*(part.reads for part in (*expression.parts(), *expression.values)))
 
 
 @lru_cache(32)
@@ -149,14 +194,15 @@ class Load(Expression):
 
     __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
+    @cached_property
+    def reads(self) -> frozenset[Any]:
+        """The buffer, and those that the index is read from."""
+        return arrays_of(self, self.buffer)
+
     def substitute(self, places: Places) -> Expression:
         """The element at another place."""
         index, inside = self.index.substitute(places), self.inside.substitute(places)
         return self if index is self.index and inside is self.inside else replace(self, index=index, inside=inside)
-
-    def depends_on(self, variable: Variable) -> bool:
-        """Whether another element is read."""
-        return self.index.depends_on(variable) or self.inside.depends_on(variable)
 
 
 @dataclass(frozen=True)
@@ -170,10 +216,6 @@ class Position(Expression):
     def substitute(self, places: Places) -> Expression:
         """The index at another place."""
         return Position(self.dtype, self.index.substitute(places))
-
-    def depends_on(self, variable: Variable) -> bool:
-        """Whether the index mentions the variable."""
-        return self.index.depends_on(variable)
 
 
 @dataclass(frozen=True)
@@ -218,10 +260,6 @@ class Choose(Expression):
         """The choice at another place."""
         return chosen(self.inside.substitute(places), self.here.substitute(places), self.elsewhere.substitute(places))
 
-    def depends_on(self, variable: Variable) -> bool:
-        """Whether the choice or what is chosen differs along the variable."""
-        return self.inside.depends_on(variable) or any(part.depends_on(variable) for part in self.parts())
-
 
 def converted(value: Expression, dtype: DType) -> Expression:
     """A value as another type."""
@@ -252,9 +290,10 @@ class Sum(Expression):
         """The sum of what is found at another place."""
         return Sum(self.dtype, self.variable, self.value.substitute(places))
 
-    def depends_on(self, variable: Variable) -> bool:
-        """Whether what is summed differs along a variable that is not the sum's own."""
-        return variable != self.variable and self.value.depends_on(variable)
+    @cached_property
+    def variables(self) -> frozenset[Variable]:
+        """Those that the summand varies with, but for the sum's own."""
+        return self.value.variables - {self.variable}
 
 
 @dataclass(frozen=True)
@@ -279,32 +318,20 @@ class Scratch(Expression):
         """The element at another place."""
         return Scratch(self.dtype, self.slot, self.index.substitute(places))
 
-    def depends_on(self, variable: Variable) -> bool:
-        """Whether another element is read."""
-        return self.index.depends_on(variable)
-
-
-def walk(expression: Expression) -> Iterator[Expression]:
-    """The expression and its parts at all depths, each once."""
-    seen: set[Expression] = set()
-    pending = [expression]
-    while pending:
-        at = pending.pop()
-        if at not in seen:
-            seen.add(at)
-            yield at
-            pending += at.parts()
-            pending += index_values(at)
-
 
 def rewritten(
-    expression: Expression, change: Callable[[Expression], Expression], known: dict[Expression, Expression]
+    expression: Expression,
+    change: Callable[[Expression], Expression],
+    known: dict[Expression, Expression],
+    concerns: Callable[[Expression], bool] = lambda _: True,
 ) -> Expression:
-    """A bottom-up rewrite: a change is made to each part, then to the expression; `known` memoises."""
+    """A bottom-up rewrite: a change is made to each part that it concerns, then to the expression; `known` memoises."""
+    if not concerns(expression):
+        return expression
     found = known.get(expression)
     if found is None:
         old = expression.parts()
-        parts = tuple(rewritten(part, change, known) for part in old)
+        parts = tuple([rewritten(part, change, known, concerns) for part in old])
         found = expression
         if all(map(is_, parts, old)):
             pass
@@ -314,8 +341,8 @@ def rewritten(
             found = Choose(expression.dtype, expression.inside, *parts)
         elif isinstance(expression, Sum):
             found = Sum(expression.dtype, expression.variable, *parts)
-        if index_values(expression):
-            found = _at_values(found, lambda value: rewritten(value, change, known))
+        if expression.values:
+            found = _at_values(found, lambda value: rewritten(value, change, known, concerns))
         found = known[expression] = change(found)
     return found
 
@@ -363,8 +390,3 @@ def looked_up(expression: Expression) -> list[Looked]:
     if not any(index.is_data for index in _indices(expression)):
         return []
     return [atom for atom in atoms(expression) if isinstance(atom, Looked)]
-
-
-def index_values(expression: Expression) -> list[Expression]:
-    """The values that an expression uses as indices."""
-    return [atom.value for atom in looked_up(expression)]

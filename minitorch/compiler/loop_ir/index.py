@@ -12,20 +12,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import gcd, prod
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Variable:
+class Variable(NamedTuple):
     """A loop variable, from 0 up to `extent` (exclusive)."""
 
     name: str
     extent: int
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """Itself."""
+        return frozenset((self,))
 
     @property
     def bounds(self) -> tuple[int, int]:
@@ -49,6 +51,11 @@ class Quotient:
         low, high = self.index.bounds
         return low // self.divisor, high // self.divisor
 
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The variables in it."""
+        return self.index.variables
+
     def __str__(self) -> str:
         return f"({self.index}) // {self.divisor}"
 
@@ -64,6 +71,11 @@ class Remainder:
     def bounds(self) -> tuple[int, int]:
         """The smallest and the largest value."""
         return 0, self.divisor - 1
+
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The variables in it."""
+        return self.index.variables
 
     def __str__(self) -> str:
         return f"({self.index}) % {self.divisor}"
@@ -81,11 +93,18 @@ class Looked:
         """The smallest and the largest value."""
         return 0, max(self.extent - 1, 0)
 
+    @property
+    def variables(self) -> frozenset[Variable]:
+        """The variables in it."""
+        found: frozenset[Variable] = self.value.variables
+        return found
+
     def __str__(self) -> str:
         return f"at({self.value}, {self.extent})"
 
 
 Atom = Variable | Quotient | Remainder | Looked
+VARIABLES = attrgetter("variables")
 
 
 @dataclass(frozen=True)
@@ -193,9 +212,14 @@ class Index:
         """Whether it is a sum of multiples of variables."""
         return all(isinstance(atom, Variable) for atom, _ in self.terms)
 
+    @cached_property
+    def variables(self) -> frozenset[Variable]:
+        """The variables anywhere in the expression."""
+        return frozenset[Variable]().union(*(atom.variables for atom, _ in self.terms))
+
     def depends_on(self, wanted: Variable) -> bool:
         """Whether the variable appears anywhere in the expression."""
-        return any(_mentions(atom, wanted) for atom, _ in self.terms)
+        return wanted in self.variables
 
     @property
     def as_variable(self) -> Variable | None:
@@ -208,7 +232,7 @@ class Index:
 
     def substitute(self, places: Mapping[Variable, Index]) -> Index:
         """The expression with others in place of variables, simplified."""
-        if not any(self.depends_on(variable) for variable in places):
+        if self.variables.isdisjoint(places):
             return self
         result = Index((), self.constant)
         for atom, factor in self.terms:
@@ -300,14 +324,6 @@ def variable(name: str, extent: int) -> Index:
 def looked(value: Any, extent: int) -> Index:
     """An index read from memory or computed from data."""
     return _atom(Looked(value, extent))
-
-
-def _mentions(atom: Atom, wanted: Variable) -> bool:
-    if isinstance(atom, Variable):
-        return atom == wanted
-    if isinstance(atom, Looked):
-        return bool(atom.value.depends_on(wanted))
-    return atom.index.depends_on(wanted)
 
 
 def _substituted(atom: Atom, places: Mapping[Variable, Index]) -> Index:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from .expressions import ALWAYS, Expression, Load, Position, moved, rewritten, walk
+from .expressions import ALWAYS, Expression, Load, Position, moved, rewritten
 from .index import NOWHERE, Index, Quotient, Remainder, Variable, variable
 from .loops import Write
 
@@ -34,7 +34,7 @@ def _indices(code: Joinable) -> Iterator[Index]:
     stores, expressions = code
     yield from (store.index for store in stores)
     for expression in (*(store.value for store in stores), *expressions):
-        for part in walk(expression):
+        for part in expression.all_parts:
             if isinstance(part, (Load, Position)):
                 yield part.index
             yield from (index for _, index, _ in getattr(part, "inside", ALWAYS).bounds)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...dtypes import DType, float32, float64
-from .expressions import Apply, Expression, Sum, atoms, walk
+from .expressions import Apply, Expression, Sum, atoms
 from .index import Index, Looked, Shape, Variable
 
 # The binary primitive of each reduction.
@@ -97,7 +97,7 @@ class Nest:
     @property
     def has_sums(self) -> bool:
         """Whether there are contractions in its expressions, which are not stored."""
-        return any(isinstance(part, Sum) for _, each in self.statements for part in walk(each.value))
+        return any(isinstance(part, Sum) for _, each in self.statements for part in each.value.all_parts)
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class LoopKernel:
             isinstance(atom, Looked)
             for nest in self.nests
             for _, statement in nest.statements
-            for part in walk(statement.value)
+            for part in statement.value.all_parts
             for atom in atoms(part)
         )
 

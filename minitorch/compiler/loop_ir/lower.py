@@ -29,7 +29,6 @@ from .expressions import (
     computed_in,
     converted,
     looked_up,
-    walk,
 )
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 
@@ -199,7 +198,7 @@ def _gather(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expressio
             place = chosen(inside, place, number(0, operand))
         where.append(looked(place, length))
     value = lowering.element(x, (*where, *at[count:]), inside)
-    used = {atom for part in walk(value) for atom in looked_up(part)}
+    used = {atom for part in value.all_parts for atom in looked_up(part)}
     for index, length in zip(where, x.shape, strict=False):
         if not used.issuperset(atom for atom, _ in index.terms):
             value = _checked(value, index, length)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from .expressions import Expression, Load, looked_up, rewritten, walk
+from .expressions import Expression, Load, looked_up, rewritten
 from .index import Index
 from .loops import Loop, LoopKernel, Nest, Reduce, Statement, Write
 
@@ -47,7 +47,7 @@ def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
         for _, statement in nest.statements:
             if isinstance(statement, Write):
                 use(statement.buffer, statement.index)
-            for part in walk(statement.value):
+            for part in statement.value.all_parts:
                 if looked_up(part):  # a gather searches the whole buffer
                     return {}
                 if isinstance(part, Load):

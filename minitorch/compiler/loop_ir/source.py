@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...dtypes import DType
-from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position, index_values, walk
+from .expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position
 from .index import Index, Looked, Quotient, Remainder, Variable
 from .loops import Buffer, LoopKernel
 from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store, procedure
@@ -146,7 +146,7 @@ class _Printer:
         if expression in self.known:
             return
         if not isinstance(expression, Choose):  # a part that is not chosen must not be computed
-            for part in (*expression.parts(), *index_values(expression)):
+            for part in (*expression.parts(), *expression.values):
                 self._name_shared(part, uses, written, depth)
         if isinstance(expression, Choose) and self._depth(expression) > DEEPEST:
             self._branches(expression, uses, written, depth)
@@ -183,7 +183,7 @@ class _Printer:
     def _reads(self, expression: Expression) -> frozenset[int | Local]:
         found = self.read.get(expression)
         if found is None:
-            parts = (part for part in walk(expression) if isinstance(part, (Load, Read)))
+            parts = (part for part in expression.all_parts if isinstance(part, (Load, Read)))
             arrays = (part.local if isinstance(part, Read) else part.buffer for part in parts)
             found = self.read[expression] = frozenset(arrays)
         return found
@@ -312,7 +312,7 @@ def _parts(expression: Expression) -> list[Expression]:
         found.append(at)
         if at not in seen:
             seen.add(at)
-            pending += [*at.parts(), *index_values(at)]
+            pending += [*at.parts(), *at.values]
     return found
 
 

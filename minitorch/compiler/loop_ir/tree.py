@@ -14,6 +14,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import count
 from operator import is_
+from typing import Any
 
 from ...dtypes import DType
 from .expressions import (
@@ -26,9 +27,9 @@ from .expressions import (
     Scratch,
     Sum,
     Total,
+    arrays_of,
     computed_in,
     converted,
-    index_values,
     moved,
     rewritten,
 )
@@ -82,13 +83,14 @@ class Read(Expression):
 
     __hash__, __eq__ = Expression.__hash__, Expression.__eq__
 
+    @cached_property
+    def reads(self) -> frozenset[Any]:
+        """The array, and those that the index is read from."""
+        return arrays_of(self, self.local)
+
     def substitute(self, places: Places) -> Expression:
         """The element at another place."""
         return Read(self.dtype, self.local, self.index.substitute(places))
-
-    def depends_on(self, variable: Variable) -> bool:
-        """Whether the index depends on the variable."""
-        return self.index.depends_on(variable)
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,11 @@ class Nested:
     def written(self) -> frozenset[int | Local]:
         """The arrays that it stores to."""
         return frozenset(arrays_written(self.body))
+
+    @cached_property
+    def read(self) -> frozenset[int | Local]:
+        """The arrays that the values of its statements read."""
+        return frozenset(arrays_read(self.body))
 
     @cached_property
     def tidy(self) -> tuple[Statement, ...] | None:
@@ -243,6 +250,17 @@ def arrays_written(block: Block) -> set[int | Local]:
     return found
 
 
+def arrays_read(block: Block) -> set[int | Local]:
+    """The arrays that the values of a block's statements read."""
+    found: set[int | Local] = set()
+    for each in block:
+        if isinstance(each, (Store, Accumulate)):
+            found |= each.value.reads
+        elif isinstance(each, (For, If)):
+            found |= each.read
+    return found
+
+
 def sole_guard(block: Block) -> If | None:
     """The guard that a block consists of, if it is one."""
     return block[0] if len(block) == 1 and isinstance(block[0], If) else None
@@ -276,7 +294,13 @@ def parallel(procedure: Procedure) -> list[Variable]:
 
 def substituted(block: Block, places: Places) -> Block:
     """A block with expressions substituted for loop variables."""
-    return mapped(block, moved(places), lambda index: index.substitute(places), lambda at: at.substitute(places))
+    return mapped(
+        block,
+        moved(places),
+        lambda index: index.substitute(places),
+        lambda inside: inside.substitute(places),
+        lambda value: not value.variables.isdisjoint(places),
+    )
 
 
 def mapped(
@@ -284,8 +308,9 @@ def mapped(
     change: Callable[[Expression], Expression],
     index: Callable[[Index], Index] = lambda index: index,
     inside: Callable[[Inside], Inside] = lambda inside: inside,
+    concerns: Callable[[Expression], bool] = lambda value: True,
 ) -> Block:
-    """A block with a change made to all expressions, indices and conditions."""
+    """A block with a change made to all expressions that it concerns, and to indices and conditions."""
     known: dict[Expression, Expression] = {}
 
     def within(block: Block) -> Block:
@@ -301,7 +326,7 @@ def mapped(
                         one = with_body(each, body) if is_same else If(conditions, body)
                         found += body if conditions == ALWAYS else [one]
                 case Store() | Accumulate():
-                    place, value = index(each.index), rewritten(each.value, change, known)
+                    place, value = index(each.index), rewritten(each.value, change, known, concerns)
                     is_same = place is each.index and value is each.value
                     found.append(each if is_same else replace(each, index=place, value=value))
                 case Prefetch():
@@ -387,7 +412,7 @@ def _sums(value: Expression) -> Iterator[tuple[Sum, Inside]]:
                 within = within.and_(*bound)
             pending += [(at.here, within), (at.elsewhere, inside)]
         else:
-            pending += [(part, inside) for part in (*at.parts(), *index_values(at))]
+            pending += [(part, inside) for part in (*at.parts(), *at.values)]
 
 
 def around(variables: tuple[Variable, ...], body: Block) -> Block:

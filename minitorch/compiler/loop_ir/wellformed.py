@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .expressions import Choose, Expression, Load, Position, walk
+from .expressions import Choose, Expression, Load, Position
 from .index import Index, Looked, Variable
 from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store
 
@@ -103,7 +103,7 @@ def _of_array(array: int | Local, index: Index, scope: _Scope, own: frozenset[Lo
 
 
 def _of_value(value: Expression, scope: _Scope, own: frozenset[Local]) -> Iterator[str]:
-    for part in walk(value):
+    for part in value.all_parts:
         if isinstance(part, (Load, Read, Position)):
             yield from _of_index(part.index, scope, own)
         if isinstance(part, Read):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from ...graph.cost import FREE, TRANSCENDENTAL
-from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum, walk
+from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum
 from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
 from ..loop_ir.loops import LoopKernel, Nest, Reduce, Write
 from .contractions import gemm
@@ -65,7 +65,7 @@ def elements(kernel: LoopKernel) -> list[tuple[int, int]]:
         for _, statement in nest.statements:
             if isinstance(statement, Write):
                 writes[start + statement.buffer][statement.index] = _times(variables.of_index(statement.index))
-            for part in walk(statement.value):
+            for part in statement.value.all_parts:
                 if isinstance(part, Load):
                     reads[start + part.buffer][part.index] = _times(variables.of_index(part.index))
     sizes = [math.prod(buffer.shape) for buffer in kernel.buffers]
@@ -114,7 +114,7 @@ class _Operations:
 
     def add(self, columns: tuple[Variable, ...], values: list[Expression]) -> None:
         """The operations of values that a loop computes, each once."""
-        parts = {part: None for value in values for part in walk(value)}
+        parts = {part: None for value in values for part in value.all_parts}
         inner = {*columns, *(part.variable for part in parts if isinstance(part, Sum))}
         for part in parts:
             if isinstance(part, Sum):
@@ -126,7 +126,7 @@ class _Operations:
         column = Variable("column", attention.columns)
         for tile in attention.tiles:
             self.arithmetic += 2 * _times((*self.rows, column, tile.column))
-            for part in dict.fromkeys((*walk(tile.across), *walk(tile.down))):
+            for part in dict.fromkeys((*tile.across.all_parts, *tile.down.all_parts)):
                 along = [column] if part.depends_on(tile.around[-2].variable) else []
                 self._apply(part, (*self.rows, *along, *([tile.column] if part.depends_on(tile.column) else [])))
         for each in attention.totals:
@@ -140,7 +140,7 @@ class _Operations:
         self._apply(value, {*self.rows, *product.ks})
         for factor in dict.fromkeys(value.parts()):
             across = product.lanes if self.variables.of(factor) & {*product.lanes} else product.rows
-            for part in dict.fromkeys(walk(factor)):
+            for part in dict.fromkeys(factor.all_parts):
                 self._apply(part, {*product.batch, *across, *(self.variables.of(part) & {*product.ks})})
 
     def _apply(self, part: Expression, along: Iterable[Variable]) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...dtypes import DType
 from ..fusion.cost_model import HEAVY
-from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total, walk
+from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Total
 from ..loop_ir.index import Index, Looked, Variable
 from ..loop_ir.loops import Loop, Nest, Reduce, Write
 from ..target import MOST_STEP, Target
@@ -117,7 +117,7 @@ class Layout:
         for count in (2 * ABREAST, 4 * ABREAST):
             for loop in nest.loops:
                 sums = sum(isinstance(statement, Reduce) for statement in loop.statements)
-                parts = {part for statement in loop.statements for part in walk(statement.value)}
+                parts = {part for statement in loop.statements for part in statement.value.all_parts}
                 if loop.columns and (sums * count > MOST_SUMS or len(parts) * count > MOST_PARTS):
                     return most
             most = count
@@ -172,7 +172,7 @@ class Layout:
             if isinstance(atom, Variable):
                 continue
             if isinstance(atom, Looked):
-                if any(isinstance(part, (Total, Scratch)) for part in walk(atom.value)):
+                if any(isinstance(part, (Total, Scratch)) for part in atom.value.all_parts):
                     return False
                 index = atom.value
             else:
@@ -247,12 +247,12 @@ def _accesses(loop: Loop, along: Variable) -> Iterator[Tile]:
 
 def _is_expensive(nest: Nest) -> bool:
     """Whether anything is computed that takes many instructions."""
-    parts = (part for _, statement in nest.statements for part in walk(statement.value))
+    parts = (part for _, statement in nest.statements for part in statement.value.all_parts)
     return any(isinstance(part, Apply) and part.primitive in HEAVY for part in parts)
 
 
 def _loads(expression: Expression) -> list[Load]:
-    return [part for part in walk(expression) if isinstance(part, Load)]
+    return [part for part in expression.all_parts if isinstance(part, Load)]
 
 
 def _is_product(nest: Nest) -> bool:
@@ -264,7 +264,7 @@ def _widest(nest: Nest) -> int:
     """Bytes per lane: those of the widest float that is computed with, 4 at least."""
     sizes = [4]
     for _, statement in nest.statements:
-        sizes += [part.dtype.itemsize for part in walk(statement.value) if part.dtype.is_floating_point]
+        sizes += [part.dtype.itemsize for part in statement.value.all_parts if part.dtype.is_floating_point]
     return max(sizes)
 
 

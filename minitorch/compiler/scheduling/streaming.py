@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 
-from ..loop_ir.expressions import Load, Scratch, walk
+from ..loop_ir.expressions import Load, Scratch
 from ..loop_ir.index import Index, Variable
 from ..loop_ir.loops import Loop, LoopKernel, Nest, Reduce, Write
 from ..target import Target
@@ -41,7 +41,7 @@ def streamed(kernel: LoopKernel, target: Target) -> Iterator[frozenset[int]]:
         start + part.buffer
         for nest, _, start in kernel.parts
         for _, statement in nest.statements
-        for part in walk(statement.value)
+        for part in statement.value.all_parts
         if isinstance(part, Load)
     }
     bytes_written, bytes_moved = _traffic(kernel)
@@ -82,7 +82,7 @@ def _fills(nest: Nest, layout: Layout, loop: Loop, store: Write) -> bool:
         load.index.coefficient(lane) == 1
         and {atom for atom, _ in load.index.terms} == {atom for atom, _ in store.index.terms}
         and load.index.terms != store.index.terms
-        for load in walk(store.value)
+        for load in store.value.all_parts
         if isinstance(load, Load)
     )
 
@@ -96,7 +96,7 @@ def from_a_line_on(layout: Layout, loop: Loop, buffers: Collection[int]) -> int 
         return None
     last = loop.columns[-1]
     for at in loop.statements:
-        for part in walk(at.value):
+        for part in at.value.all_parts:
             if isinstance(part, (Load, Scratch)) and not _is_dense(part.index, last):
                 return None
     for at in loop.statements:

@@ -197,12 +197,12 @@ def _stage(kernel: Kernel, found: tuple[Node, set[Node]] | None, nodes: Sequence
 
 def _rounds(kernel: Kernel) -> int:
     """The number of iterations of a kernel's loops, sums in expressions included."""
-    from ...compiler.loop_ir.expressions import Sum, walk
+    from ...compiler.loop_ir.expressions import Sum
 
     if kernel.loops is None:
         return 0
     values = [statement.value for nest in kernel.loops.nests for _, statement in nest.statements]
-    sums = [part.variable.extent for value in values for part in walk(value) if isinstance(part, Sum)]
+    sums = [part.variable.extent for value in values for part in value.all_parts if isinstance(part, Sum)]
     return kernel.loops.rounds * max(1, sum(sums))
 
 

@@ -77,7 +77,7 @@ class Conditions:
 
     def _bound(self, low: int, index: Index, high: int) -> Any:
         """Whether an index is within bounds."""
-        place, variables = self.indices.index(index), self.scopes.variables(index)
+        place, variables = self.indices.index(index), index.variables
         lowest, highest = index.bounds
         if self.scopes.lane in variables and (places := self._known_places(index)):
             return integers(BIT, tuple(int(low <= each < high) for each in places))
@@ -166,7 +166,7 @@ class Conditions:
         """An index in each lane, if it depends on nothing but lanes and loops that are written out; else nothing."""
         assert self.scopes.lane is not None
         if index.is_data or not all(
-            each in self.scopes.constants or each == self.scopes.lane for each in self.scopes.variables(index)
+            each in self.scopes.constants or each == self.scopes.lane for each in index.variables
         ):
             return []
         fixed = index.substitute({each: NOWHERE + number for each, number in self.scopes.constants.items()})

@@ -137,9 +137,9 @@ class Emitter:
         mentioned = frozenset[Variable]()
         for one in inside:
             if isinstance(one, If):
-                mentioned |= self.scopes.variables_of(one.inside)
+                mentioned |= one.inside.variables
             elif isinstance(one, (Store, Accumulate)):
-                mentioned |= self.scopes.variables(one.index) | self.scopes.facts(one.value)[0]
+                mentioned |= one.index.variables | self.scopes.facts(one.value)[0]
         mentioned -= {one.variable for one in inside if isinstance(one, For)}
         variables = [variable for variable in self.scopes.places if variable in mentioned]
         kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, *(POINTER for _ in used), *(I64 for _ in variables)])
@@ -242,7 +242,7 @@ class Emitter:
         if lanes != ALWAYS:
             self.scopes.mask = self.scopes.vector(self.conditions.in_lanes(lanes))
             self.scopes.masked = Inside((*before[2].bounds, *lanes.bounds))
-            key = before[1], lanes, self.scopes.key_of(self.scopes.variables_of(lanes))
+            key = before[1], lanes, self.scopes.key_of(lanes.variables)
             self.scopes.mask_key = self.scopes.mask_keys.setdefault(key, 1 + len(self.scopes.mask_keys))
         if condition is None:
             self.block(each.body)

@@ -31,7 +31,7 @@ class Indices:
 
     def index(self, index: Index) -> Any:
         """An index: a number, or one per lane."""
-        variables = self.scopes.variables(index)
+        variables = index.variables
         step = self.scopes.step(index)
         if step:  # the number of lane 0, and what the others are further
             assert self.scopes.lane is not None
@@ -86,7 +86,7 @@ class Indices:
         if isinstance(below, ir.Constant) and not isinstance(below.type, ir.VectorType):
             number = below.constant
             return number // atom.divisor if isinstance(atom, Quotient) else number % atom.divisor
-        variables = self.scopes.variables(atom.index)
+        variables = atom.index.variables
         return self.scopes.once(
             (atom, self.scopes.key_of(variables)), self.scopes.depth_of(atom.index), lambda: self._divided(atom, below)
         )

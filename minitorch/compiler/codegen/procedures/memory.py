@@ -92,7 +92,7 @@ class Memory:
             terms = by_depth.get(depth, ())
             if terms:
                 found = Index(tuple(terms))
-                key = (*key, found, self.scopes.key_of(self.scopes.variables(found)))
+                key = (*key, found, self.scopes.key_of(found.variables))
                 pointer = moved(key, depth, pointer, self.indices.sum(found))
             if depth == chosen_at:
                 if known:
@@ -190,7 +190,7 @@ class Memory:
         is_whole = first.constant % atom.divisor == 0 and all(
             isinstance(each, Variable) and factor % atom.divisor == 0 for each, factor in first.terms
         )
-        is_next = self.scopes.lane not in self.scopes.variables(first) and self.scopes.lane.extent % atom.divisor == 0
+        is_next = self.scopes.lane not in first.variables and self.scopes.lane.extent % atom.divisor == 0
         return atom.divisor if is_whole and is_next else 0
 
     def write(self, array: int | Local, index: Index, value: Any) -> None:

@@ -77,7 +77,7 @@ class Runs:
             return Index(((found, 1),))
 
         row, column = self.scopes.once(
-            ("runs", whole, length, self.scopes.key_of(self.scopes.variables(whole))),
+            ("runs", whole, length, self.scopes.key_of(whole.variables)),
             depth,
             lambda: (
                 place(self.builder.udiv, floordiv, whole.bounds[1] // length + 1),

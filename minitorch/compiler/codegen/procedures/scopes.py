@@ -14,9 +14,9 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Position, index_values
+from ...loop_ir.expressions import ALWAYS, Expression
 from ...loop_ir.index import Atom, Index, Looked, Variable
-from ...loop_ir.tree import Block, Local, Place, Procedure, Read, arrays_written
+from ...loop_ir.tree import Block, Local, Place, Procedure, arrays_written
 from ...target import Target
 from ..builder import Builder
 from ..vector_memory import broadcast
@@ -78,8 +78,6 @@ class Scopes:
         self.register_depths: dict[Local, dict[int, int]] = {}
         self.versions: dict[int | Local, int] = {}
         self.written = arrays_written(procedure.body)
-        self._variables: dict[Index, frozenset[Variable]] = {}
-        self._facts: dict[Expression, tuple[frozenset[Variable], frozenset[int | Local]]] = {}
 
     @property
     def innermost(self) -> int:
@@ -93,44 +91,8 @@ class Scopes:
 
     def facts(self, expression: Expression) -> tuple[frozenset[Variable], frozenset[int | Local]]:
         """The loop variables that a value depends on, and the arrays that it reads, with `TROUBLE` if indices are."""
-        found = self._facts.get(expression)
-        if found is None:
-            variables: set[Variable] = set()
-            arrays: set[int | Local] = set()
-            if isinstance(expression, (Load, Position, Read)):
-                variables |= self.variables(expression.index)
-            if isinstance(expression, Load):
-                arrays.add(expression.buffer)
-            if isinstance(expression, Read):
-                arrays.add(expression.local)
-            for _, index, _ in getattr(expression, "inside", ALWAYS).bounds:
-                variables |= self.variables(index)
-            looked_up = index_values(expression)
-            if looked_up:
-                arrays.add(TROUBLE)
-            for part in (*expression.parts(), *looked_up):
-                own, read = self.facts(part)
-                variables |= own
-                arrays |= read
-            found = self._facts[expression] = frozenset(variables), frozenset(arrays)
-        return found
-
-    def variables(self, index: Index) -> frozenset[Variable]:
-        """The loop variables in an index."""
-        known = self._variables.get(index)
-        if known is None:
-            found: set[Variable] = set()
-            for atom, _ in index.terms:
-                if isinstance(atom, Variable):
-                    found.add(atom)
-                else:
-                    found |= self.facts(atom.value)[0] if isinstance(atom, Looked) else self.variables(atom.index)
-            known = self._variables[index] = frozenset(found)
-        return known
-
-    def variables_of(self, inside: Inside) -> frozenset[Variable]:
-        """The loop variables in conditions."""
-        return frozenset().union(*(self.variables(index) for _, index, _ in inside.bounds))
+        arrays = expression.reads
+        return expression.variables, arrays | {TROUBLE} if expression.looks_up else arrays
 
     def depth(self, variables: frozenset[Variable], arrays: frozenset[int | Local] = frozenset()) -> int:
         """The outermost scope in which a value that depends on these is known."""
@@ -227,7 +189,7 @@ class Scopes:
 
     def varies_by_lane(self, index: Index) -> bool:
         """Whether an index differs between lanes."""
-        return self.lane is not None and self.lane in self.variables(index)
+        return self.lane is not None and index.depends_on(self.lane)
 
     def step(self, index: Index) -> int | None:
         """By how much an index grows from lane to lane; None if by different amounts."""
@@ -246,12 +208,11 @@ class Scopes:
 
     def depth_of(self, index: Index) -> int:
         """The outermost scope in which an index is known; one that is data is not looked up before a guard."""
-        variables = self.variables(index)
         if not index.is_data:
-            return self.depth(variables)
-        if self.mask_key is not None and self.lane in variables:
+            return self.depth(index.variables)
+        if self.mask_key is not None and self.lane in index.variables:
             return self.innermost
-        return self.within_guards(self.depth(variables, self.arrays(index)))
+        return self.within_guards(self.depth(index.variables, self.arrays(index)))
 
     def within_guards(self, depth: int) -> int:
         """The outermost scope from one on that no guard is inside of."""
@@ -272,7 +233,7 @@ class Scopes:
     def known_from(self, bounds: Sequence[Bound]) -> tuple[int, Any]:
         """The outermost scope in which conditions are known, and what tells them from the same ones elsewhere."""
         indices = [index for _, index, _ in bounds]
-        variables = frozenset[Variable]().union(*map(self.variables, indices))
+        variables = frozenset[Variable]().union(*(index.variables for index in indices))
         arrays = frozenset[int | Local]().union(*map(self.arrays, indices))
         masked = self.mask_key if any(index.is_data for index in indices) else None
         return max(map(self.depth_of, indices), default=0), (self.key_of(variables, arrays), masked)

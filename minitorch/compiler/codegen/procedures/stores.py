@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from ...loop_ir.expressions import Load, walk
+from ...loop_ir.expressions import Load
 from ...loop_ir.index import Index
 from ...loop_ir.loops import neutral
 from ...loop_ir.tree import Accumulate, Block, Local, Place, Procedure, Read, Store, statements
@@ -41,7 +41,7 @@ class Stores:
             part.buffer
             for each in statements(procedure.body)
             if isinstance(each, (Store, Accumulate))
-            for part in walk(each.value)
+            for part in each.value.all_parts
             if isinstance(part, Load)
         }
 

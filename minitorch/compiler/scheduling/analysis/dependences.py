@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations_with_replacement
 
-from ...loop_ir.expressions import Choose, Expression, Load, index_values
+from ...loop_ir.expressions import Choose, Expression, Load
 from ...loop_ir.index import Atom, Index, Quotient, Remainder, Variable
 from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, allocated
 
@@ -109,7 +109,7 @@ def _reads(value: Expression) -> list[tuple[int | Local, Index, tuple[Bound, ...
                 pending += [(at.here, (*held, *at.inside.bounds)), (at.elsewhere, held)]
         if not isinstance(at, Choose):
             pending += [(part, held) for part in at.parts()]
-        pending += [(part, held) for part in index_values(at)]
+        pending += [(part, held) for part in at.values]
     return found
 
 

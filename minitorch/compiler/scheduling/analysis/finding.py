@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Inside, Load, Number, Position, rewritten, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load, Number, rewritten
 from ...loop_ir.index import Index, Variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -21,6 +21,9 @@ from ...loop_ir.tree import (
     Statement,
     Store,
     around,
+    arrays_read,
+    arrays_written,
+    loop_names,
     sole_guard,
     statements,
     tidied,
@@ -90,7 +93,7 @@ def nested_in(loop: For, names: Iterable[str]) -> tuple[list[For], list[Inside],
 
 def arrays_used(block: Block) -> set[int | Local]:
     """The arrays that a block reads or stores to."""
-    return {array for each in stores_of(block) for array in (each.array, *arrays_read(each))}
+    return arrays_read(block) | arrays_written(block)
 
 
 def is_zero(array: Local, before: Block) -> bool:
@@ -107,7 +110,7 @@ def accesses(block: Block, array: int | Local) -> Iterator[Index]:
         if isinstance(each, (Store, Accumulate)):
             if each.array == array:
                 yield each.index
-            for part in walk(each.value):
+            for part in each.value.all_parts:
                 if isinstance(part, (Read, Load)) and array_of(part) == array:
                     yield part.index
 
@@ -120,7 +123,7 @@ def array_of(part: Read | Load) -> int | Local:
 def has_loop(block: Block, name: str) -> bool:
     """Whether there is a loop of a name."""
     is_it = Named(name)
-    return any(isinstance(each, For) and is_it(each) for each in statements(block))
+    return is_it.name in loop_names(block) and any(isinstance(each, For) and is_it(each) for each in statements(block))
 
 
 def any_of(
@@ -165,7 +168,7 @@ def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], In
     def move(statement: Statement) -> Statement:
         match statement:
             case Store() | Accumulate():
-                value = rewritten(statement.value, change, {})
+                value = rewritten(statement.value, change, {}) if old in statement.value.reads else statement.value
                 if statement.array == old:
                     return replace(statement, array=new, index=index(statement.index), value=value)
                 return statement if value is statement.value else replace(statement, value=value)
@@ -174,7 +177,8 @@ def with_local(block: Block, old: Local, new: Local, index: Callable[[Index], In
             case Prefetch():
                 return statement
             case For() | If():
-                return with_body(statement, with_local(statement.body, old, new, index))
+                is_used = old in statement.read or old in statement.written or old in statement.locals
+                return with_body(statement, with_local(statement.body, old, new, index)) if is_used else statement
 
     return tuple(map(move, block))
 
@@ -224,18 +228,6 @@ def factors_of(statement: Accumulate) -> tuple[Expression, ...]:
     value = statement.value
     is_product = isinstance(value, Apply) and value.primitive == "mul"
     return value.parts() if statement.reduction == "reduce_sum" and is_product else ()
-
-
-def mentions(expression: Expression, variable: Variable) -> bool:
-    """Whether a value changes with a variable."""
-    return any(
-        part.depends_on(variable) for part in walk(expression) if isinstance(part, (Load, Read, Position, Choose))
-    )
-
-
-def arrays_read(statement: Store | Accumulate) -> set[int | Local]:
-    """The arrays that the value of a statement reads."""
-    return {array_of(part) for part in walk(statement.value) if isinstance(part, (Read, Load))}
 
 
 def extent(variables: Iterable[Variable]) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from ...loop_ir.expressions import Apply, Expression, Load, Number, moved, rewritten, walk
+from ...loop_ir.expressions import Apply, Expression, Load, Number, moved, rewritten
 from ...loop_ir.index import Variable, variable
 from ...loop_ir.loops import Nest
 from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, procedure
@@ -49,7 +49,7 @@ class Part:
     @property
     def reads(self) -> set[str]:
         """The local arrays that the term depends on."""
-        return {part.local.name for part in walk(self.term) if isinstance(part, Read)}
+        return {part.local.name for part in self.term.all_parts if isinstance(part, Read)}
 
     @property
     def factors(self) -> tuple[Expression, ...]:
@@ -118,13 +118,13 @@ class Attention:
         """Every part of what is summed up or multiplied by another operand, and whether it differs between columns."""
         column, found = Variable("column", self.columns), dict[Expression, bool]()
         for each in self.totals:
-            for part in walk(self.canonical(each, each.weight if isinstance(each, Output) else each.term)):
+            for part in self.canonical(each, each.weight if isinstance(each, Output) else each.term).all_parts:
                 found[part] = part.depends_on(column) or bool(self.tiles_of(part))
         return found
 
     def tiles_of(self, value: Expression) -> list[str]:
         """The tiles that a value is computed from, in the order of the definition."""
-        read = {part.local.name for part in walk(value) if isinstance(part, Read)}
+        read = {part.local.name for part in value.all_parts if isinstance(part, Read)}
         return list(dict.fromkeys(first for name, first in self.same.items() if name in read))
 
     @property
@@ -182,7 +182,7 @@ def _recognised(nest: Nest) -> Attention:
         assert isinstance(each, Accumulate) and isinstance(each.array, Local)
         _check(each.value.dtype.is_floating_point and each.reduction in ("reduce_sum", "reduce_max"))
         _check(each.reduction == "reduce_sum" or each.array.name.startswith("total"))
-        if each.array.name.startswith("sum") and not any(isinstance(part, Read) for part in walk(each.value)):
+        if each.array.name.startswith("sum") and not any(isinstance(part, Read) for part in each.value.all_parts):
             tile = _tile(each, around, row)
             places = {one: variable(name, one.extent) for one, name in ((around[-2].variable, "j"), (tile.column, "k"))}
             first = same[tile.name] = keys.setdefault(each.value.substitute(places), tile.name)
@@ -199,7 +199,7 @@ def _recognised(nest: Nest) -> Attention:
     lanes = {around[0].variable.extent for each, around in stores if isinstance(each.array, int) and around}
     _check(len(extents) == 1 and all(extent <= WIDEST for extent in lanes))
     _check(all(len(around) <= 1 for each, around in stores if isinstance(each.array, int)))
-    parts = [part for each, _ in _statements(body) for part in walk(each.value)]
+    parts = [part for each, _ in _statements(body) for part in each.value.all_parts]
     sizes = {part.dtype.itemsize for part in parts if part.dtype.is_floating_point}
     return Attention(
         nest.rows[:-1], row, extents.pop(), same, tuple(tiles), tuple(totals), tuple(stored), max(4, *sizes)
@@ -241,7 +241,7 @@ def _total(each: Accumulate, around: tuple[For, ...], row: Variable) -> Part:
         return part
     _check(len(around) == 2 and part.factors)
     for weight, other in (term.parts(), term.parts()[::-1]):
-        aside = any(isinstance(one, Read) for one in walk(other)) or other.depends_on(row) or buffer_of(other) < 0
+        aside = any(isinstance(one, Read) for one in other.all_parts) or other.depends_on(row) or buffer_of(other) < 0
         if not aside and not weight.depends_on(inner[0]):
             return Output(each, around, term, bool(factors), weight, other)
     raise _Unknown
@@ -249,7 +249,7 @@ def _total(each: Accumulate, around: tuple[For, ...], row: Variable) -> Part:
 
 def _is_of_the_row(value: Expression, inner: Collection[Variable]) -> bool:
     """Whether something is the same for all columns, and not a number of the program."""
-    reads = (part.local.name for part in walk(value) if isinstance(part, Read))
+    reads = (part.local.name for part in value.all_parts if isinstance(part, Read))
     return not isinstance(value, Number) and not (
         any(name.startswith("sum") for name in reads) or any(value.depends_on(one) for one in inner)
     )
@@ -257,4 +257,4 @@ def _is_of_the_row(value: Expression, inner: Collection[Variable]) -> bool:
 
 def buffer_of(value: Expression) -> int:
     """An argument that a value reads; -1 if there is none."""
-    return next((part.buffer for part in walk(value) if isinstance(part, Load)), -1)
+    return next((part.buffer for part in value.all_parts if isinstance(part, Load)), -1)

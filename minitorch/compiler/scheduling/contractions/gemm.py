@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in, index_values, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in
 from ...loop_ir.index import Variable
 from ...loop_ir.joining import joined
 from ...loop_ir.loops import Nest, Reduce, Write
@@ -119,7 +119,7 @@ def recognise(nest: Nest) -> Contraction | None:
     if len(stores) != len(rest.statements) or not isinstance(total, Reduce) or total.reduction != "reduce_sum":
         return None
     product = total.value
-    if any(isinstance(part, Sum) for part in walk(product)):
+    if any(isinstance(part, Sum) for part in product.all_parts):
         return None
     if not isinstance(product, Apply) or product.primitive != "mul" or product.dtype != computed_in(product.dtype):
         return None
@@ -153,7 +153,7 @@ def _contraction(
 def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
     """The variables that an expression's value changes with."""
     found: set[Variable] = set()
-    for part in walk(expression):
+    for part in expression.all_parts:
         if isinstance(part, Choose):
             found.update(each for each in among if part.inside.depends_on(each))
         elif not part.parts():
@@ -204,8 +204,8 @@ def _at_a_time(value: Expression, variables: Sequence[Variable], lanes: int) -> 
 
 def _elements(value: Expression) -> list[Load]:
     """The elements that a value is computed from, but for indices that are data."""
-    indices = {part for each in walk(value) for index in index_values(each) for part in walk(index)}
-    return [part for part in walk(value) if isinstance(part, Load) and part not in indices]
+    indices = {part for each in value.all_parts for index in each.values for part in index.all_parts}
+    return [part for part in value.all_parts if isinstance(part, Load) and part not in indices]
 
 
 def is_dense(expression: Expression, along: Variable) -> bool:

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ...loop_ir.expressions import Expression, Load, walk
+from ...loop_ir.expressions import Expression, Load
 from ...target import Target
 from .gemm import TURNED, Contraction, Operand, extent, packing
 
@@ -131,7 +131,7 @@ def tiling(product: Contraction, target: Target) -> Tiling:
 
 def _lanes(product: Contraction, target: Target) -> int:
     """Elements of a vector: of the widest type that is computed with, no more than a short row needs."""
-    parts = [part for value in _values(product) for part in walk(value)]
+    parts = [part for value in _values(product) for part in value.all_parts]
     widest = max([4, *(part.dtype.itemsize for part in parts if part.dtype.is_floating_point), product.itemsize])
     lanes = target.vector_bytes // widest
     while lanes >= 2 * product.width and lanes > 1:

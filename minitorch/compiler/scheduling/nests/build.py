@@ -16,7 +16,7 @@ from ....ir import Node
 from ...fusion.cost_model import is_expensive
 from ...fusion.fuse import Group, Member
 from ...fusion.roots import inlined, is_stored_already
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted, walk
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted
 from ...loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from ...loop_ir.loops import Buffer, Keep, Loop, LoopKernel, Nest, Reduce, Statement, Write
 from ...loop_ir.lower import At, Lowering, Reader
@@ -239,7 +239,7 @@ def _is_affine(nest: Nest) -> bool:
     """Whether no index needs a division."""
     for _, statement in nest.statements:
         indices = [] if isinstance(statement, Reduce) else [statement.index]
-        for part in walk(statement.value):
+        for part in statement.value.all_parts:
             indices += [index for index in (getattr(part, "index", None),) if index is not None]
             indices += [index for _, index, _ in getattr(part, "inside", ALWAYS).bounds]
         if any(isinstance(atom, (Quotient, Remainder)) for index in indices for atom, _ in index.terms):

@@ -17,10 +17,8 @@ from ...loop_ir.expressions import (
     Number,
     Total,
     converted,
-    index_values,
     moved,
     rewritten,
-    walk,
 )
 from ...loop_ir.index import NOWHERE, Index, Variable
 from ...loop_ir.loops import COMBINE, Loop, Nest, Reduce, Statement, Write, neutral
@@ -34,7 +32,7 @@ MOST_PARTS = 400  # of all expressions together
 def written_out(nest: Nest) -> Nest:
     """The nest without columns, if it has few of them and its rows are near each other in memory; else as it is."""
     columns = max((math.prod(each.extent for each in loop.columns) for loop in nest.loops), default=1)
-    parts = sum(len(list(walk(statement.value))) for _, statement in nest.statements)
+    parts = sum(len(list(statement.value.all_parts)) for _, statement in nest.statements)
     if not 1 < columns <= MOST_COLUMNS or columns * parts > MOST_PARTS or nest.scratch or not nest.rows:
         return nest
     if not _rows_are_near(nest, nest.rows[-1]):
@@ -79,8 +77,8 @@ def _combined(statement: Reduce, terms: Iterator[Expression]) -> Expression:
 
 def _rows_are_near(nest: Nest, row: Variable) -> bool:
     """Whether neighbouring rows are near each other in memory, as a few vectors can cover them; no place is data."""
-    parts = [part for _, statement in nest.statements for part in walk(statement.value)]
-    if row.extent < 2 or any(index_values(part) for part in parts):
+    parts = [part for _, statement in nest.statements for part in statement.value.all_parts]
+    if row.extent < 2 or any(part.values for part in parts):
         return False
     stores = ((loop, each) for loop, each in nest.statements if isinstance(each, Write))
     loads = (abs(part.index.coefficient(row)) for part in parts if isinstance(part, Load))

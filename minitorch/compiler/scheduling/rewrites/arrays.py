@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Number, looked_up, rewritten, walk
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Number, rewritten
 from ...loop_ir.index import NOWHERE, Index, Variable, variable
 from ...loop_ir.loops import neutral
 from ...loop_ir.tree import (
@@ -29,7 +29,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
-from ..analysis.finding import accesses, any_of, arrays_read, local_named, nested_in, with_local
+from ..analysis.finding import accesses, any_of, local_named, nested_in, with_local
 from ..rewrite import Named, check_fresh, refused, step
 
 
@@ -59,7 +59,7 @@ def lift(procedure: Procedure, array: str, *names: str, beside: bool = False) ->
         return procedure
 
     def change(each: For) -> Iterable[Statement] | None:
-        if Allocate(old) not in statements(each.body):
+        if old not in each.locals:
             return None
         _, _, body = nested_in(each, [one.name for one in variables])
         own = [inner for inner in body if isinstance(inner, Allocate) and inner.local == old]
@@ -133,14 +133,13 @@ def overcompute(procedure: Procedure, *arrays: str, tiles: tuple[str, ...] | Non
 
 def _looks_up(block: Block) -> bool:
     """Whether memory is read at an index that is data: it may not be one beyond a guard."""
-    values = (each.value for each in statements(block) if isinstance(each, (Store, Accumulate)))
-    return any(looked_up(part) for value in values for part in walk(value))
+    return any(each.value.looks_up for each in statements(block) if isinstance(each, (Store, Accumulate)))
 
 
 def _around(block: Block, local: Local) -> set[Variable]:
     """The loops around the allocation of an array."""
     for each in block:
-        if isinstance(each, (For, If)) and any(Allocate(local) == inner for inner in statements(each.body)):
+        if isinstance(each, (For, If)) and local in each.locals:
             return ({each.variable} if isinstance(each, For) else set()) | _around(each.body, local)
     return set()
 
@@ -280,7 +279,7 @@ def _anew(loop: For, local: Local, index: Index, part: Read, what: str) -> tuple
     """The neutral element that a partial sum starts at, and the statement that adds it to the total."""
     uses = [one for one in statements(loop.body) if isinstance(one, (Store, Accumulate)) and one.array == local]
     reductions = {one.reduction if isinstance(one, Accumulate) else None for one in uses}
-    reads = any(local in arrays_read(one) for one in statements(loop.body) if isinstance(one, (Store, Accumulate)))
+    reads = any(local in one.value.reads for one in statements(loop.body) if isinstance(one, (Store, Accumulate)))
     reduction = reductions.pop() if len(reductions) == 1 else None
     if reduction is None or reads:
         raise refused(f"{what}: it is not only added to", "a sum starts anew if nothing else is done to the array")

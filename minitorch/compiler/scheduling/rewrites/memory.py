@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Load, index_values, walk
+from ...loop_ir.expressions import ALWAYS, Expression, Load
 from ...loop_ir.index import NOWHERE, Index, Variable, variable
 from ...loop_ir.tree import (
-    Accumulate,
     Block,
     For,
     If,
@@ -28,7 +27,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import accesses_of, conflicts
-from ..analysis.finding import at_loop
+from ..analysis.finding import at_loop, stores_of
 from ..rewrite import check_fresh, refused, step
 
 LINE = 64  # bytes of a line of the cache
@@ -53,11 +52,11 @@ def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: s
 
     def change(each: For) -> Iterable[Statement]:
         inner = [one.variable for one in statements(each.body) if isinstance(one, For)]
-        values = (one.value for one in statements(each.body) if isinstance(one, (Store, Accumulate)))
-        reads = [part for value in values for part in walk(value) if isinstance(part, Load) and part.buffer == argument]
+        parts = (part for one in stores_of(each.body) for part in one.value.all_parts)
+        reads = [part for part in parts if isinstance(part, Load) and part.buffer == argument]
         for read in reads:
             dense = next((one for one in inner if read.index.coefficient(one) == 1), None)
-            if dense is not None and read.inside == ALWAYS and _is_known(index_values(read), inner):
+            if dense is not None and read.inside == ALWAYS and _is_known(read.values, inner):
                 row = each.variable
                 later = variable(row.name, row.extent) + ahead
                 first = read.index.substitute({row: later, **dict.fromkeys(inner, NOWHERE)})
@@ -74,9 +73,9 @@ def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: s
     return at_loop(procedure, loop, change)
 
 
-def _is_known(values: list[Expression], inner: list[Variable]) -> bool:
+def _is_known(values: tuple[Expression, ...], inner: list[Variable]) -> bool:
     """Whether indices are data, and known before the loops inside begin."""
-    parts = [part for value in values for part in walk(value)]
+    parts = [part for value in values for part in value.all_parts]
     return bool(values) and not any(
         isinstance(part, Read) or any(part.depends_on(one) for one in inner) for part in parts
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ....dtypes import bool_, float32, float64
-from ...loop_ir.expressions import Apply, Expression, Number, walk
+from ...loop_ir.expressions import Apply, Expression, Number
 from ...loop_ir.index import NOWHERE
 from ...loop_ir.tree import (
     Accumulate,
@@ -32,7 +32,6 @@ from ...loop_ir.tree import (
 )
 from ..analysis.dependences import are_elements
 from ..analysis.finding import (
-    arrays_read,
     for_elements,
     is_zero,
     local_named,
@@ -206,11 +205,7 @@ class _Online:
         own = _own(first)
         for each in stores_of(first.body):
             is_maximum = isinstance(each, Accumulate) and each.reduction == "reduce_max" and each.array in self.arrays
-            if (
-                first.kind is not Kind.SERIAL
-                or not (is_maximum or each.array in own)
-                or arrays_read(each) & self.arrays
-            ):
+            if first.kind is not Kind.SERIAL or not (is_maximum or each.array in own) or each.value.reads & self.arrays:
                 raise refused(
                     f"{self.what}: {first.variable.name!r} does more than take maxima", LAW + "m is a maximum"
                 )
@@ -220,7 +215,7 @@ class _Online:
         own = _own(loop)
         inner = dict.fromkeys(each.variable for each in statements(loop.body) if isinstance(each, For))
         for each in stores_of(loop.body):
-            if each.array in own and not arrays_read(each) & self.arrays:
+            if each.array in own and not each.value.reads & self.arrays:
                 continue
             found = self.measured(each.value)
             if (
@@ -264,7 +259,7 @@ class _Online:
 
     def mentions(self, value: Expression) -> bool:
         """Whether a value depends on a maximum."""
-        return any(isinstance(part, Read) and part.local in self.arrays for part in walk(value))
+        return any(isinstance(part, Read) and part.local in self.arrays for part in value.all_parts)
 
 
 def _own(loop: For) -> set[int | Local]:
@@ -272,4 +267,4 @@ def _own(loop: For) -> set[int | Local]:
 
 
 def _reads(*block: Statement) -> set[int | Local]:
-    return {array for each in stores_of(block) for array in arrays_read(each)}
+    return {array for each in stores_of(block) for array in each.value.reads}

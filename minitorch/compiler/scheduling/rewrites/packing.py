@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Load, walk
+from ...loop_ir.expressions import ALWAYS, Expression, Load
 from ...loop_ir.index import NOWHERE, Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -39,7 +39,6 @@ from ..analysis.finding import (
     factors_of,
     has_loop,
     local_named,
-    mentions,
     nested_in,
     with_local,
 )
@@ -85,7 +84,7 @@ def pack(
         raise refused(f"{what} with elements {pad[1]} further apart", "elements of an array do not overlap")
 
     def reads(factor: Expression) -> bool:
-        found = {array_of(part) for part in walk(factor) if isinstance(part, (Read, Load))}
+        found = {array_of(part) for part in factor.all_parts if isinstance(part, (Read, Load))}
         return argument is None or any(
             argument == (array.name if isinstance(array, Local) else array) for array in found
         )
@@ -100,7 +99,7 @@ def pack(
         if not factors:
             return None
         found = {variable: None for each in statements(whole) if isinstance(each, For) for variable in (each.variable,)}
-        others = [{loop for loop in found if mentions(factor, loop)} for factor in factors]
+        others = [{loop for loop in found if factor.depends_on(loop)} for factor in factors]
         factor = next(
             (one for one, own in zip(factors, others, strict=True) if {v.name for v in own} <= {*order}), factors[0]
         )
@@ -188,7 +187,7 @@ def overlay(procedure: Procedure, array: str, over: str) -> Procedure:
         if not isinstance(each, Store):
             return False
         return all(
-            part.index == each.index for part in walk(each.value) if isinstance(part, Read) and part.local == old
+            part.index == each.index for part in each.value.all_parts if isinstance(part, Read) and part.local == old
         )
 
     def within(block: Block) -> Block:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
-from ...loop_ir.expressions import Apply, Expression, Number, converted, walk
+from ...loop_ir.expressions import Apply, Expression, Number, converted
 from ...loop_ir.index import Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -30,7 +30,6 @@ from ..analysis.finding import (
     has_loop,
     is_zero,
     local_named,
-    mentions,
     names_of,
     nested_in,
     stores_of,
@@ -89,7 +88,7 @@ def _depends(block: Block, chain: Collection[For]) -> bool:
     return (
         not block
         or any(guard.depends_on(one) for guard in guards for one in variables)
-        or any(each.index.depends_on(one) or mentions(each.value, one) for each in stores for one in variables)
+        or any(each.index.depends_on(one) or each.value.depends_on(one) for each in stores for one in variables)
     )
 
 
@@ -162,10 +161,7 @@ def factor_out(procedure: Procedure, array: str, loop: str) -> Procedure:
         written = arrays_written(each.body)
 
         def is_fixed(value: Expression) -> bool:
-            reads = {part.local for part in walk(value) if isinstance(part, Read)}
-            return (
-                not isinstance(value, Number) and not reads & written and not any(mentions(value, v) for v in variables)
-            )
+            return not (isinstance(value, Number) or value.reads & written or value.variables & variables.keys())
 
         (sum_, *more) = sums
         if more or not isinstance(sum_, Accumulate) or sum_.reduction != "reduce_sum" or not is_zero(local, before):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Number, Position, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Number, Position
 from ...loop_ir.index import NOWHERE, Index, Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -84,7 +84,7 @@ class _Columns:
 
     def passed(self) -> tuple[Inside, list[Statement], list[Statement]]:
         """Where iterations contribute, and what is left of the others: statements before the row and after the loop."""
-        parts = {part for each in self.sums for part in walk(each.value) if _compares_positions(part)}
+        parts = {part for each in self.sums for part in each.value.all_parts if _compares_positions(part)}
         held, ahead, after, needs_row = ALWAYS, list[Statement](), list[Statement](), False
         for part in sorted(parts, key=str):
             for outcome in (False, True):
@@ -197,13 +197,13 @@ class _Columns:
 
     def is_of_the_column(self, value: Expression) -> bool:
         """Whether it is the same for all rows."""
-        return not value.depends_on(self.row) and not any(isinstance(part, Read) for part in walk(value))
+        return not value.depends_on(self.row) and not any(isinstance(part, Read) for part in value.all_parts)
 
     def may_be_none(self, value: Expression) -> bool:
         """Whether it is a number of the row that may be NaN."""
         if isinstance(value, Number) or any(value.depends_on(each) for each in self.columns) or _is_kept_finite(value):
             return False
-        return not any(isinstance(part, Read) and part.local in self.own for part in walk(value))
+        return not any(isinstance(part, Read) and part.local in self.own for part in value.all_parts)
 
 
 def _compares_positions(part: Expression) -> bool:

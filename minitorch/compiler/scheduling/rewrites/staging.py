@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, walk
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load
 from ...loop_ir.index import NOWHERE, Index, Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
@@ -28,7 +28,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import is_one_to_one, variables_of
-from ..analysis.finding import array_of, at_loop, has_loop, mentions, names_of, names_of_loops
+from ..analysis.finding import array_of, at_loop, has_loop, names_of, names_of_loops
 from ..rewrite import check_fresh, refused, step
 
 Bounds = tuple[tuple[int, Index, int], ...]
@@ -109,7 +109,7 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
 
 def uses(block: Block, value: Expression) -> list[Place]:
     """The statements that compute with a value, each with the conditions and the loops around it."""
-    return [each for each in _places(block) if value in walk(each[0].value)]
+    return [each for each in _places(block) if value in each[0].value.all_parts]
 
 
 def check_copied(what: str, block: Block, value: Expression, own: list[Variable]) -> list[Inside]:
@@ -121,12 +121,12 @@ def check_copied(what: str, block: Block, value: Expression, own: list[Variable]
     """
     found = uses(block, value)
     inner = {loop for _, _, around in found for loop in around}
-    if missing := {loop for loop in inner if mentions(value, loop)} - {*own}:
+    if missing := {loop for loop in inner if value.depends_on(loop)} - {*own}:
         raise refused(
             f"{what}: the copied value depends on {names_of_loops(missing)}, too",
             "an array has an element for all values of the loops inside that the value depends on",
         )
-    read = {array_of(part) for part in walk(value) if isinstance(part, (Read, Load))}
+    read = {array_of(part) for part in value.all_parts if isinstance(part, (Read, Load))}
     if read & arrays_written(block) or any(
         isinstance(each, Allocate) and each.local in read for each in statements(block)
     ):
@@ -155,7 +155,7 @@ def _dense(block: Block, argument: int, along: str, inner: str) -> tuple[Load | 
         by_name = {one.name: one for one in around}
         if along not in by_name or inner not in by_name:
             continue
-        loads = (part for part in walk(each.value) if isinstance(part, Load) and part.inside == ALWAYS)
+        loads = (part for part in each.value.all_parts if isinstance(part, Load) and part.inside == ALWAYS)
         found: list[Load | Store] = [part for part in loads if part.buffer == argument]
         if isinstance(each, Store) and each.array == argument:
             found.append(each)
@@ -180,7 +180,7 @@ def _checked_store(what: str, block: Block, store: Store, own: list[Variable]) -
         each
         for each, _, _ in _places(block)
         if (each.array == store.array and each is not store)
-        or any(isinstance(part, Load) and part.buffer == store.array for part in walk(each.value))
+        or any(isinstance(part, Load) and part.buffer == store.array for part in each.value.all_parts)
     ]
     if others or {*around} != {*own} or not is_one_to_one(store.index, own, bounds):
         raise refused(
@@ -246,7 +246,7 @@ def _conditions(block: Block) -> Iterator[Inside]:
             case If():
                 yield each.inside
             case Store() | Accumulate():
-                yield from (part.inside for part in walk(each.value) if isinstance(part, Load))
+                yield from (part.inside for part in each.value.all_parts if isinstance(part, Load))
 
 
 def _assuming(block: Block, known: set[tuple[int, Index, int]]) -> Block:

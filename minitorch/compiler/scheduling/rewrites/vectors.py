@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Inside, Number, rewritten, walk
+from ...loop_ir.expressions import ALWAYS, Expression, Inside, Number, rewritten
 from ...loop_ir.index import NOWHERE, Index, Variable, variable
 from ...loop_ir.loops import neutral
 from ...loop_ir.tree import (
@@ -218,7 +218,7 @@ def split_reduction(
 
 def reads(statement: Store | Accumulate, local: Local) -> bool:
     """Whether a statement reads an array."""
-    return any(isinstance(part, Read) and part.local == local for part in walk(statement.value))
+    return any(isinstance(part, Read) and part.local == local for part in statement.value.all_parts)
 
 
 @step

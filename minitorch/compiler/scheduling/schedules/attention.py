@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load, Number, Position, computed_in, rewritten, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load, Number, Position, computed_in, rewritten
 from ...loop_ir.loops import Nest
 from ...loop_ir.tree import Read
 from ...target import Target
@@ -136,7 +136,7 @@ class _Schedule:
     def by_columns(self) -> Iterator[Rewrite]:
         """Tiles of columns in arrays, each computed once, and so the weights that they become."""
         at = self.at
-        if self.several and any(_compares_positions(part) for each in at.totals for part in walk(each.sum.value)):
+        if self.several and any(_compares_positions(part) for each in at.totals for part in each.sum.value.all_parts):
             yield skip("block", "r")
         if self.several and not self.kept:
             if self.maximum is not None:
@@ -248,7 +248,7 @@ class _Schedule:
         for number, tile in enumerate(at.tiles):
             depth, into = tile.column.name, f"across{number or ''}"
             yield pack(buffer_of(tile.across), into, self.beginning, depth, "r")
-            loads = [part for part in walk(tile.across) if isinstance(part, Load)]
+            loads = [part for part in tile.across.all_parts if isinstance(part, Load)]
             if any(abs(part.index.coefficient(tile.column)) == 1 for part in loads):
                 yield split(f"{into}_r", self.lanes, f"{into}_rt", f"{into}_l")
                 yield split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_ki")

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from ....dtypes import float32, float64
-from ...loop_ir.expressions import Apply, Expression, Load, Total, walk
+from ...loop_ir.expressions import Apply, Expression, Load, Total
 from ...loop_ir.loops import Loop, Nest, Reduce
 from ..layout import Layout
 from ..rewrites import Rewrite, online, partition, split
@@ -47,7 +47,7 @@ def _is_online(layout: Layout, first: Loop, second: Loop) -> bool:
 
 
 def _row_bytes(layout: Layout, loop: Loop) -> int:
-    loads = {part for at in loop.statements for part in walk(at.value) if isinstance(part, Load)}
+    loads = {part for at in loop.statements for part in at.value.all_parts if isinstance(part, Load)}
     width = layout.lanes * layout.abreast if layout.across_rows else 1
     return sum(load.dtype.itemsize for load in loads) * loop.columns[0].extent * width
 
@@ -63,7 +63,7 @@ def _is_measured(value: Expression, maxima: set[int]) -> bool:
     difference = value.arguments[0]
     if not isinstance(difference, Apply) or difference.primitive != "sub":
         return False
-    x, shift = ({part.slot for part in walk(each) if isinstance(part, Total)} for each in difference.arguments)
+    x, shift = ({part.slot for part in each.all_parts if isinstance(part, Total)} for each in difference.arguments)
     return not x & maxima and len(shift & maxima) == 1
 
 

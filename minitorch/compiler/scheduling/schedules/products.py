@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Sequence
 
-from ...loop_ir.expressions import Choose, Expression, Load, looked_up, walk
+from ...loop_ir.expressions import Choose, Expression, Load, looked_up
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Nest
 from ...target import Target
@@ -41,16 +41,16 @@ def product_schedule(nest: Nest, target: Target, past_caches: Collection[int] = 
 
 
 def _is_strided(value: Expression, along: Variable) -> bool:
-    return any(isinstance(part, Load) and abs(part.index.coefficient(along)) > 1 for part in walk(value))
+    return any(isinstance(part, Load) and abs(part.index.coefficient(along)) > 1 for part in value.all_parts)
 
 
 def _gathers(value: Expression) -> bool:
-    return any(looked_up(part) for part in walk(value))
+    return any(looked_up(part) for part in value.all_parts)
 
 
 def _argument(operand: Operand, other: Operand) -> int | None:
     """An argument that an operand is read from; one that the other is not read from if there is one."""
-    own, others = ({part.buffer for part in walk(each.value) if isinstance(part, Load)} for each in (operand, other))
+    own, others = (each.value.reads for each in (operand, other))
     return min(own - others or own, default=None)
 
 
@@ -139,7 +139,7 @@ def _apart(name: str, variables: Sequence[Variable], block: int) -> Generator[Re
 
 def _decides(operand: Operand, variables: Sequence[Variable]) -> list[bool]:
     """Which variables decide whether there is an element."""
-    bounds = [part.inside for part in walk(operand.value) if isinstance(part, (Load, Choose))]
+    bounds = [part.inside for part in operand.value.all_parts if isinstance(part, (Load, Choose))]
     return [any(inside.depends_on(each) for inside in bounds) for each in variables]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from ...loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total, index_values, walk
+from ...loop_ir.expressions import ALWAYS, Apply, Load, Scratch, Total
 from ...loop_ir.loops import Loop, Nest
 from ...target import Target
 from ..contractions.gemm import recognise
@@ -104,7 +104,7 @@ def _copies(loop: Loop) -> int:
     """How many vectors of columns go into one round, so that a short sum need not wait for the addition before."""
     if not totals(loop):
         return 1
-    operations = sum(isinstance(part, Apply) for statement in loop.statements for part in walk(statement.value))
+    operations = sum(isinstance(part, Apply) for statement in loop.statements for part in statement.value.all_parts)
     return max(1, UNROLLED // (operations + 1))
 
 
@@ -162,9 +162,9 @@ def _gathered(nest: Nest) -> list[int]:
     found: list[int] = []
     columns = [column for loop in nest.loops for column in loop.columns]
     for loop, statement in nest.statements if nest.rows and nest.rows[-1].extent > ROWS_AHEAD else ():
-        for part in walk(statement.value) if loop.columns else ():
+        for part in statement.value.all_parts if loop.columns else ():
             if isinstance(part, Load) and part.inside == ALWAYS and part.index.coefficient(loop.columns[-1]) == 1:
-                inner = [each for value in index_values(part) for each in walk(value)]
+                inner = [each for value in part.values for each in value.all_parts]
                 made_here = any(isinstance(each, (Total, Scratch)) for each in inner)
                 if inner and not made_here and not any(each.depends_on(one) for each in inner for one in columns):
                     found.append(part.buffer)
