@@ -390,6 +390,15 @@ def test_steps_are_a_table_of_what_each_rewrite_bought() -> None:
     assert str(beside).count("%") == len(kernel.steps)
 
 
+def test_the_table_of_steps_fits_on_a_page() -> None:
+    q = mt.ones(2, 64, 16)
+    kernel = kernel_of(lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), q)
+    table = str(Measured(tuple((step, 1e-3) for step in kernel.steps)))
+    assert any(len(repr(rewrite)) > 100 for rewrite in kernel.schedule)
+    assert max(map(len, table.splitlines())) < 120
+    assert all(word in table for rewrite in kernel.schedule for word in repr(rewrite).split())
+
+
 def test_a_step_counts_and_is_profiled() -> None:
     a, b = mt.ones(8, 16), mt.ones(16, 64)
     step = kernel_of(lambda a, b: a @ b, a, b).steps[-1]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from textwrap import wrap
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -33,6 +34,7 @@ LOADERS: list[Callable[[Kernel, Sequence[Array]], Call]] = []
 
 SLOW = 1.0  # seconds; slower steps are measured by one run
 INTENSITY = 4  # FLOPs per byte; kernels above it are measured in FLOP/s, others in B/s
+WIDEST = 72  # characters of a rewrite in a line of a table; more of them go on in the next line
 
 
 class Peaks(Protocol):
@@ -293,12 +295,13 @@ class Measured:
         return found if peak else [row[:-1] for row in found]
 
     def __str__(self) -> str:
-        cells = self._cells()
-        first = max(len(row[1]) for row in cells)
-        return "\n".join(
-            f"{number:>3}  {rewrite:<{first}}{time:>10}{rate:>15}{''.join(f'{each:>10}' for each in shares)}".rstrip()
-            for number, rewrite, time, rate, *shares in cells
-        )
+        cells = [(number, wrap(rewrite, WIDEST), *others) for number, rewrite, *others in self._cells()]
+        first = max(len(line) for _, lines, *_ in cells for line in lines)
+        found = []
+        for number, (rewrite, *more), time, rate, *shares in cells:
+            found.append(f"{number:>3}  {rewrite:<{first}}{time:>10}{rate:>15}" + "".join(f"{x:>10}" for x in shares))
+            found += [f"{'':>9}{line}" for line in more]
+        return "\n".join(map(str.rstrip, found))
 
     __repr__ = __str__
 
