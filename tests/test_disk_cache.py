@@ -254,6 +254,19 @@ def test_the_limit_removes_what_was_used_longest_ago(tmp_path: Path) -> None:
     assert disk.statistics()["entries"] == 7 and disk.counts["evicted"] == 4
 
 
+def test_few_keys_have_a_process_look_through_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = DiskCache(tmp_path)
+    for number in range(9):
+        full.put(key_of(number), CODE)
+    disk = DiskCache(tmp_path, limit=4 * 4096)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "scandir", lambda folder: pytest.fail("it looks"))
+        disk.put(b"\xff" * 32, CODE)
+    assert disk.counts["evicted"] == 0
+    disk.put(key_of(9), CODE)
+    assert disk.counts["evicted"] == 8 and disk.get(key_of(9)) == CODE
+
+
 def test_files_of_others_stay(disk: DiskCache) -> None:
     thesis = disk.folder / "thesis.tex"
     thesis.write_text("precious")
