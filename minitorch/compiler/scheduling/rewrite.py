@@ -87,6 +87,11 @@ class Named:
         self.name, _, arrays = name.partition("@")
         self.arrays, self.number, self.count = {*arrays.split(",")} if arrays else set(), number, itertools.count()
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a name alone."""
+        return not self.arrays and not self.number
+
     def __call__(self, each: For) -> bool:
         """Whether it is this one."""
         if each.variable.name != self.name or (self.arrays and not self.arrays & _stored_to(each)):

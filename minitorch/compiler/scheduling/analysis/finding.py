@@ -20,6 +20,7 @@ from ...loop_ir.tree import (
     Read,
     Statement,
     Store,
+    allocated,
     around,
     arrays_read,
     arrays_written,
@@ -47,6 +48,13 @@ def with_loops_replaced(block: Block, name: str, change: Callable[[For], Iterabl
         return tuple(found)
 
     return within(block)
+
+
+def with_inner(block: Block, change: Callable[[Block], Block], where: Callable[[For | If], bool] = bool) -> Block:
+    """A block with a change made to the bodies of its loops and guards, or of those for which something holds."""
+    return tuple(
+        with_body(each, change(each.body)) if isinstance(each, (For, If)) and where(each) else each for each in block
+    )
 
 
 def at_loop(
@@ -123,7 +131,9 @@ def array_of(part: Read | Load) -> int | Local:
 def has_loop(block: Block, name: str) -> bool:
     """Whether there is a loop of a name."""
     is_it = Named(name)
-    return is_it.name in loop_names(block) and any(isinstance(each, For) and is_it(each) for each in statements(block))
+    if is_it.is_plain or is_it.name not in loop_names(block):
+        return is_it.name in loop_names(block)
+    return any(isinstance(each, For) and is_it(each) for each in statements(block))
 
 
 def any_of(
@@ -134,11 +144,12 @@ def any_of(
 ) -> Procedure:
     """Apply a change to the outermost of the loops that have one of some names."""
     wanted = list(map(Named, names))
+    called = {is_it.name for is_it in wanted}
 
     def within(block: Block) -> Block:
         found: list[Statement] = []
         for each in block:
-            if not isinstance(each, (For, If)) or not any(is_it.name in each.names for is_it in wanted):
+            if not isinstance(each, (For, If)) or called.isdisjoint(each.names):
                 found.append(each)
                 continue
             new = change(each) if isinstance(each, For) and any(is_it(each) for is_it in wanted) else None
@@ -153,9 +164,9 @@ def any_of(
 
 def local_named(procedure: Procedure, name: str) -> Local:
     """The local array of a name."""
-    found = {each.local.name: each.local for each in statements(procedure.body) if isinstance(each, Allocate)}
+    found = {local.name: local for local in allocated(procedure.body)}
     if name not in found:
-        raise refused(f"there is no array {name!r}", f"the arrays are {', '.join(found)}")
+        raise refused(f"there is no array {name!r}", f"the arrays are {', '.join(sorted(found))}")
     return found[name]
 
 

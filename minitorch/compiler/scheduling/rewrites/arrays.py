@@ -29,7 +29,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import Access, all_accesses, is_beyond, is_one_to_one, variables_of
-from ..analysis.finding import accesses, any_of, local_named, nested_in, with_local
+from ..analysis.finding import accesses, any_of, local_named, nested_in, with_inner, with_local
 from ..rewrite import Named, check_fresh, refused, step
 
 
@@ -75,9 +75,7 @@ def _rebuilt(loop: For, old: Block, new: Block) -> Block:
     """A nest with another innermost body."""
 
     def within(block: Block) -> Block:
-        if block == old:
-            return new
-        return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+        return new if block is old else with_inner(block, within)
 
     return (with_body(loop, within(loop.body)),)
 
@@ -204,11 +202,11 @@ def in_registers(procedure: Procedure, array: str, around: str, name: str = "", 
     def within(block: Block) -> Block:
         found: list[Statement] = []
         for each in block:
-            if not isinstance(each, (For, If)):
+            if not isinstance(each, (For, If)) or is_around.name not in each.names:
                 found.append(each)
-            elif isinstance(each, For) and is_around(each) and set(accesses(each.body, local)):
+            elif isinstance(each, For) and is_around(each) and (used := set(accesses(each.body, local))):
                 before = _only_store(found[-1], local) if found else None
-                if before is not None and {before.index} == set(accesses(each.body, local)):
+                if before is not None and {before.index} == used:
                     found.pop()
                 else:
                     before = None

@@ -19,7 +19,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.dependences import accesses_of, conflicts
-from ..analysis.finding import arrays_used
+from ..analysis.finding import arrays_used, with_inner
 from ..rewrite import Named, refused, step
 from .loops import refuse
 
@@ -44,7 +44,7 @@ def gather(procedure: Procedure, loop: str, *arrays: str) -> Procedure:
     def within(block: Block) -> Block:
         place = next((n for n, each in enumerate(block) if isinstance(each, For) and is_it(each)), None)
         if place is None:
-            return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+            return with_inner(block, within, lambda each: is_it.name in each.names)
         first = block[place]
         assert isinstance(first, For)
         ahead, taken, behind = between(first, block[place + 1 :], lambda each, _: is_it(each))

@@ -366,7 +366,8 @@ def jam(procedure: Procedure, *names: str) -> Procedure:
 def _jammed(block: Block, name: str) -> Block:
     found: list[Statement] = []
     for each in block:
-        each = with_body(each, _jammed(each.body, name)) if isinstance(each, (For, If)) else each
+        if isinstance(each, (For, If)) and name in each.names:
+            each = with_body(each, _jammed(each.body, name))
         before = found[-1] if found else None
         if (
             isinstance(each, For)

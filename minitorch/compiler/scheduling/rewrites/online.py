@@ -18,7 +18,6 @@ from ...loop_ir.tree import (
     Allocate,
     Block,
     For,
-    If,
     Kind,
     Local,
     Procedure,
@@ -37,6 +36,7 @@ from ..analysis.finding import (
     local_named,
     names_of,
     stores_of,
+    with_inner,
 )
 from ..rewrite import check_fresh, refused, step
 from .gathering import between, guarded, without_guard
@@ -79,7 +79,7 @@ def online(procedure: Procedure, loop: str, *maxima: str) -> Procedure:
             if isinstance(each, For) and each.variable.name == loop and set(arrays) <= arrays_written(each.body):
                 changed = True
                 return (*block[:place], *changer.in_one(block[:place], each, block[place + 1 :]))
-        return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+        return with_inner(block, within)
 
     body = within(procedure.body)
     if not arrays or not changed:

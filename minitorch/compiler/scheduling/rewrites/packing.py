@@ -40,6 +40,7 @@ from ..analysis.finding import (
     has_loop,
     local_named,
     nested_in,
+    with_inner,
     with_local,
 )
 from ..rewrite import check_fresh, refused, step
@@ -192,7 +193,7 @@ def overlay(procedure: Procedure, array: str, over: str) -> Procedure:
 
     def within(block: Block) -> Block:
         if not {Allocate(old), Allocate(new)} <= {*block}:
-            return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+            return with_inner(block, within, lambda each: old in each.locals)
         if (old.size, old.dtype) != (new.size, new.dtype) or not is_last(block):
             raise refused(f"{what}: elements of {over} are needed later", "nothing reads what is stored over")
         rest = tuple(each for each in block if each != Allocate(new))

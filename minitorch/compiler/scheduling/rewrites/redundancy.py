@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from ...loop_ir.expressions import Apply, Expression, Number, converted
-from ...loop_ir.index import Variable, variable
+from ...loop_ir.index import Index, Variable, variable
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -33,6 +34,7 @@ from ..analysis.finding import (
     names_of,
     nested_in,
     stores_of,
+    with_inner,
     with_local,
 )
 from ..rewrite import refused, step
@@ -109,7 +111,7 @@ def reuse(procedure: Procedure, array: str, like: str) -> Procedure:
 
     def within(block: Block) -> Block:
         if not {Allocate(old), Allocate(new)} <= {*block}:
-            return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+            return with_inner(block, within, lambda each: old in each.locals)
         one, other = ([n for n, each in enumerate(block) if local in arrays_written((each,))] for local in (new, old))
         first, second = (tuple(block[number] for number in places) for places in (one, other))
         same = _canonical(with_local(second, old, new)) == _canonical(first)
@@ -129,16 +131,18 @@ def reuse(procedure: Procedure, array: str, like: str) -> Procedure:
     return replace(procedure, body=body)
 
 
-def _canonical(block: Block, depth: int = 0) -> Block:
+def _canonical(block: Block, names: Mapping[Variable, Index] = MappingProxyType({})) -> Block:
     """A block with names of loops that say how deep they are."""
     found: list[Statement] = []
     for each in block:
         if isinstance(each, For):
-            own = Variable(f"loop{depth}", each.variable.extent)
-            body = substituted(each.body, {each.variable: variable(own.name, own.extent)})
-            found.append(For(own, _canonical(body, depth + 1), each.kind))
+            own = Variable(f"loop{len(names)}", each.variable.extent)
+            body = _canonical(each.body, {**names, each.variable: variable(own.name, own.extent)})
+            found.append(For(own, body, each.kind))
+        elif isinstance(each, If):
+            found.append(If(each.inside.substitute(names), _canonical(each.body, names)))
         else:
-            found.append(with_body(each, _canonical(each.body, depth)) if isinstance(each, If) else each)
+            found += substituted((each,), names)
     return tuple(found)
 
 

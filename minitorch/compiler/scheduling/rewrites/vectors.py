@@ -30,7 +30,7 @@ from ...loop_ir.tree import (
     substituted,
     with_body,
 )
-from ..analysis.finding import accesses, at_loop, local_named, with_local
+from ..analysis.finding import accesses, at_loop, local_named, with_inner, with_local
 from ..rewrite import refused, step
 from .loops import check_independent
 
@@ -206,7 +206,7 @@ def split_reduction(
 
     def within(block: Block) -> Block:
         if not any(isinstance(each, Allocate) and each.local == local for each in block):
-            return tuple(with_body(each, within(each.body)) if isinstance(each, (For, If)) else each for each in block)
+            return with_inner(block, within)
         places = [number for number, each in enumerate(block) if adds(each)]
         start, stop = places[0], places[-1] + 1
         return (*block[:start], *changed(block[start:stop]), *block[stop:])
