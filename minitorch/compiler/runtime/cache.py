@@ -77,8 +77,8 @@ class DiskCache:
 
     Args:
         folder: made if it is not there, for its owner only. One that another user owns or may write to is not used.
-        limit: bytes of all entries; those used longest ago go first. To add them up takes 0.1 s in a full folder, so not
-            every process does. Keys are hashes, and a few of them have the process that stores them look.
+        limit: bytes of all entries; those used longest ago go first. To add them up takes 0.1 s in a full folder, so
+            few processes do. Keys are hashes, and some of them have the process that stores them look.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder:
