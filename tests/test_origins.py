@@ -17,6 +17,7 @@ PROGRAMS = {
     "slices": lambda x: mt.cat([(x[n] @ x[n + 1]).exp() for n in range(3)]),
     "backwards": lambda x: (x[1:].flip(2) * x[:-1].flip(0)).sum(2),
     "windows with a border": lambda x: mt.nn.functional.pad(x, (1, 2, 0, 1))[2, 1:].cumsum(0) + x[0, 0, 0],
+    "a border": lambda x: mt.nn.functional.pad(x, (2, 1)).exp(),
     "rows that data choose": lambda x: x[1:][mt.tensor([2, 0, 1])] + x[1],
     "two phases": lambda x: x[2:].softmax(2).sum() * x[3, 1, 2],
     "in place": lambda x: x.clone()[1:3].mul_(2).sum(1),
@@ -34,6 +35,15 @@ def test_machine_code_that_counts_from_the_first_element_reads_and_writes_what_t
     for compiled, expected in zip(*results, strict=True):
         np.testing.assert_allclose(compiled, expected, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(mt.jit(PROGRAMS[name])(x).numpy(), PROGRAMS[name](x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_element_that_machine_code_counts_from_is_in_the_buffer(name: str) -> None:
+    fused = ledger_of(mt.jit(PROGRAMS[name]).stages(mt.rand(4, 9, 9)).graph, host())
+    for kernel in fused.kernels:
+        if kernel.loops is not None:
+            for node, moved in zip(kernel.buffers, kernel.compiled[1], strict=True):
+                assert 0 <= moved < node.spec.nbytes
 
 
 def gated(weights: list[mt.Tensor], x: mt.Tensor) -> mt.Tensor:

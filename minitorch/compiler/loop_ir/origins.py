@@ -37,11 +37,15 @@ def kernel_at_origin(kernel: LoopKernel) -> tuple[LoopKernel, tuple[int, ...]]:
 
 
 def _firsts(nests: Iterable[Nest]) -> dict[int, int]:
-    """The first element in use of each buffer that these nests share, where that is not 0."""
+    """The first element in use of each buffer that these nests share, where that is not 0.
+
+    An index may begin before the buffer, as with padding. The element that is read in its place, where nothing is
+    there, is this first one: it has to be in memory.
+    """
     firsts: dict[int, int] = {}
 
     def use(buffer: int, index: Index) -> None:
-        firsts[buffer] = min(firsts.get(buffer, index.constant), index.constant)
+        firsts[buffer] = max(0, min(firsts.get(buffer, index.constant), index.constant))
 
     for nest in nests:
         for _, statement in nest.statements:
