@@ -13,8 +13,17 @@ from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir.expressions import Load
 from minitorch.compiler.loop_ir.index import Variable, variable
 from minitorch.compiler.loop_ir.loops import Buffer, Loop, Nest, Reduce, Write
-from minitorch.compiler.loop_ir.tree import Procedure, procedure
-from minitorch.compiler.scheduling.rewrites import Rewrite, partition, peel, sink, split, split_reduction, vectorise
+from minitorch.compiler.loop_ir.tree import Local, Procedure, Store, procedure, statements
+from minitorch.compiler.scheduling.rewrites import (
+    Rewrite,
+    partition,
+    peel,
+    sink,
+    split,
+    split_reduction,
+    stage,
+    vectorise,
+)
 from minitorch.compiler.scheduling.schedules import choice as schedules
 from minitorch.compiler.scheduling.schedules.rows import row_schedule
 from minitorch.dtypes import float32
@@ -96,3 +105,21 @@ def test_sums_of_one_term_in_turned_tiles_are_right() -> None:
 
     expected = w - (x.t() @ g).t() * 0.1
     assert_close(mt.jit(step)(w).numpy(), expected.numpy(), "step")
+
+
+def test_a_tile_is_copied_just_before_it_is_used() -> None:
+    """All copies at once would wait for memory, and the arithmetic after them would not ask for any."""
+    buffers = tuple(Buffer((4, 16), float32, written) for written in (False, False, True, True))
+    i, j = variable("i", 4), variable("j", 16)
+    loops = tuple(Loop((Variable("j", 16),), (Write(2 + n, i * 16 + j, Load(float32, n, i * 16 + j)),)) for n in (0, 1))
+    found = procedure(Nest((Variable("i", 4),), loops), buffers)
+    for argument in (0, 1):
+        found = stage(argument, f"tile{argument}", "i", "j", "j")(found)
+    assert [array.name if isinstance(array, Local) else array for array in stores_in_order(found)] == [
+        "tile0", 2, "tile1", 3
+    ]  # fmt: skip
+
+
+def stores_in_order(found: Procedure) -> list[int | Local]:
+    """The arrays that a procedure stores to, in the order of the text."""
+    return [each.array for each in statements(found.body) if isinstance(each, Store)]

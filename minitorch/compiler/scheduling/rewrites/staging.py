@@ -39,7 +39,8 @@ Place = tuple[Store | Accumulate, Bounds, tuple[Variable, ...]]  # a statement, 
 def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *order: str) -> Procedure:
     """Copy a part of an argument into an array before it is read, or out of an array after it is written.
 
-    It stages the first access of the argument to neighbours along a loop.
+    It stages the first access of the argument to neighbours along a loop. The copy comes just before the first use, so
+    that requests for memory are spread over the work of the loop.
 
     Args:
         procedure: the kernel.
@@ -93,7 +94,9 @@ def stage(procedure: Procedure, argument: int, into: str, at: str, along: str, *
         if isinstance(access, Store):
             return (Allocate(local), *_stored(block, access, local, index), *copy)
         element = Read(local.dtype, local, index)
-        return (Allocate(local), *copy, *mapped(block, lambda part: element if part == copied else part))
+        first = next(number for number, each in enumerate(block) if uses((each,), copied))
+        rest = mapped(block[first:], lambda part: element if part == copied else part)
+        return (*block[:first], Allocate(local), *copy, *rest)
 
     def staged_in(loop: For) -> Iterable[Statement] | None:
         body = staged(loop.body)
