@@ -130,6 +130,13 @@ def test_memory_that_begins_anywhere(offset):
         np.testing.assert_array_equal(x.numpy(), y.numpy() * 2)
 
 
+def test_full_lines_are_stored_in_a_loop_of_their_own():
+    """The loop over them asks in no iteration whether the row ends."""
+    softmax = mt.jit(lambda x: mt.softmax(x, -1), backend="llvm")
+    (kernel,) = softmax.ledger(mt.zeros(8, 1001)).kernels
+    assert kernel.steps[-1].source.count("for line in") == 2
+
+
 @SETTINGS
 @given(st.data())
 def test_random_graphs(data: st.DataObject) -> None:

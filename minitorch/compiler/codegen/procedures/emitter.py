@@ -119,14 +119,14 @@ class Emitter:
         elif each.kind is Kind.OUTLINED:
             self._outlined(For(variable, each.body))
         elif variable.extent:
-            stop, inner, is_guard, held = self._bounded(each)
+            start, stop, inner, is_guard, held = self._bounded(each)
             before, self.held = self.held, self.held | held
 
             def body(counter: Any) -> None:
                 self.scopes.places[variable], self.scopes.depths[variable] = counter, self.scopes.innermost
                 self.block(inner)
 
-            self.loop(integer(0), stop, inner, body, is_guard)
+            self.loop(start, stop, inner, body, is_guard)
             self.held = before
 
     def _outlined(self, each: For) -> None:
@@ -159,13 +159,16 @@ class Emitter:
         self.builder.call(function, [self.scopes.function.args[0], self.indices.trouble, *arrays, *places])
         self.scopes.forget(each.body)
 
-    def _bounded(self, each: For) -> tuple[Any, Block, bool, set[tuple[Index, int]]]:
-        """A guard that holds up to some iteration is a bound of the loop, also where it stands in loops nested in it.
+    def _bounded(self, each: For) -> tuple[Any, Any, Block, bool, set[tuple[Index, int]]]:
+        """A guard that holds from some iteration on, or up to one, is a bound of the loop.
+
+        An upper bound is one also where it stands in loops nested in it.
 
         Returns:
-            Where the loop ends, its body, whether there may be no iteration, and indices that are below a number in all
-            iterations.
+            Where the loop starts and ends, its body, whether there may be no iteration, and indices that are below a
+            number in all iterations.
         """
+        start: Any = integer(0)
         stop: Any = integer(each.variable.extent)
         body, inner = each.body, list[Variable]()
         while len(body) == 1 and isinstance(body[0], For):
@@ -173,29 +176,40 @@ class Emitter:
             body = body[0].body
         guard = body[0] if len(body) == 1 else None
         if not isinstance(guard, If):
-            return stop, each.body, False, set()
-        left, held, is_guard = list(guard.inside.bounds), set[tuple[Index, int]](), False
+            return start, stop, each.body, False, set()
+        left, held, is_guard, may_be_empty = list(guard.inside.bounds), set[tuple[Index, int]](), False, False
         for bound in guard.inside.bounds:
             low, index, high = bound
             by = index.coefficient(each.variable)
             around = (each.variable, *inner)
             own = [term for term in index.terms if any(Index((term,)).depends_on(one) for one in around)]
             affine = all(atom in around and factor > 0 for atom, factor in own)
-            if index.bounds[0] < low or by <= 0 or not affine:
+            is_below = index.bounds[0] < low
+            if by <= 0 or not affine or (is_below and inner):
                 continue
             lowest = index.substitute(dict.fromkeys(inner, NOWHERE))
             first = lowest.substitute({each.variable: NOWHERE})
-            room = self.builder.sub(integer(high + by - 1), self.indices.index(first))
-            end = self.builder.sdiv(room, integer(by)) if by > 1 else room
-            end = self._larger(integer(0), end) if first.bounds[1] >= high else end
-            stop = self.builder.select(self.builder.icmp_signed("<", end, stop), end, stop)
-            held.add((lowest, high))
+            if is_below:
+                start = self._larger(start, self._iterations(first, by, low))
+            if index.bounds[1] >= high:
+                end = self._iterations(first, by, high)
+                stop = self.builder.select(self.builder.icmp_signed("<", end, stop), end, stop)
+                held.add((lowest, high))
+            has_some = not is_below and first.bounds[1] < high
+            may_be_empty |= not has_some
             if not inner:
                 left.remove(bound)
-                is_guard |= first.bounds[1] >= high and (first, high) not in self.held
+                is_guard |= not has_some and (is_below or (first, high) not in self.held)
+        if may_be_empty:
+            stop = self._larger(start, stop)
         if inner or len(left) == len(guard.inside.bounds):
-            return stop, each.body, False, held
-        return stop, (If(Inside(tuple(left)), guard.body),) if left else guard.body, is_guard, held
+            return start, stop, each.body, False, held
+        return start, stop, (If(Inside(tuple(left)), guard.body),) if left else guard.body, is_guard, held
+
+    def _iterations(self, first: Index, by: int, limit: int) -> Any:
+        """The iterations before an index that grows in steps reaches a limit; not positive if there are none."""
+        room = self.builder.sub(integer(limit + by - 1), self.indices.index(first))
+        return self.builder.sdiv(room, integer(by)) if by > 1 else room
 
     def loop(self, start: Any, stop: Any, inside: Block, body: Callable[[Any], None], is_guard: bool = False) -> None:
         """``for i in range(start, stop)``; registers that the body changes are handed from round to round.

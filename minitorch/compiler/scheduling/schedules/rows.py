@@ -12,6 +12,7 @@ from ..layout import Layout
 from ..rewrites import (
     Rewrite,
     align,
+    distribute,
     parallelise,
     partition,
     peel,
@@ -65,20 +66,21 @@ def _along_columns(nest: Nest, layout: Layout, streamed: Collection[int]) -> Ite
         yield from _vectors(nest, layout, arrays, aligned)
     yield parallelise(*(row.name for row in nest.rows))
     if any(argument is not None for argument in aligned.values()):
-        yield specialise("v")
+        yield specialise("line")
+        yield distribute("line")
     yield from _registers(arrays)
 
 
 def _vectors(nest: Nest, layout: Layout, arrays: list[str], aligned: Mapping[int, int | None]) -> Iterator[Rewrite]:
     lanes, online = layout.lanes, pairs(nest, layout)
     parts = [part for part in innermost(nest, online, block(layout)) if part.extent]
-    several = [part for part in parts if part.extent >= 2 * lanes]
+    several = [part for part in parts if part.extent >= 2 * lanes and aligned[part.number] is None]
     for part in reversed(parts):
         argument = aligned[part.number]
         if argument is None:
             yield split(part.name, lanes, "v", "l", cut="l")
         else:
-            yield align(part.name, argument, lanes, "v", "l")
+            yield align(part.name, argument, lanes, "line", "l")
     for number in dict.fromkeys(part.number for part in parts):
         for total in totals(nest.loops[number]):
             yield split_reduction(total, "l", f"{total}_lanes", "v" if {number, number - 1} & {*online} else "")
