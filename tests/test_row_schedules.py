@@ -93,7 +93,7 @@ def test_what_is_not_legal_is_run_in_another_way(illegal: Rewrite, monkeypatch: 
     rows = sum_of_rows()
     nest = Nest((Variable("i", ROWS),), (Loop((), (Reduce(0, "reduce_sum", Load(float32, 0, variable("i", ROWS))),)),))
     monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (illegal,), lambda *_: ()))
-    assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host()) == ()
+    assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host(), frozenset()) == ()
 
 
 def test_sums_of_one_term_in_turned_tiles_are_right() -> None:

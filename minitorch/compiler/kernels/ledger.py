@@ -30,7 +30,7 @@ from ..fusion.transient import AGAIN as TILE_BY_TILE
 from ..fusion.transient import find_transient
 from ..scheduling.nests.build import build_kernel
 from ..scheduling.nests.split import PARTIAL
-from ..scheduling.schedules.choice import Own, schedule_of
+from ..scheduling.schedules.choice import Own, chosen
 from ..target import Target, target_named
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
@@ -186,8 +186,7 @@ def _without_tiles(kernel: Kernel, group: Group | Node) -> set[Node]:
     """The transient contractions of a kernel whose loops cannot be run in tiles."""
     if kernel.loops is None or not isinstance(group, Group) or not group.tiles:
         return set()
-    in_tiles = all(schedule_of(nest, buffers, kernel.target) is not None for nest, buffers, _ in kernel.loops.parts)
-    return set() if in_tiles else {inner for inner, _ in group.tiles}
+    return {inner for inner, _ in group.tiles} if None in chosen(kernel.loops, kernel.target) else set()
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:

@@ -207,7 +207,7 @@ class Index:
         """The coefficient of an atom."""
         return next((factor for known, factor in self.terms if known == atom), 0)
 
-    @property
+    @cached_property
     def is_affine(self) -> bool:
         """Whether it is a sum of multiples of variables."""
         return all(isinstance(atom, Variable) for atom, _ in self.terms)
@@ -234,10 +234,7 @@ class Index:
         """The expression with others in place of variables, simplified."""
         if self.variables.isdisjoint(places):
             return self
-        result = Index((), self.constant)
-        for atom, factor in self.terms:
-            result = result + _substituted(atom, places) * factor
-        return result
+        return _sum(((_substituted(atom, places), factor) for atom, factor in self.terms), self.constant)
 
     @cached_property
     def is_data(self) -> bool:
@@ -251,17 +248,16 @@ class Index:
         """The expression with a change made to every value that is an index in it."""
         if not self.is_data:
             return self
-        result = Index((), self.constant)
-        for atom, factor in self.terms:
+
+        def changed(atom: Atom) -> Index:
             if isinstance(atom, Looked):
-                place = looked(change(atom.value), atom.extent)
-            elif isinstance(atom, Variable):
-                place = _atom(atom)
-            else:
-                place = atom.index.with_values(change)
-                place = place // atom.divisor if isinstance(atom, Quotient) else place % atom.divisor
-            result = result + place * factor
-        return result
+                return looked(change(atom.value), atom.extent)
+            if isinstance(atom, Variable):
+                return _atom(atom)
+            place = atom.index.with_values(change)
+            return place // atom.divisor if isinstance(atom, Quotient) else place % atom.divisor
+
+        return _sum(((changed(atom), factor) for atom, factor in self.terms), self.constant)
 
     def __str__(self) -> str:
         parts = [str(atom) if factor == 1 else f"{factor}*{_bracketed(atom)}" for atom, factor in self.terms]
@@ -312,6 +308,16 @@ def _joined(factors: Mapping[Atom, int]) -> Index | None:
     return None
 
 
+def _sum(products: Iterable[tuple[Index, int]], constant: int) -> Index:
+    """The sum of some expressions times factors, and a constant."""
+    factors: dict[Atom, int] = {}
+    for index, by in products:
+        constant += index.constant * by
+        for atom, factor in index.terms:
+            factors[atom] = factors.get(atom, 0) + factor * by
+    return _made(factors, constant)
+
+
 def _atom(atom: Atom) -> Index:
     return Index(((atom, 1),))
 
@@ -352,10 +358,7 @@ def strides(shape: Shape) -> Shape:
 
 def linear(indices: Iterable[Index], shape: Shape) -> Index:
     """The row-major offset of the element at these indices."""
-    total = NOWHERE
-    for index, stride in zip(indices, strides(shape), strict=True):
-        total = total + index * stride
-    return total
+    return _sum(zip(indices, strides(shape), strict=True), 0)
 
 
 def unravelled(position: Index, shape: Shape) -> tuple[Index, ...]:

@@ -20,7 +20,6 @@ from ..instructions import stored_type
 from ..vector_memory import (
     POINTER,
     gather,
-    integer,
     load,
     load_repeated,
     load_strided,
@@ -73,37 +72,41 @@ class Memory:
                 known += self.scopes.constants[atom] * factor
             elif atom != self.scopes.lane:
                 by_depth.setdefault(self.scopes.depth_of_atom(atom), []).append((atom, factor))
-        depths = sorted(by_depth)
+        parts = {depth: Index(tuple(terms)) for depth, terms in by_depth.items()}
+        depths = sorted(parts)
         condition, chosen_at = None, -1
         if inside != ALWAYS:
             condition = self.conditions.condition(inside)
             chosen_at, chosen_by = self.scopes.known_from(inside.bounds)
-            later = Index(tuple(term for depth in depths if depth > chosen_at for term in by_depth[depth]))
+            later = Index(tuple(term for depth in depths if depth > chosen_at for term in parts[depth].terms))
             low, high = later.bounds
             if low < 0 or high >= self.size(array):
                 chosen_at = max([chosen_at, *depths])
             depths = sorted({*depths, chosen_at})
         key: tuple[Any, ...] = ("address", array)
 
-        def moved(key: Any, depth: int, pointer: Any, offset: Callable[[], Any]) -> Any:
+        def moved(key: Any, depth: int, pointer: Any, by: Index) -> Any:
+            there = self.scopes.find(key, depth)
+            if there is not None:
+                return there
+            offset = self.indices.sum(by)
             return self.scopes.once(key, depth, lambda: self.builder.gep(pointer, [offset()], source_etype=kind))
 
         for depth in depths:
-            terms = by_depth.get(depth, ())
-            if terms:
-                found = Index(tuple(terms))
-                key = (*key, found, self.scopes.key_of(found.variables))
-                pointer = moved(key, depth, pointer, self.indices.sum(found))
+            part = parts.get(depth)
+            if part is not None:
+                key = (*key, part) if part.is_affine else (*key, part, self.scopes.key_of(part.variables))
+                pointer = moved(key, depth, pointer, part)
             if depth == chosen_at:
                 if known:
                     key = (*key, known)
-                    pointer, known = moved(key, depth, pointer, partial(integer, known)), 0
+                    pointer, known = moved(key, depth, pointer, NOWHERE + known), 0
                 key = (*key, inside, chosen_by)
                 pointer = self.scopes.once(
                     key, depth, partial(self.builder.select, condition, pointer, self.starts[array])
                 )
         if known:
-            pointer = moved((*key, known), max([0, *depths]), pointer, partial(integer, known))
+            pointer = moved((*key, known), max([0, *depths]), pointer, NOWHERE + known)
         return pointer
 
     def size(self, array: int | Local) -> int:

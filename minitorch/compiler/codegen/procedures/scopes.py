@@ -146,11 +146,16 @@ class Scopes:
                 if isinstance(each, ir.PhiInstr):
                     each.incomings = [(value, new if block is old else block) for value, block in each.incomings]
 
+    def find(self, key: Any, depth: int) -> Any:
+        """A value that is known in the scope of some depth; None if it is not."""
+        found = self.known.get(key)
+        return found[1] if found is not None and found[0] <= depth else None
+
     def once(self, key: Any, depth: int, compute: Callable[[], Any]) -> Any:
         """A value that is computed in the scope of some depth, or was there."""
-        found = self.known.get(key)
-        if found is not None and found[0] <= depth:
-            return found[1]
+        found = self.find(key, depth)
+        if found is not None:
+            return found
         value = self._computed_at(depth, compute)
         self.known[key] = depth, value
         self.open[depth].known.append(key)  # as long as that is open, the value is known
@@ -172,8 +177,8 @@ class Scopes:
         if masked is not None:
             depth = max(depth, self.innermost)
         key = (form, self.key_of(variables, arrays), masked)
-        found = self.known.get(key)
-        return found[1] if found and found[0] <= depth else self.once(key, depth, prepared(expression))
+        found = self.find(key, depth)
+        return self.once(key, depth, prepared(expression)) if found is None else found
 
     def alike(self, *values: Any) -> list[Any]:
         """All values in every lane, if one of them differs between lanes."""

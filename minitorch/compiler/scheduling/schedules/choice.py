@@ -40,7 +40,7 @@ def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] 
 
 @lru_cache(256)
 def schedule_of(
-    nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int] = frozenset()
+    nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int]
 ) -> Schedule | None:
     """The rewrites for a nest, in code for a target; None if it has a contraction without tiles, which is stored then.
 
