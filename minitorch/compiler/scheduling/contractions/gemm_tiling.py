@@ -42,7 +42,7 @@ SHORT = 8  # tiles of rows, so few that what they read again is not worth the fi
 FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # A right operand that does not fit into the second cache, and of which so few tiles are made, is best read once, from
 # memory, along a few of its rows side by side: a core foresees what comes next in each of them if it goes along all of
-# them evenly, a line or two at a time.
+# them evenly, a line or two at a time. A tile of one row has so little to do for a step of k that it is wider.
 STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
@@ -100,6 +100,11 @@ class Tiling:
         """Elements along the lanes of a tile."""
         return self.lanes * self.vectors
 
+    @property
+    def is_unrolled(self) -> bool:
+        """Whether a block of k is so short, and a step of it so small, that counting them would take a large part."""
+        return self.block_k <= STREAMED and self.rows == 1
+
 
 @lru_cache(256)
 def tiling(product: Contraction, target: Target) -> Tiling:
@@ -117,7 +122,8 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     in_place = in_place and (width % (lanes * vectors) == 0 or target.vector_bytes >= MASKED)
     streams = in_place and size > cache and row_tiles <= STREAMED_TILES
     if streams:
-        rows, vectors = tile(product.height, min(STREAMED_VECTORS, -(-width // lanes)), target.vector_registers)
+        most = STREAMED_VECTORS * (1 if product.height > 1 else 2)
+        rows, vectors = tile(product.height, min(most, -(-width // lanes)), target.vector_registers)
     packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
     block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, target)
     wanted = target.cores * (1 if streams else UNITS_PER_CORE)

@@ -94,6 +94,8 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     yield from [*packs, of_tiles] if gathers or _has_rows(right, cut) else [of_tiles, *packs]
     yield unroll("r", inside="k")
     yield unroll("v", inside="k")
+    if cut.is_unrolled:
+        yield unroll("k")
     yield vectorise("l")
     yield in_registers(total, "k", "tile", **({"anew": True} if in_blocks else {}))
     yield parallelise(*units)
