@@ -123,3 +123,10 @@ def test_a_tile_is_copied_just_before_it_is_used() -> None:
 def stores_in_order(found: Procedure) -> list[int | Local]:
     """The arrays that a procedure stores to, in the order of the text."""
     return [each.array for each in statements(found.body) if isinstance(each, Store)]
+
+
+@pytest.mark.parametrize("rows, asked", [(8192, True), (256, False)], ids=["far", "in the cache"])
+def test_columns_that_lie_far_apart_are_asked_for(rows: int, asked: bool) -> None:
+    """Each row is a new page of memory: the processor does not foresee it."""
+    (kernel, *_) = mt.jit(lambda x: x.amax(0)).ledger(mt.zeros(rows, 1024)).kernels
+    assert ("prefetch" in str(kernel.schedule)) == ("# prefetch" in kernel.steps[-1].source) == asked

@@ -245,7 +245,7 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         lambda: definition(lambda x: x.amax(1), mt.ones(3, 8)),
         "beginning with 0",
     ),
-    "prefetch what is not gathered": (R.prefetch(0, "i0", 3, "line"), product, "places that are known before"),
+    "prefetch the same in every iteration": (R.prefetch(1, "i0", 3, "line"), product, "the loops are i0, i1, j0"),
     "stream what is read": (
         R.stream(1),
         lambda: by_hand(i * 4 + j, i * 4 + j + 20),

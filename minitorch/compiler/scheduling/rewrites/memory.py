@@ -36,49 +36,44 @@ MOST_LINES = 32  # of a row that are asked for; by then the processor has notice
 
 @step
 def prefetch(procedure: Procedure, argument: int, loop: str, ahead: int, name: str) -> Procedure:
-    """Ask, in each iteration of a loop, for what a later one gathers from an argument: a row whose place is data.
+    """Ask, in each iteration of a loop, for what a later one reads from an argument: neighbours in memory.
 
     Args:
         procedure: the kernel.
         argument: its number.
-        loop: the loop over rows.
-        ahead: after how many iterations the row is read.
-        name: of the loop over the lines of the row.
+        loop: the loop, each iteration of which reads from another place.
+        ahead: after how many iterations the neighbours are read.
+        name: of the loop over the lines of memory that they take.
 
-    Law: none for what is computed; the place is known before the iteration begins.
+    Law: none for what is computed. Each iteration reads from another place, which is known before it begins.
     """
-    check_fresh(procedure, name)
+    check_fresh(procedure, name, near=loop)
     itemsize = procedure.buffers[argument].dtype.itemsize if argument < len(procedure.buffers) else 1
 
-    def change(each: For) -> Iterable[Statement]:
+    def change(each: For) -> Iterable[Statement] | None:
         inner = [one.variable for one in statements(each.body) if isinstance(one, For)]
         parts = (part for one in stores_of(each.body) for part in one.value.all_parts)
         reads = [part for part in parts if isinstance(part, Load) and part.buffer == argument]
         for read in reads:
-            dense = next((one for one in inner if read.index.coefficient(one) == 1), None)
-            if dense is not None and read.inside == ALWAYS and _is_known(read.values, inner):
-                row = each.variable
-                later = variable(row.name, row.extent) + ahead
-                first = read.index.substitute({row: later, **dict.fromkeys(inner, NOWHERE)})
-                per_line = LINE // itemsize
-                line = Variable(name, min(-(-dense.extent // per_line), MOST_LINES))
+            is_dense = read.index.depends_on(each.variable) and any(read.index.coefficient(one) == 1 for one in inner)
+            if is_dense and read.inside == ALWAYS and _is_known(read.values, inner):
+                first = read.index.substitute(dict.fromkeys(inner, NOWHERE))
+                per_line, span = LINE // itemsize, (read.index - first).bounds[1]
+                later = variable(each.variable.name, each.variable.extent) + ahead
+                first = first.substitute({each.variable: later})
+                line = Variable(name, min(span // per_line + 1, MOST_LINES))
                 asked = Prefetch(argument, first + variable(name, line.extent) * per_line)
-                request = If(ALWAYS.and_(0, later, row.extent), (For(line, (asked,), Kind.UNROLLED),))
+                request = If(ALWAYS.and_(0, later, each.variable.extent), (For(line, (asked,), Kind.UNROLLED),))
                 return [with_body(each, (request, *each.body))]
-        raise refused(
-            f"prefetch({argument}, {loop!r})",
-            "rows are gathered from the argument, at places that are known before an iteration begins",
-        )
+        return None
 
     return at_loop(procedure, loop, change)
 
 
 def _is_known(values: tuple[Expression, ...], inner: list[Variable]) -> bool:
-    """Whether indices are data, and known before the loops inside begin."""
+    """Whether indices that are data are known before the loops inside begin."""
     parts = [part for value in values for part in value.all_parts]
-    return bool(values) and not any(
-        isinstance(part, Read) or any(part.depends_on(one) for one in inner) for part in parts
-    )
+    return not any(isinstance(part, Read) or any(part.depends_on(one) for one in inner) for part in parts)
 
 
 @step

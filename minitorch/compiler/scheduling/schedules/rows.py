@@ -31,6 +31,9 @@ from .online import block, innermost, online_arrays, online_steps, pairs, totals
 from .turned import turned_columns, turned_rows, whole_columns
 
 ROWS_AHEAD = 3  # rows from a request for memory to its use; too few hide no latency, too many fill the caches
+COLUMNS_AHEAD = 4  # columns that lie FAR apart, of rows in lanes: the same
+FAR = 1 << 10  # bytes from column to column; the processor foresees shorter steps
+LARGE = 1 << 21  # bytes from the first column to the last; less is in the second cache already
 UNROLLED = 8  # operations in a round of a loop that sums up
 
 
@@ -152,6 +155,8 @@ def _across_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     yield parallelise(*(row.name for row in nest.rows[:-1]), "b")
     if turned:
         yield from whole_columns(nest, layout)
+    else:
+        yield from _far_columns(nest, layout)
     endings = ["_l"]
     if left and several and any(loop.columns for loop in nest.loops):
         endings.append("_m" if left > 1 else "")
@@ -171,3 +176,17 @@ def _gathered(nest: Nest) -> list[int]:
                 if inner and not made_here and not any(each.depends_on(one) for each in inner for one in columns):
                     found.append(part.buffer)
     return list(dict.fromkeys(found))
+
+
+def _far_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
+    """Requests for columns of which neighbouring rows lie side by side, and each lies far from the one before."""
+    for part in innermost(nest, pairs(nest, layout), block(layout)):
+        loop, found = nest.loops[part.number], set[int]()
+        column = loop.columns[-1]
+        for each in (each for statement in loop.statements for each in statement.value.all_parts):
+            if isinstance(each, Load) and each.inside == ALWAYS and each.index.coefficient(nest.rows[-1]) == 1:
+                step = abs(each.index.coefficient(column)) * each.dtype.itemsize
+                if step >= FAR and step * column.extent >= LARGE:
+                    found.add(each.buffer)
+        for argument in sorted(found):
+            yield prefetch(argument, part.name, COLUMNS_AHEAD, f"line{argument}")
