@@ -13,6 +13,7 @@ import minitorch.nn.functional as F
 from minitorch.compiler.codegen.emit import emit
 from minitorch.compiler.codegen.host import host
 from minitorch.compiler.codegen.machine import compile_ir
+from minitorch.compiler.fusion import transient
 from minitorch.compiler.fusion.transient import AGAIN
 from minitorch.compiler.kernels.ledger import ledger_of
 from minitorch.compiler.loop_ir import source
@@ -325,6 +326,47 @@ def test_what_is_no_attention_is_left_alone() -> None:
     check(lambda x, w, u: F.layer_norm(x @ w, (100,)) @ u, x, w, u)
     check(lambda x, w, u: (x @ w).softmax(-1).log() @ u, x, w, u)
     check(lambda x, w, u: ((x @ w).softmax(-1) @ u).softmax(-1).sum(), x, w, u)
+
+
+def normalised(s: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+    return s.softmax(-1) @ v
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda s, v: normalised(s, v[..., :1]), transient.WIDTH),
+        (lambda s, v: normalised(s, mt.ones(2, 70, 4)), transient.COMPUTED),
+        (lambda s, v: normalised(s + s.mT, v), transient.TWISTED),
+        (lambda s, v: normalised(s - s.mean((-1, -2), keepdim=True), v), transient.OTHER_AXES),
+        (lambda s, v: normalised(s * (s > 0).any(-1, keepdim=True), v), transient.OTHER_SUMS),
+        (lambda s, v: (s / (s.abs().sum(-1, keepdim=True) + 1)) @ v, transient.SCALED),
+        (lambda s, v: (s / s.amax(-1, keepdim=True)).exp() @ v, transient.MAXIMUM),
+        (lambda s, v: F.log_softmax(s, -1).exp() @ v, transient.APART),
+        (lambda s, v: normalised(s.softmax(-2), v), transient.APART),
+        (lambda s, v: normalised(normalised(s, v @ v.mT), v), transient.NESTED),
+    ],
+)
+def test_scores_without_a_schedule_are_refused_in_fusion(function: Function, reason: str) -> None:
+    """The ledger says why they are stored, and nothing is scheduled to find that out."""
+    q, k, v = tensors((2, 70, 8), (2, 70, 8), (2, 70, 4))
+    ledger = mt.jit(lambda q, k, v: function(q @ k.mT, v)).ledger(q, k, v)
+    assert reason in str(ledger)
+    check(lambda q, k, v: function(q @ k.mT, v), q, k, v)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_gradients_alone_store_no_scores(function: Function) -> None:
+    """Maximum, sum and row dots are then in the kernel of the first gradient."""
+    q, k, v, g = tensors(*[(2, 3, 70, 32)] * 4)
+    g = g.mT if function is transposed else g
+    assert kernels(lambda *arguments: gradient(function)(*arguments)[1:], q, k, v, g) == 2
+
+
+def test_gradients_with_results_of_several_widths_store_no_scores() -> None:
+    q, k, v, g = tensors((2, 200, 8), (2, 97, 8), (2, 97, 40), (2, 200, 40))
+    ledger = mt.jit(gradient(plain)).ledger(q, k, v, g)
+    assert all(node.spec.size < 2 * 200 * 97 for kernel in ledger.kernels for node in kernel.made)
 
 
 @pytest.mark.parametrize("sizes", [(5, 5, 16), (5, 7, 16), (7, 5, 16), (16, 16, 16), (3, 3, 3), (3, 4, 3)])

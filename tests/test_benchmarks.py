@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minitorch as mt
 from benchmarks import by_hand, cases, compare, first, report, targets, traffic, worker
 from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
-from benchmarks.libraries import EPS, HEADS, NumPy
+from benchmarks.libraries import EPS, HEADS, Minitorch, NumPy
 from benchmarks.run import ROOT, Entry, Results, reference
 from minitorch.compiler.codegen.host import executable_targets
+from minitorch.compiler.scheduling.contractions.gemm import recognise
 
 HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
 
@@ -39,6 +41,23 @@ def test_a_case_makes_the_same_small_inputs_again_and_moves_bytes(case):
     read, written = case.traffic(inputs, expected, case.tiny)
     assert read > 0 and written > 0
     assert all(array.dtype == np.float64 and np.isfinite(array).all() for array in expected)
+
+
+PRODUCTS = [case for case in CASES if case.group in ("contractions", "convolutions", "attention")]
+
+
+@pytest.mark.parametrize("case", [case for case in PRODUCTS if "4096" not in case.name], ids=lambda case: case.name)
+def test_products_are_computed_in_tiles_on_every_target(case):
+    """A nest that is a contraction has the schedule of one, and so have its relatives in functions of all sizes."""
+    library = Minitorch()
+    inputs = [library.array(np.zeros_like(each)) for each in case.make_inputs()]
+    ledger = mt.jit(lambda *arrays: case.program(library, *arrays)).ledger(*inputs)
+    for target in ("sse2", "avx2", "avx512"):
+        for kernel in ledger.for_target(target).kernels:
+            nests = zip(kernel.loops.nests, kernel.schedule.nests, strict=True) if kernel.loops else ()
+            for nest, steps in nests:
+                if nest.has_sums or recognise(nest):
+                    assert "in_registers" in {step.name for step in steps}, (target, kernel.name)
 
 
 @pytest.mark.parametrize("name", HERE)

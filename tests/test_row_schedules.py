@@ -96,6 +96,17 @@ def test_what_is_not_legal_is_run_in_another_way(illegal: Rewrite, monkeypatch: 
     assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host(), frozenset()) == ()
 
 
+def test_a_nest_that_is_run_as_it_is_defined_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the tests that is an error. Outside of them, `kernel.schedule` has the reason why the list is refused."""
+    monkeypatch.undo()
+    (kernel,) = mt.jit(lambda x: x.sum(1)).ledger(mt.ones(ROWS, 7)).kernels
+    monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (vectorise("i0"),),))
+    schedules.schedule_of.cache_clear()
+    text = repr(kernel.schedule)
+    schedules.schedule_of.cache_clear()
+    assert "# as defined, since a schedule is refused: MT603" in text and "parallelise('i0')" in text
+
+
 def test_sums_of_one_term_in_turned_tiles_are_right() -> None:
     """A gradient of weights from one row of data is turned, and added to what is written in place."""
     w, x, g = mt.randn(10, 5), mt.randn(1, 5), mt.randn(1, 10)

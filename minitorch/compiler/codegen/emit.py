@@ -44,7 +44,6 @@ def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = 
             continue
         function = functions[keys[-1]] = ir.Function(module, kind, f"nest{len(functions)}")
         function.linkage = "internal"
-        assert steps is not None  # else a contraction in it would have been stored
         Emitter(scheduled(nest, buffers, steps), function, target).emit()
     _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)
     return str(module)

@@ -11,6 +11,7 @@ differ less between processors than the figures do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from ...ir import POINTWISE, Node
@@ -31,6 +32,13 @@ RANDOM = 100 * OPERATION
 PART = 5 * OPERATION
 # Picoseconds that one more kernel takes: its call, and waking other threads. If it is raised, there are fewer kernels.
 KERNEL = 4096 * BYTE
+# The longest shared dimension of a contraction that is recomputed tile by tile rather than stored: its multiply-adds
+# for an element, sixteen in a cycle, then take less time than the element's way to memory and back several times. If it
+# is raised, more contractions are recomputed.
+DEEPEST = 256
+# How often a stored matrix of scores is written and read, together with the values computed from it. If it is raised,
+# more contractions are recomputed. Without a batch it is not used: the contraction may be a layer with weights.
+TRAFFIC = 4
 # Picoseconds of cheap arithmetic for an element that hide behind memory traffic: a float32 is read, another is
 # written. If it is raised, longer expressions are recomputed.
 HIDDEN = 2 * 4 * BYTE
@@ -72,3 +80,16 @@ def noticed(nodes: Iterable[Node]) -> int:
         expensive += time if time >= EXPENSIVE else 0
         cheap += time if time < EXPENSIVE else 0
     return expensive + max(0, cheap - HIDDEN)
+
+
+def is_dear_to_store(contraction: Node) -> bool:
+    """Whether moving a contraction's result costs more than reading its operands, and recomputing it little.
+
+    It is then computed tile by tile where it is used, if `transient` finds that it can be.
+    """
+    (*batch, rows, columns), depth = contraction.shape, contraction.inputs[0].shape[-1]
+    if min(rows, columns, depth) < 2 or depth > DEEPEST or not contraction.dtype.is_floating_point:
+        return False
+    traffic = TRAFFIC if math.prod(batch) > 1 else 1
+    stored, read = contraction.spec.size, sum(operand.spec.size for operand in contraction.inputs)
+    return (traffic * stored - read) * contraction.dtype.itemsize * BYTE > 0

@@ -27,10 +27,10 @@ from ..fusion.roots import (
     output_base,
 )
 from ..fusion.transient import AGAIN as TILE_BY_TILE
-from ..fusion.transient import find_transient
+from ..fusion.transient import Transient, find_transient
 from ..scheduling.nests.build import build_kernel
 from ..scheduling.nests.split import PARTIAL
-from ..scheduling.schedules.choice import Own, chosen
+from ..scheduling.schedules.choice import Own
 from ..target import Target, target_named
 from .kernel import Kernel
 from .merge import merge_siblings, merge_small
@@ -137,18 +137,13 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
         without: the classes of fusion that are switched off, of `FUSIONS`.
         own: the user's own schedules.
     """
-    transient, refused = _transient(graph, without), set[Node]()
-    while True:
-        decided = Decisions() if RECOMPUTING in without else decide(graph, transient, without, target)
-        roots = find_roots(graph, transient, decided.kept, decided.again, RECOMPUTING in without)
-        calls = {node: is_call(node) for node in roots}
-        order = fuse(roots, calls, transient, without)
-        kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
-        lost = {inner for kernel, item in zip(kernels, order, strict=True) for inner in _without_tiles(kernel, item)}
-        if not lost:
-            break
-        refused |= lost
-        transient = find_transient(graph, refused)
+    transient = Transient() if without & {TRANSIENT, ROWS, RECOMPUTING} else find_transient(graph)
+    values = transient.values
+    decided = Decisions() if RECOMPUTING in without else decide(graph, values, without, target)
+    roots = find_roots(graph, values, decided.kept, decided.again, RECOMPUTING in without)
+    calls = {node: is_call(node) for node in roots}
+    order = fuse(roots, calls, values, without)
+    kernels = _kernels(graph, order, roots, target, SPLITTING not in without)
     kernels = [kernel for kernel in kernels if kernel.writes]  # dead code has none
     kernels = kernels if SIDE_BY_SIDE in without else merge_siblings(kernels)
     kernels = kernels if PHASES in without else merge_small(kernels)
@@ -165,11 +160,6 @@ def _with_own(kernel: Kernel, own: Own) -> Kernel:
     return replace(kernel, own=tuple(found)) if any(each is not None for each in found) else kernel
 
 
-def _transient(graph: Graph, without: Set[str]) -> set[Node]:
-    """The values that are computed in tiles and never stored, if the classes of fusion that they need are on."""
-    return set() if without & {TRANSIENT, ROWS, RECOMPUTING} else find_transient(graph)
-
-
 def _kernels(
     graph: Graph, order: Sequence[Group | Node], roots: dict[Node, str], target: Target, cut: bool
 ) -> list[Kernel]:
@@ -180,13 +170,6 @@ def _kernels(
         else _call_kernel(number, item, target)
         for number, item in enumerate(order)
     ]
-
-
-def _without_tiles(kernel: Kernel, group: Group | Node) -> set[Node]:
-    """The transient contractions of a kernel whose loops cannot be run in tiles."""
-    if kernel.loops is None or not isinstance(group, Group) or not group.tiles:
-        return set()
-    return {inner for inner, _ in group.tiles} if None in chosen(kernel.loops, kernel.target) else set()
 
 
 def _stored(graph: Graph, order: Sequence[Group | Node]) -> set[Node]:
@@ -249,7 +232,7 @@ def _edges(
     kernels: Sequence[Kernel],
     roots: dict[Node, str],
     calls: dict[Node, bool],
-    transient: Container[Node],
+    transient: Transient,
     again: Container[Node],
 ) -> tuple[Edge, ...]:
     """Every use of a computed value: fused, or the reason against it."""
@@ -269,11 +252,13 @@ def _edges(
             is_fused = bool(here & there or free)
             if is_fused:
                 reason = AGAIN if operand in again else FUSED
-                reason = TILE_BY_TILE if operand in transient and len(there) > 1 else reason
+                reason = TILE_BY_TILE if operand in transient.values and len(there) > 1 else reason
             elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
                 reason = LATER
             elif calls.get(operand):
                 reason = roots[operand]
+            elif operand in transient.refused:
+                reason = transient.refused[operand]
             elif calls.get(node):
                 reason = OPERAND
             else:

@@ -52,14 +52,14 @@ class Listing(tuple[Rewrite, ...]):
     """The rewrites of a kernel, printed one in a line.
 
     Attributes:
-        nests: the schedule of each nest; None of one that is not run by a list of rewrites.
+        nests: the schedule of each nest.
     """
 
-    nests: tuple[Schedule | None, ...]
+    nests: tuple[Schedule, ...]
 
-    def __new__(cls, nests: Sequence[Schedule | None]) -> Listing:
+    def __new__(cls, nests: Sequence[Schedule]) -> Listing:
         """The rewrites of all nests, one after another."""
-        made = super().__new__(cls, (rewrite for nest in nests for rewrite in nest or ()))
+        made = super().__new__(cls, (rewrite for nest in nests for rewrite in nest))
         made.nests = tuple(nests)
         return made
 
@@ -67,11 +67,9 @@ class Listing(tuple[Rewrite, ...]):
         lines = []
         for number, nest in enumerate(self.nests):
             lines += [f"nest {number}:"] if len(self.nests) > 1 else []
-            lines += list(map(repr, nest)) if nest else ["(the loops as they are defined)" if nest == () else NO_LIST]
+            lines += [f"# as defined, since a schedule is refused: {each}" for each in getattr(nest, "reasons", ())]
+            lines += list(map(repr, nest)) if nest else ["(the loops as they are defined)"]
         return "\n".join(lines)
-
-
-NO_LIST = "(in an order of the engine's that is not a list of rewrites)"
 
 
 @dataclass(frozen=True)
@@ -189,14 +187,14 @@ class Steps(Sequence[Step]):
         if kernel.loops is None:
             return
         schedules = chosen(kernel.loops, kernel.target, kernel.own)
-        done: list[Schedule | None] = [()] * len(schedules)
+        done: list[Schedule] = [()] * len(schedules)
         self._add(None, 0, done)
         for nest, schedule in enumerate(schedules):
-            for count, rewrite in enumerate(schedule or (), 1):
-                done[nest] = (schedule or ())[:count]
+            for count, rewrite in enumerate(schedule, 1):
+                done[nest] = schedule[:count]
                 self._add(rewrite, nest, done)
 
-    def _add(self, rewrite: Rewrite | None, nest: int, done: Sequence[Schedule | None]) -> None:
+    def _add(self, rewrite: Rewrite | None, nest: int, done: Sequence[Schedule]) -> None:
         self._steps.append(Step(len(self._steps), rewrite, nest, replace(self.kernel, own=tuple(done))))
 
     def __len__(self) -> int:

@@ -12,8 +12,6 @@ from ..loop_ir.expressions import ALWAYS, Apply, Expression, Load, Scratch, Tota
 from ..loop_ir.index import Index, Looked, Variable
 from ..loop_ir.loops import Loop, Nest, Reduce, Write
 from ..target import MOST_STEP, Target
-from .contractions.gemm import recognise
-from .contractions.gemm_tiling import tiling
 
 ABREAST = 4  # vectors of rows that go through the columns together
 MOST_SUMS, MOST_PARTS = 16, 128  # registers for the sums, expressions in a loop's body, of all that go abreast
@@ -213,6 +211,14 @@ class Layout:
         """Whether vectors along columns would stay half empty, and vectors across rows would not."""
         return 2 * max(column.extent for column in columns) <= self.lanes <= row.extent
 
+    def units(self, nest: Nest) -> int:
+        """The parts of a nest that can run at the same time, if its rows are not split in another way."""
+        total = math.prod(row.extent for row in nest.rows)
+        if self.across_rows and self.row is not None:
+            along = self.along.extent if self.along is not None else 1
+            return total // self.row.extent // along * self.blocks * self.stretches
+        return total
+
     def scratch_bytes(self, nest: Nest) -> int:
         """The bytes of the scratch rows of one unit."""
         width = self.lanes * self.abreast if self.across_rows else 1
@@ -266,20 +272,3 @@ def _widest(nest: Nest) -> int:
     for _, statement in nest.statements:
         sizes += [part.dtype.itemsize for part in statement.value.all_parts if part.dtype.is_floating_point]
     return max(sizes)
-
-
-def nest_units(nest: Nest, target: Target) -> int:
-    """The parts of one nest."""
-    total = math.prod(row.extent for row in nest.rows)
-    if not total:
-        return 0
-    if nest.has_sums:
-        return total
-    product = recognise(nest)
-    if product is not None:
-        return tiling(product, target).units
-    layout = Layout(nest, target)
-    if layout.across_rows and nest.rows:
-        along = layout.along.extent if layout.along is not None else 1
-        return total // nest.rows[-1].extent // along * layout.blocks * layout.stretches
-    return total

@@ -17,8 +17,6 @@ from ...loop_ir.loops import Nest
 from ...loop_ir.tree import Accumulate, Block, For, If, Local, Read, Store, procedure
 from ..rewrites.redundancy import taken_apart
 
-WIDEST = 1024  # columns of an output, of which a block of rows is kept near
-
 
 @dataclass(frozen=True)
 class Part:
@@ -129,14 +127,14 @@ class Attention:
 
     @property
     def exponential(self) -> tuple[Part, Expression] | None:
-        """The first sum of numbers, and what it takes up of each column: an exponential, which others take up, too."""
-        first = next((each for each in self.numbers if each.sum.reduction == "reduce_sum"), None)
-        if first is None:
-            return None
-        is_product = isinstance(first.term, Apply) and first.term.primitive == "mul"
-        factors = first.term.parts() if is_product else (first.term,)
-        found = [each for each in factors if not isinstance(each, Read) and self.tiles_of(each)]
-        return (first, found[0]) if found else None
+        """The first sum of numbers with a factor that is computed from tiles, an exponential; others may share it."""
+        for each in self.numbers:
+            is_product = isinstance(each.term, Apply) and each.term.primitive == "mul"
+            factors = each.term.parts() if is_product else (each.term,)
+            found = [part for part in factors if not isinstance(part, Read) and self.tiles_of(part)]
+            if each.sum.reduction == "reduce_sum" and found:
+                return each, found[0]
+        return None
 
     @property
     def outputs(self) -> list[Output]:
@@ -196,8 +194,7 @@ def _recognised(nest: Nest) -> Attention:
     extents = {each.column.extent for each in totals}
     stores = [(each, around) for each, around in _statements(body) if isinstance(each, Store)]
     stored = [f"out{each.array}" for each, around in stores if isinstance(each.array, int) and not around]
-    lanes = {around[0].variable.extent for each, around in stores if isinstance(each.array, int) and around}
-    _check(len(extents) == 1 and all(extent <= WIDEST for extent in lanes))
+    _check(len(extents) == 1)
     _check(all(len(around) <= 1 for each, around in stores if isinstance(each.array, int)))
     parts = [part for each, _ in _statements(body) for part in each.value.all_parts]
     sizes = {part.dtype.itemsize for part in parts if part.dtype.is_floating_point}
@@ -239,7 +236,7 @@ def _total(each: Accumulate, around: tuple[For, ...], row: Variable) -> Part:
     if part.name.startswith("total"):
         _check(len(around) == 1)
         return part
-    _check(len(around) == 2 and part.factors)
+    _check(len(around) == 2 and isinstance(term, Apply) and term.primitive == "mul")
     for weight, other in (term.parts(), term.parts()[::-1]):
         aside = any(isinstance(one, Read) for one in other.all_parts) or other.depends_on(row) or buffer_of(other) < 0
         if not aside and not weight.depends_on(inner[0]):

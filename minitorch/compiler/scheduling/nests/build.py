@@ -106,7 +106,8 @@ class _Builder:
         for dim, index in zip(member.rows, self.row_indices, strict=True):
             at[dim] = index
         lengths = tuple(member.space[dim] for dim in member.columns)
-        column_indices = _joined(lengths, len(lengths) if self.columns_joined else 0, "j")
+        letter = "e" if member.is_outer else "j"  # its columns are those of a result, and share no loop with a sum
+        column_indices = _joined(lengths, len(lengths) if self.columns_joined else 0, letter)
         for dim, index in zip(member.columns, column_indices, strict=True):
             at[dim] = index
         columns = _variables_of(column_indices)
@@ -266,7 +267,7 @@ def build_kernel(
     if nest.scratch and Layout(nest, target).scratch_bytes(nest) > MOST_SCRATCH:
         builder = _Builder(group, roots, stored, rows_joined, columns_joined, most_scratch=0)
         nest = builder.build()
-    if recognise(nest) is None:
+    if recognise(nest) is None and not group.tiles:
         nest = written_out(nest)
     nodes = list(builder.buffers)
     # Of what is stored, and not of the statements: a value without elements may have none left.

@@ -19,7 +19,7 @@ from ...loop_ir.loops import Loop, Nest, Reduce, Write
 from ...target import Target
 from ..contractions.gemm import Contraction, extent, recognise
 from ..contractions.gemm_tiling import tiling
-from ..layout import Layout, nest_units
+from ..layout import Layout
 
 PARALLEL = 32  # units that are worth having: a few for each thread
 LEAST = 1 << 15  # elements that are worth a unit
@@ -74,13 +74,13 @@ def _chunk(nest: Nest, target: Target) -> int:
     layout = Layout(nest, target)
     if layout.in_order:
         return 0
-    units = nest_units(nest, target)
     product = recognise(nest)
     if product is not None:
-        count = _pieces(product, units, tiling(product, target).streams, target)
+        cut = tiling(product, target)
+        count = _pieces(product, cut.units, cut.streams, target)
     else:
         each = length if layout.across_rows else length // layout.lanes  # elements that an accumulator takes up
-        count = max(min(-(-PARALLEL // units), height * length // LEAST), -(-each // LONGEST))
+        count = max(min(-(-PARALLEL // layout.units(nest)), height * length // LEAST), -(-each // LONGEST))
     first = columns[0].extent
     chunk = -(-first // max(count, 1))
     if product is not None:  # all of one length, if there is such a length

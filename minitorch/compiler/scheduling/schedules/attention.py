@@ -6,7 +6,8 @@ from it in the cache. Scores and outputs are matrix products, with tiles in regi
 The blocks of columns pass by a block of rows in one of three ways.
 
 - *Online*: a maximum, and all that is measured from it, are brought up to date with every block (`rewrites.online`).
-- *Together*: where there are no totals, as in the gradients of keys and values, nothing has to be brought up to date.
+- *Together*: where no total waits for another one, as in the gradients of keys and values, nothing has to be brought up
+  to date.
 - *Kept*: otherwise the tiles of all columns stay in the second cache until the totals that they wait for are complete.
 """
 
@@ -55,6 +56,13 @@ def attention_schedule(nest: Nest, target: Target, past_caches: Collection[int] 
     return None if found is None else tuple(_Schedule(found, target).steps())
 
 
+def unskipped_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
+    """The same rewrites without `skip`, for nests in which only some totals could leave out blocks."""
+    found = attention_schedule(nest, target, past_caches) or ()
+    rest = tuple(each for each in found if each.name != "skip")
+    return rest if len(rest) < len(found) else None
+
+
 class _Schedule:
     """The rewrites for a nest.
 
@@ -71,7 +79,7 @@ class _Schedule:
         self.several = at.columns > COLUMNS
         self.maximum = next((each for each in at.numbers if each.sum.reduction == "reduce_max"), None)
         complete = {*at.same, *([self.maximum.name] if self.maximum is not None else [])}
-        waits = self.maximum is None or any(each.reads - complete for each in at.totals)
+        waits = any(each.reads - complete for each in at.totals)
         self.kept = self.several and bool(at.numbers) and waits
         if self.kept:
             kept = len(at.tiles) * at.columns * self.lanes * at.itemsize
@@ -168,9 +176,9 @@ class _Schedule:
         for number, each in enumerate(at.outputs, common is not None):
             if each.name in self.weights:
                 continue
-            tiles = at.tiles_of(each.weight)
+            tiles = self._tiles_left(each)
             tile = next((name for name in tiles if name not in read), "weights" if common is not None else tiles[0])
-            read |= {*tiles}
+            read |= {*at.tiles_of(each.weight)}
             self.weights[each.name] = f"weights{number or ''}"
             where = self._block(each.name) if self.kept else self.home
             yield pack(tile, self.weights[each.name], where, "j", prefix=False)
@@ -208,13 +216,16 @@ class _Schedule:
         at, common = self.at, self.at.exponential
         if common is None or common[1].dtype != at.tiles[0].sum.value.dtype:
             return False
-        known, nothing = at.canonical(*common), Number(common[1].dtype, 0.0, "0")
-        values = [each.weight if isinstance(each, Output) else each.term for each in at.totals if each != self.maximum]
-        left = (
-            rewritten(at.canonical(each, value), lambda part: nothing if part == known else part, {})
-            for each, value in zip([one for one in at.totals if one != self.maximum], values, strict=True)
-        )
-        return not any(at.tiles[0].name in at.tiles_of(value) for value in left)
+        return not any(at.tiles[0].name in self._tiles_left(each) for each in at.totals if each != self.maximum)
+
+    def _tiles_left(self, each: Part) -> list[str]:
+        """The tiles that a total is computed from, those of the common weights apart."""
+        at, common = self.at, self.at.exponential
+        value = at.canonical(each, each.weight if isinstance(each, Output) else each.term)
+        if common is not None:
+            known, nothing = at.canonical(*common), Number(common[1].dtype, 0.0, "0")
+            value = rewritten(value, lambda part: nothing if part == known else part, {})
+        return at.tiles_of(value)
 
     def by_blocks(self) -> Iterator[Rewrite]:
         """A block of rows: each has its own of everything, and every statement runs for all of them."""
@@ -229,7 +240,7 @@ class _Schedule:
             if (self.maximum is not None and self.several and not self.kept)
             else []
         )
-        outer = [*own, *weights[:1]] if self.kept else [] if self.several else near
+        outer = [*own, *weights[: at.exponential is not None]] if self.kept else [] if self.several else near
         inner = [*self.corrections, *(name for name in near if name not in outer)]
         for name in outer:
             yield lift(name, "r", beside=True)
@@ -296,11 +307,12 @@ class _Schedule:
         yield reorder("j", "v", "w")
         yield reorder("u", "j", "w")
         if len(weights) > 1 and not at.numbers:
-            yield gather("u", *weights)
+            yield gather("u" if self.vectors > 1 else "j", *weights)
             yield jam("j", "w")
         for e, ei, lane in self.names.values():
             yield reorder("ro", e, "ri", ei, lane)
             yield reorder("j", "ri", ei, lane)
+        for e, *_ in self.names.values():
             yield jam("ro", e)
         for name in ("v", "vi", "ji", "ri", *(names[1] for names in self.names.values())):
             yield unroll(name)

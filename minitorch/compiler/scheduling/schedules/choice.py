@@ -11,26 +11,42 @@ from ...loop_ir.loops import Buffer, LoopKernel, Nest
 from ...loop_ir.tree import Procedure, parallel, procedure
 from ...loop_ir.wellformed import broken
 from ...target import Target
-from ..layout import nest_units
 from ..rewrites import Rewrite, parallelise
 from ..streaming import streamed
-from .attention import attention_schedule
+from .attention import attention_schedule, unskipped_schedule
 from .products import product_schedule
 from .rows import row_schedule
 
 Schedule = tuple[Rewrite, ...]
 Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own schedules, by nest and its buffers
 
-# The first that knows a nest gives its schedule.
+# The first that knows a nest, and is legal for it, gives its schedule.
 SCHEDULES: tuple[Callable[[Nest, Target, frozenset[int]], Schedule | None], ...] = (
     attention_schedule,
+    unskipped_schedule,
     product_schedule,
     row_schedule,
 )
 
 
-def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Schedule | None, ...]:
-    """The schedule of each nest of a kernel: the user's own where there is one, else the engine's, if it has one."""
+class Fallback(tuple[Rewrite, ...]):
+    """The schedule of a nest for which none of the engine's schedules is legal, although some know it.
+
+    Attributes:
+        reasons: for each of those, the error.
+    """
+
+    reasons: tuple[str, ...] = ()
+
+    def __new__(cls, rewrites: Schedule, reasons: tuple[str, ...]) -> Fallback:
+        """The rewrites, with the reasons."""
+        made = super().__new__(cls, rewrites)
+        made.reasons = reasons
+        return made
+
+
+def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> tuple[Schedule, ...]:
+    """The schedule of each nest of a kernel: the user's own where there is one, else the engine's."""
     parts = zip(kernel.parts, streamed(kernel, target), own or (None,) * len(kernel.nests), strict=True)
     return tuple(
         schedule_of(nest, buffers, target, past_caches) if schedule is None else schedule
@@ -39,12 +55,11 @@ def chosen(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] 
 
 
 @lru_cache(256)
-def schedule_of(
-    nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int]
-) -> Schedule | None:
-    """The rewrites for a nest, in code for a target; None if it has a contraction without tiles, which is stored then.
+def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int]) -> Schedule:
+    """The rewrites for a nest, in code for a target.
 
     A schedule is a proposal: the laws of the rewrites and the rules of procedures say whether it is one for this nest.
+    The loops as they are defined are always one: a `Fallback`, which says why no better one is legal.
 
     Args:
         nest: what is computed.
@@ -52,19 +67,25 @@ def schedule_of(
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.
     """
-    proposals: list[Schedule | None] = []
+    reasons: list[str] = []
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
-        proposals += [schedule(nest, target, past_caches) for schedule in SCHEDULES]
-    if not nest.has_sums:
-        proposals += [(parallelise(*(row.name for row in nest.rows)),), ()]
-    return next((each for each in proposals if each is not None and _is_legal(nest, buffers, each)), None)
+        for schedule in SCHEDULES:
+            proposal = schedule(nest, target, past_caches)
+            if proposal is not None and _is_legal(nest, buffers, proposal, reasons):
+                return proposal
+    plain = (parallelise(*(row.name for row in nest.rows)),)
+    found = plain if _is_legal(nest, buffers, plain, []) else ()
+    return Fallback(found, tuple(reasons)) if reasons else found
 
 
-def _is_legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> bool:
+def _is_legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons: list[str]) -> bool:
+    """Whether a schedule can be carried out; if it cannot, the reason is added to the others."""
     try:
-        return broken(scheduled(nest, buffers, schedule)) is None
-    except ScheduleError:
-        return False
+        fault = broken(scheduled(nest, buffers, schedule))
+    except ScheduleError as error:
+        fault = str(error).partition("\n")[0]
+    reasons += [fault] if fault is not None else []
+    return fault is None
 
 
 @lru_cache(64)
@@ -82,15 +103,14 @@ def scheduled(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Pr
 
 def parallel_units(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> list[int]:
     """How many parts of each nest of a kernel can be run at the same time; 0 of one that has nothing to do."""
-    found = []
-    for (nest, buffers, _), schedule in zip(kernel.parts, chosen(kernel, target, own), strict=True):
-        units = nest_units(nest, target)
-        found.append(_units(nest, buffers, schedule) if units and schedule is not None else units)
-    return found
+    schedules = chosen(kernel, target, own)
+    return [_units(nest, buffers, each) for (nest, buffers, _), each in zip(kernel.parts, schedules, strict=True)]
 
 
 @lru_cache(256)
 def _units(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> int:
+    if not all(row.extent for row in nest.rows):
+        return 0
     return math.prod(each.extent for each in parallel(scheduled(nest, buffers, schedule)))
 
 
