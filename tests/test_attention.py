@@ -363,6 +363,13 @@ def test_gradients_alone_store_no_scores(function: Function) -> None:
     assert kernels(lambda *arguments: gradient(function)(*arguments)[1:], q, k, v, g) == 2
 
 
+def test_scores_that_would_wait_for_a_sum_on_the_stack_are_stored() -> None:
+    """Row dots of a gradient are complete before its weights are known; a maximum and a sum are brought up to date."""
+    q, k, v, g = (mt.zeros(2, length, 8) for length in (8, 40000, 40000, 8))
+    assert transient.LONG in str(mt.jit(gradient(plain)).ledger(q, k, v, g))
+    assert kernels(plain, q, k, v) == 1
+
+
 def test_gradients_with_results_of_several_widths_store_no_scores() -> None:
     q, k, v, g = tensors((2, 200, 8), (2, 97, 8), (2, 97, 40), (2, 200, 40))
     ledger = mt.jit(gradient(plain)).ledger(q, k, v, g)

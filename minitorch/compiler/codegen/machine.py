@@ -149,7 +149,7 @@ def assembly(text: str, target: Target, level: int = 0) -> str:
 
 # --- machine code to functions ----------------------------------------------------------------------------------------
 
-# What every kernel is: void (i8** buffers, i64 begin, i64 end). ctypes releases the interpreter's lock during the call.
+# Every kernel is: void (i8** buffers, i64 begin, i64 end). ctypes releases the interpreter's lock during the call.
 KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 

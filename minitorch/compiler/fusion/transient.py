@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from ... import primitives as P
 from ...graph import Graph
 from ...ir import POINTWISE, Node
+from ..loop_ir.wellformed import STACK
 from .cost_model import is_dear_to_store, is_expensive
 from .roots import is_stored_already, output_base
 
@@ -44,8 +45,11 @@ MAXIMUM = "stored: a maximum over it comes after a sum, or is not only subtracte
 OTHER_SUMS = "stored: a reduction over it is no sum and no maximum of floats"
 BATCHED = "stored: a contraction reads each of its rows as a matrix of its own"
 WIDTH = f"stored: a contraction over it has 1 column, or more than {WIDEST}"
+LONG = "stored: a sum over it has to be complete before another begins, and a block of its rows is too large to wait"
 APART = "stored: a sum over its rows or columns does not lead to a contraction in the same kernel"
 
+# Numbers that wait for each column of a block of rows: 16 rows of two contractions, their scores and their weights.
+WAITING = 64
 LEVELS = 3  # reductions that need each other: the maximum and the sum of a softmax, and the row dots of its gradient
 UNIT = -1  # an axis of length 1
 
@@ -200,7 +204,10 @@ def _obstacle(cone: _Cone, users: Users, outputs: set[Node], place: Mapping[Node
     flows = _Flows(cone, rows, users, outputs, place)
     if not all(map(flows.shares, cone.reductions)):
         return APART
-    return "" if all(map(flows.is_subtracted, cone.reductions)) else MAXIMUM
+    if not all(map(flows.is_subtracted, cone.reductions)):
+        return MAXIMUM
+    waiting = max(cone.contraction.shape[-2:]) * WAITING * max(4, cone.contraction.dtype.itemsize)
+    return LONG if waiting > STACK and not all(map(flows.is_factor, cone.reductions)) else ""
 
 
 def _is_made_of_numbers(value: Node) -> bool:
@@ -291,6 +298,19 @@ class _Flows:
                     is_term = user.primitive is P.sub and user.inputs[1] is value and user.inputs[0] is not value
                     if not is_term or any(each.primitive is not P.exp for each in self.users[user]):
                         return False
+        return True
+
+    def is_factor(self, end: Node) -> bool:
+        """Whether a reduction is a maximum, or all that is computed of it for each column are factors of terms."""
+        pending, seen = [end] * (end.primitive is P.reduce_sum), set[Node]()
+        while pending:
+            new = {user for user in self.users[pending.pop()] if self._is_kept_near(user)} - seen
+            for user in new:
+                is_whole = user.primitive.kind in POINTWISE and user.spec.size == self.cone.contraction.spec.size
+                if is_whole and user.primitive not in (P.mul, P.div, P.neg, P.cast):
+                    return False
+            seen |= new
+            pending += new
         return True
 
     def _numbers(self, ends: Iterable[Node]) -> set[Node]:

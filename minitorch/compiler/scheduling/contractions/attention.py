@@ -1,4 +1,4 @@
-"""Attention and its relatives: nests with contractions that are not stored, taken apart.
+"""Pattern matching for attention: the parts of nests with contractions that are not stored.
 
 A contraction that is not stored stands in the loops as a `Sum`. Taken by the word, such a nest computes every score
 ``Sum(d, q[i,d] * k[j,d])`` anew wherever it is read: for the maximum of a row, for the sum of its exponentials, and for
@@ -66,7 +66,7 @@ class Tile(Part):
 
 @dataclass(frozen=True)
 class Output(Part):
-    """A contraction of what becomes of the tiles: the sum over the columns of ``weight * other``."""
+    """A contraction of weights, which are computed from tiles: the sum over the columns of ``weight * other``."""
 
     weight: Expression  # depends on row and column
     other: Expression  # depends on the column and on the lane
@@ -113,7 +113,7 @@ class Attention:
         return rewritten(rewritten(value, change, {}), moved(places), {})
 
     def terms(self) -> dict[Expression, bool]:
-        """Every part of what is summed up or multiplied by another operand, and whether it differs between columns."""
+        """The subexpressions of all terms and weights, and whether each differs between columns."""
         column, found = Variable("column", self.columns), dict[Expression, bool]()
         for each in self.totals:
             for part in self.canonical(each, each.weight if isinstance(each, Output) else each.term).all_parts:

@@ -66,7 +66,7 @@ class Contraction:
         left, right: the factors.
         total: what is summed.
         epilogue: what is done with the sum.
-        store_rows, store_lanes: rows and lanes for the epilogue, joined where its memory allows it.
+        store_lanes: lanes for the epilogue, joined where its memory allows it.
     """
 
     batch: tuple[Variable, ...]
@@ -77,7 +77,6 @@ class Contraction:
     right: Operand
     total: Reduce
     epilogue: tuple[Write, ...]
-    store_rows: tuple[Variable, ...]
     store_lanes: tuple[Variable, ...]
 
     @property
@@ -143,11 +142,10 @@ def _contraction(
         return None
     lanes.sort(key=lambda lane: (sum(store.index.coefficient(lane) == 1 for store in stores), is_dense(right, lane)))
     rows.sort(key=lambda row: is_dense(left, row))
-    store_rows, (stores, _) = joined(rows, (stores, ()))
     store_lanes, (stores, _) = joined(lanes, (stores, ()))
     batch = tuple(row for row in nest.rows if row not in (*rows, *lanes))
     factors = _operand(left, rows, ks), _operand(right, lanes, ks)
-    return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_rows, store_lanes)
+    return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_lanes)
 
 
 def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Variable]:
@@ -168,7 +166,7 @@ def _operand(value: Expression, across: Sequence[Variable], ks: Sequence[Variabl
 
 
 def _preference(found: Contraction) -> tuple[bool, float, int]:
-    """With rows before without; then what costs least to pack and to store."""
+    """The sort key of contractions: those with rows first, then by the cost of packing and storing."""
     lanes, cost = SOME_LANES, 0.0
     if not found.left.is_one_piece:
         cost += found.height * found.depth / packing(found.left, lanes, 1)[1]

@@ -1,4 +1,4 @@
-"""Into which tiles and blocks a matrix product is cut, and what of it is packed.
+"""Tiling and packing of matrix products: the sizes of tiles and blocks, and the operands that are copied.
 
 The plan is that of Goto and van de Geijn ("Anatomy of High-Performance Matrix Multiplication", 2008), in the words of
 BLIS (Van Zee and van de Geijn, 2015). A product of m×k and k×n numbers does 2mnk operations on mk + kn numbers, so each
@@ -226,7 +226,7 @@ def _blocks(
 
 
 def _copied(length: int, run: int, lanes: int) -> int:
-    """What is copied for so many lanes of a block, in whole vectors for each run; a block may begin within one."""
+    """The elements copied for so many lanes of a block, in whole vectors for each run; a block may begin within one."""
     if run >= length:
         return length
     return (length // run + (length % run > 0) * 2) * -(-run // lanes) * lanes

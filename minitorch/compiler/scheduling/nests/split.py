@@ -33,7 +33,7 @@ def _in_no_graph() -> Spec:
     raise TypeError("partial results are made inside kernels")
 
 
-# What the partial results of a kernel are: in memory for the time of a call, and in no graph.
+# The primitive of a kernel's partial results, which are in memory for the time of a call, and in no graph.
 PARTIAL = Primitive("partial", "partial", _in_no_graph, lambda: None, doc="partial results of a reduction")
 
 

@@ -117,7 +117,7 @@ class _Maximum:
 
     @property
     def finite(self) -> Expression:
-        """What is subtracted."""
+        """The maximum that is subtracted: 0 in place of that of no numbers."""
         return Apply(self.array.dtype, "where", (self.is_lowest, self.number(0.0), self.now))
 
     @property
@@ -211,7 +211,7 @@ class _Online:
                 )
 
     def sums(self, loop: For, before: list[Statement]) -> Iterator[_Sum]:
-        """What a loop sums up."""
+        """The sums of a loop that are measured from a maximum."""
         own = _own(loop)
         inner = dict.fromkeys(each.variable for each in statements(loop.body) if isinstance(each, For))
         for each in stores_of(loop.body):

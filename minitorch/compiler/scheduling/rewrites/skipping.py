@@ -107,7 +107,7 @@ class _Columns:
         return held, ahead, after
 
     def left(self) -> Iterator[Expression | None]:
-        """What is left of each sum's term that is a number of the column; None if nothing is. Ends where more is."""
+        """The remainder of each sum's term, a number of the column; None if nothing remains. Ends where more does."""
         for each in self.sums:
             kind, value = self.of(each.value)
             if not isinstance(each, Accumulate) or not isinstance(each.array, Local):
@@ -181,7 +181,7 @@ class _Columns:
             after += around(over, (total if within == ALWAYS else If(within, (total,)),))
         return before, after
 
-    # What is left of a value: its kind, and what it is as a function of the column.
+    # The remainder of a value: its kind, and its expression in terms of the column.
 
     def of(self, value: Expression) -> tuple[str, Expression]:
         """The kind of value that is left, and what it is as a function of the column; of anything else, itself."""

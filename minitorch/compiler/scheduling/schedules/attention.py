@@ -107,7 +107,7 @@ class _Schedule:
         return min(self._fitting(NUMBERS), key=lambda count: (-(-extent // (count * self.lanes)) * count, -count))
 
     def _block(self, array: str) -> str:
-        """The loop over blocks of columns that fills an array, or what is around all columns."""
+        """The loop over blocks of columns that fills an array, or the loop around all columns."""
         return f"block@{array}" if self.several else self.beginning
 
     def steps(self) -> Iterator[Rewrite]:
