@@ -35,6 +35,7 @@ MASKED = 32  # bytes of vectors from which on a load under a mask is one instruc
 # should have room for what else goes by.
 MOST_ROWS, MOST_CROWDED = 8, 6
 CHAINS = 8  # independent sums that keep the multiply-add units busy, whose results take several cycles
+COUNTING = 1 / 4  # of a multiply-add, per step of k; raising it makes larger tiles, which may be less full
 LONGEST = 1 << 11  # terms that are added up in one run: more make fewer blocks, and a larger rounding error
 WAYS, LINE = 8, 64  # lines that a cache can hold at one of its places; bytes of a line
 MOST_BLOCKS = 1 << 20  # bytes on the stack
@@ -154,7 +155,8 @@ def tile(height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS) 
     """Rows and vectors of the tile that does the whole product in the fewest steps.
 
     A multiply-add takes one step. So does loading a vector, but much of that is done at the same time; numbers of the
-    left operand are smaller. One register holds the number, `vectors` hold the vectors, the rest are accumulators.
+    left operand are smaller, and to count the steps takes a little. One register holds the number, `vectors` hold the
+    vectors, the rest are accumulators.
 
     Example:
         >>> tile(height=1200, vectors=64, registers=32)
@@ -168,7 +170,7 @@ def tile(height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS) 
     def steps(shape: tuple[int, int]) -> float:
         rows, across = shape
         tiles = -(-height // rows) * -(-vectors // across)
-        return tiles * (max(rows * across, rows + across, CHAINS) + across / 2 + rows / 8)
+        return tiles * (max(rows * across, rows + across, CHAINS) + across / 2 + rows / 8 + COUNTING)
 
     shapes = [
         (rows, across)
