@@ -26,7 +26,7 @@ from ..rewrites import (
     unroll,
     vectorise,
 )
-from ..streaming import from_a_line_on, in_whole_lines
+from ..streaming import LINE, from_a_line_on, in_whole_lines
 from .online import block, innermost, online_arrays, online_steps, pairs, totals
 from .turned import turned_columns, turned_rows, whole_columns
 
@@ -179,14 +179,17 @@ def _gathered(nest: Nest) -> list[int]:
 
 
 def _far_columns(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
-    """Requests for columns of which neighbouring rows lie side by side, and each lies far from the one before."""
+    """Requests for columns of which neighbouring rows lie side by side, and each lies far from the one before.
+
+    Not where columns begin anywhere in a line: vectors then share lines, and the requests cost more than they spare.
+    """
     for part in innermost(nest, pairs(nest, layout), block(layout)):
         loop, found = nest.loops[part.number], set[int]()
         column = loop.columns[-1]
         for each in (each for statement in loop.statements for each in statement.value.all_parts):
             if isinstance(each, Load) and each.inside == ALWAYS and each.index.coefficient(nest.rows[-1]) == 1:
                 step = abs(each.index.coefficient(column)) * each.dtype.itemsize
-                if step >= FAR and step * column.extent >= LARGE:
+                if step >= FAR and step * column.extent >= LARGE and step % LINE == 0:
                     found.add(each.buffer)
         for argument in sorted(found):
             yield prefetch(argument, part.name, COLUMNS_AHEAD, f"line{argument}")
