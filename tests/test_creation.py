@@ -158,8 +158,11 @@ def test_conversions():
         x.to("float31")
 
 
-@pytest.mark.parametrize("data", [[10000.0, 1], [float("nan")], [float("inf")], 300, [255.9], [-300], [-1.5], -0.5])
+@pytest.mark.parametrize(
+    "data", [[10000.0, 1], [float("nan")], [float("inf")], 300, [255.9], [-300], [-1.5], -0.5, [-2, -1.5]]
+)
 def test_python_numbers_that_do_not_fit_an_integer_type_are_refused(data):
     for make in (mt.tensor, mt.as_tensor):
         with pytest.raises(ValueError, match="does not fit"):
             make(data, dtype=mt.uint8)
+        assert make([[3.5, -2], [-255, 0]], dtype=mt.uint8).tolist() == [[3, 254], [1, 0]]  # whole numbers wrap

@@ -78,10 +78,14 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
             dtype = _DEFAULTS[array.dtype.kind]
     elif dtype.category == "int" and array.dtype.kind in "if" and not isinstance(data, np.ndarray) and array.size:
         bounds, low, high = np.iinfo(dtype.numpy), array.min().item(), array.max().item()
-        lowest = bounds.min or (-bounds.max if array.dtype.kind == "i" else 0)  # PyTorch takes -1 for uint8, not -1.0
-        if not (low >= lowest and high <= bounds.max):
+        # PyTorch takes -1 for uint8, but not -1.0; in a list of both, each number counts for itself.
+        wraps = low < bounds.min == 0 and all(
+            isinstance(each, (int, np.integer)) for each in np.array(data, dtype=object).flat if each < 0
+        )
+        if not (low >= (-bounds.max if wraps else bounds.min) and high <= bounds.max):
             worst = high if high > bounds.max else low
             raise ValueError(f"{worst} does not fit {dtype.name}: its numbers go from {bounds.min} to {bounds.max}")
+        array = array.astype(np.int64) if wraps else array  # a negative float as an unsigned integer is anything in C
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy, copy=False)
 
