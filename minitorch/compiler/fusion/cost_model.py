@@ -92,4 +92,4 @@ def is_dear_to_store(contraction: Node) -> bool:
         return False
     traffic = TRAFFIC if math.prod(batch) > 1 else 1
     stored, read = contraction.spec.size, sum(operand.spec.size for operand in contraction.inputs)
-    return (traffic * stored - read) * contraction.dtype.itemsize * BYTE > 0
+    return traffic * stored > read
