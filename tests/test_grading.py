@@ -16,20 +16,22 @@ from pathlib import Path
 import pytest
 
 from minitorch.__main__ import main
-from minitorch.classroom.grading import course as courses
-from minitorch.classroom.grading import feedback, journal, sandbox
-from minitorch.classroom.grading.autograded import as_notebook, verbatim
-from minitorch.classroom.grading.folders import Course, configure, submissions
-from minitorch.classroom.grading.gradebook import Book, handed_in_at
+from minitorch.classroom.grading.course import grade as courses
+from minitorch.classroom.grading.course import journal
+from minitorch.classroom.grading.course.folders import Course, configure, submissions
+from minitorch.classroom.grading.course.gradebook import Book, handed_in_at
+from minitorch.classroom.grading.course.journal import Journal
+from minitorch.classroom.grading.course.progress import Progress
+from minitorch.classroom.grading.course.report import Report
 from minitorch.classroom.grading.incidents import KINDS, Incident
-from minitorch.classroom.grading.journal import Journal
-from minitorch.classroom.grading.kernel import Ran, harmless
 from minitorch.classroom.grading.limits import Limits
-from minitorch.classroom.grading.outcomes import of_cell, why_no_answers
-from minitorch.classroom.grading.preflight import Part, released
-from minitorch.classroom.grading.progress import Progress
-from minitorch.classroom.grading.report import Report
 from minitorch.classroom.grading.results import Graded, Result
+from minitorch.classroom.grading.sandbox import bubblewrap as sandbox
+from minitorch.classroom.grading.sandbox.kernel import Ran, harmless
+from minitorch.classroom.grading.submission import feedback
+from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim
+from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
+from minitorch.classroom.grading.submission.preflight import Part, released
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import RIGHT, hand_in, notebook, sample

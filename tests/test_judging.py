@@ -14,11 +14,11 @@ from minitorch.classroom.checks import TASKS, Task
 from minitorch.classroom.checks.compare import different
 from minitorch.classroom.checks.plain import TIMEOUT, Fault, encode
 from minitorch.classroom.checks.score import Score
-from minitorch.classroom.grading.borrowed import borrowed
+from minitorch.classroom.grading.course.journal import SEEDS
 from minitorch.classroom.grading.incidents import Incident
-from minitorch.classroom.grading.journal import SEEDS
-from minitorch.classroom.grading.judging import judged
 from minitorch.classroom.grading.limits import MIB, Limits
+from minitorch.classroom.grading.submission.borrowed import borrowed
+from minitorch.classroom.grading.submission.judging import judged
 from minitorch.graph import Graph
 
 HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"

@@ -52,11 +52,11 @@ def doctor(options: Namespace) -> int:
 
 def grade(options: Namespace) -> int:
     """``minitorch grade``: a class is graded; the status is 1 if a person should look at a submission."""
-    from .grading.course import default_workers
-    from .grading.course import grade as grade_course
-    from .grading.folders import Course
+    from .grading.course.folders import Course
+    from .grading.course.grade import default_workers
+    from .grading.course.grade import grade as grade_course
+    from .grading.course.progress import Progress
     from .grading.limits import MIB, Limits
-    from .grading.progress import Progress
 
     submitted = Path(options.submitted)
     exercises = Path(options.exercises) if options.exercises else submitted.resolve().parent / "exercises"

@@ -140,7 +140,7 @@ def _notebooks() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from .grading import sandbox
+    from .grading.sandbox import bubblewrap as sandbox
 
     reason = sandbox.unavailable()
     if reason is None:

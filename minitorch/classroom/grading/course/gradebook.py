@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ...errors import CommandError
-from ..imports import quick_imports
-from .preflight import DamagedError, Part, contents
-from .results import Result
+from ....errors import CommandError
+from ...imports import quick_imports
+from ..results import Result
+from ..submission.preflight import DamagedError, Part, contents
 
 
 class Book:

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 
 import psutil
 
-from ..checks import Score, Task
-from .incidents import Incident
-from .limits import MIB
+from ...checks import Score, Task
+from ..incidents import Incident
+from ..limits import MIB
 
 JUDGE_SECONDS = 60  # for one task
 JUDGE_BYTES = 1024 * MIB  # more than there is when judging begins

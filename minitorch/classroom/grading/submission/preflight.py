@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .incidents import Incident
+from ..incidents import Incident
 
 Cell = dict[str, Any]
 

@@ -14,20 +14,21 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ...errors import CommandError
-from . import feedback, sandbox
+from ....errors import CommandError
+from ..incidents import Incident
+from ..limits import Limits
+from ..results import Graded, Result
+from ..sandbox import bubblewrap as sandbox
+from ..submission import feedback
+from ..submission.judging import JUDGE_SECONDS
+from ..submission.preflight import DamagedError, Part, released
+from ..submission.run import GradingError, task_of
+from ..submission.worker import Job, Worker
 from .folders import Course, Submission, configure, replace, submissions
 from .gradebook import Book, handed_in_at
-from .incidents import Incident
 from .journal import Journal, key_of
-from .judging import JUDGE_SECONDS
-from .limits import Limits
-from .preflight import DamagedError, Part, released
 from .progress import Progress
 from .report import Report, Row
-from .results import Graded, Result
-from .submission import GradingError, task_of
-from .worker import Job, Worker
 
 
 def grade(

@@ -23,8 +23,8 @@ import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.connect import write_connection_file
 
-from .incidents import Incident
-from .sandbox import Sandbox
+from ..incidents import Incident
+from .bubblewrap import Sandbox
 from .watch import Watch
 
 POLL_SECONDS = 0.1

@@ -12,20 +12,21 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..checks import MIME, TASKS, Task
-from ..checks.score import Score
-from ..unrun import Stopped
+from ...checks import MIME, TASKS, Task
+from ...checks.score import Score
+from ...unrun import Stopped
+from ..incidents import Incident
+from ..results import Graded, Result
+from ..sandbox import guard
+from ..sandbox.bubblewrap import Sandbox
+from ..sandbox.kernel import Kernel, KernelError, Message, Ran, length
 from .autograded import as_notebook
 from .borrowed import borrowed
-from .incidents import Incident
 from .judging import judged
-from .kernel import Kernel, KernelError, Message, Ran, length
 from .outcomes import data_of, faults, of_cell, of_error, why_no_answers
 from .preflight import DamagedError, Part, find, mend
-from .results import Graded, Result
-from .sandbox import Sandbox
 
-GUARD = Path(__file__).with_name("guard.py").read_text()
+GUARD = Path(guard.__file__).read_text()
 GUARD_MIME = "application/vnd.minitorch.guard+json"
 WARM_UP = "import minitorch.classroom.checks; del minitorch"  # loading the engine is not part of any cell's time
 

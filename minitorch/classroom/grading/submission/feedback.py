@@ -13,9 +13,9 @@ import re
 from html import escape
 from typing import Any
 
-from .incidents import Incident
+from ..incidents import Incident
+from ..results import Graded, Result
 from .markdown import html_of
-from .results import Graded, Result
 
 SHOWN = 20_000  # characters of one output
 

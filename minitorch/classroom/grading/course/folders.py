@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import CommandError
+from ....errors import CommandError
 
 
 @dataclass(frozen=True)

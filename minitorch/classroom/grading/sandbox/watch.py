@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psutil
 
-from .incidents import Incident
-from .limits import MIB, Limits
+from ..incidents import Incident
+from ..limits import MIB, Limits
 
 SECONDS = 0.25
 SHARED_BYTES = MIB  # what the shared folder may hold: five sockets and a file of 300 bytes

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..unrun import Stopped, why_missing
-from .incidents import Incident
-from .kernel import Message, Ran
+from ...unrun import Stopped, why_missing
+from ..incidents import Incident
+from ..sandbox.kernel import Message, Ran
 
 # The incident of an error that ends a cell: by its name, and by the number of an OSError.
 ERRORS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from .results import Result
+from ..results import Result
 
 
 @dataclass(frozen=True)

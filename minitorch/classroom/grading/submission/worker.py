@@ -23,7 +23,7 @@ from typing import Any, Self
 
 import psutil
 
-from .limits import Limits
+from ..limits import Limits
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class Worker:
 
 def main() -> None:
     """Do jobs until there are no more."""
-    from .kernel import FOLDERS
-    from .submission import grade
+    from ..sandbox.kernel import FOLDERS
+    from .run import grade
 
     folder = Path(tempfile.mkdtemp(prefix="minitorch-grade-"))
     FOLDERS.add(folder)
@@ -119,10 +119,10 @@ def main() -> None:
 
 
 def _do(job: Job, grade: Any) -> dict[str, Any]:
-    from .kernel import KernelError
+    from ..sandbox.bubblewrap import Sandbox
+    from ..sandbox.kernel import KernelError
     from .preflight import released
-    from .sandbox import Sandbox
-    from .submission import GradingError
+    from .run import GradingError
 
     try:
         release = released(Path(job.release))
@@ -140,7 +140,7 @@ def _do(job: Job, grade: Any) -> dict[str, Any]:
 def _read(jobs: queue.Queue[str]) -> None:
     for line in sys.stdin:
         jobs.put(line)
-    from .kernel import FOLDERS
+    from ..sandbox.kernel import FOLDERS
 
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from .limits import Limits
+from ..limits import Limits
 
-PACKAGE = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[3]
 LAUNCH = Path(__file__).resolve().with_name("launch.py")
 COURSE = Path("/course")  # where the package is found inside
 HOME = Path("/home/student")

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ...errors import CommandError
-from ..checks import task as checks
-from .limits import Limits
+from ....errors import CommandError
+from ...checks import task as checks
+from ..limits import Limits
 
 SEEDS = 3
 

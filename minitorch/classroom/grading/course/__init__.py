@@ -1,0 +1,1 @@
+"""A course: its folders, journal, gradebook and report."""

@@ -1,0 +1,1 @@
+"""The sandbox: namespaces, limits and a kernel in which a submission runs."""
