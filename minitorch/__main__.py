@@ -42,6 +42,14 @@ def argument(*names: str, **about: Any) -> tuple[tuple[str, ...], dict[str, Any]
     return names, about
 
 
+def percent(text: str) -> float:
+    """A number of percent, with or without the sign, as a share."""
+    share = float(text.removesuffix("%")) / 100
+    if not 0 <= share <= 1:
+        raise ValueError(f"{text} is no number from 0 to 100")
+    return share
+
+
 def classroom(name: str) -> Run:
     """A command of the classroom, which is loaded when the command is used."""
 
@@ -160,6 +168,23 @@ COMMANDS: dict[str, Command] = {
             ("minitorch grade submitted/", "everything that is new; the same again after an interruption"),
             ("minitorch grade submitted/ --only ana --again", "one student, from the beginning"),
             ("minitorch grade submitted/ --json", "the report, for a program to read"),
+        ),
+        json=True,
+    ),
+    "similar": Command(
+        "compare the submissions for an exercise, and show where code is alike",
+        classroom("similar"),
+        (
+            argument("exercise", help="such as 03-graph"),
+            argument("--course", default=".", metavar="FOLDER", help="the folder of the course (the present one)"),
+            argument("--pairs", type=int, default=50, metavar="N", help="number of pairs (%(default)s)"),
+            argument("--at-least", type=percent, default=0.3, metavar="PERCENT", help="of a submission (30)"),
+            argument("--common", type=percent, default=1 / 3, metavar="PERCENT", help="of a class; not counted (33)"),
+            argument("--lines", action="store_true", help="print the common lines side by side, too"),
+        ),
+        (
+            ("minitorch similar 03-graph", "writes similar/03-graph.html and .csv"),
+            ("minitorch similar 03-graph --pairs 5 --lines", "the five most similar pairs, with their lines"),
         ),
         json=True,
     ),

@@ -77,3 +77,24 @@ def grade(options: Namespace) -> int:
     else:
         print(f"{report}\n\nPoints are in {course.gradebook}, pages for students in {course.root / 'feedback'}.")
     return int(any(row.result.look for row in report.rows))
+
+
+def similar(options: Namespace) -> int:
+    """``minitorch similar``: where the submissions for an exercise are alike."""
+    from .grading.course.folders import Course
+    from .grading.similarity.similar import similar as compare
+    from .grading.similarity.similar import write
+    from .grading.similarity.table import side_by_side
+
+    root = Path(options.course)
+    course = Course(root / "submitted", root / "exercises")
+    found = compare(course, options.exercise, options.common, options.at_least, options.pairs)
+    written = write(found, root / "similar")
+    if options.json:
+        print(json.dumps(found.to_json(), indent=2))
+        return 0
+    print(found)
+    if options.lines:
+        print(f"\n{side_by_side(found.pairs)}")
+    print("\nThe lines side by side are in " + " and ".join(map(str, written)) + ".")
+    return 0
