@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import io
 import json
 import os
 import sys
-from collections.abc import Iterator
 from datetime import datetime
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies
 
 from minitorch.__main__ import main
 from minitorch.classroom.grading.course import grade as courses
 from minitorch.classroom.grading.course import journal
-from minitorch.classroom.grading.course.folders import Course, configure, submissions
-from minitorch.classroom.grading.course.gradebook import Book, handed_in_at
+from minitorch.classroom.grading.course.config import FOLDERS, configure, lets_code_run
+from minitorch.classroom.grading.course.folders import Course, Stray, submissions
+from minitorch.classroom.grading.course.gradebook import Book
+from minitorch.classroom.grading.course.handed_in import handed_in, parsed
 from minitorch.classroom.grading.course.journal import Journal
+from minitorch.classroom.grading.course.private import replace, tighten
 from minitorch.classroom.grading.course.progress import Progress
 from minitorch.classroom.grading.course.report import Report
 from minitorch.classroom.grading.incidents import KINDS, Incident
@@ -98,24 +103,76 @@ def test_what_is_no_submission_is_reported(course: Course) -> None:
         (course.submitted / name / classes.EXERCISE).mkdir(parents=True)
     found, strays = submissions(course)
     assert [each.student for each in found] == ["ana"]
-    assert [path.name for path in strays] == ["homework", "eve", "half\udc80", "notes.txt", "red\x1b[31m"]
+    assert [each.path.name for each in strays] == ["homework", "eve", "half\udc80", "notes.txt", "red\x1b[31m"]
     shown = str(Report([], strays))
     assert "half\\udc80" in shown and "red\\x1b[31m" in shown and shown.encode()
 
 
-def test_a_folder_that_may_not_be_read_is_reported(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    hand_in(course.root, "bob", notebook(sample()))
-    entries = Path.iterdir
+REFUSED = {
+    "<img src=x onerror=alert(1)>": "begins with `<`",
+    "-rf": "begins with `-`",
+    "_ana": "begins with `_`",
+    "=1+1": "begins with `=`",
+    "+1": "begins with `+`",
+    "ana$(id)": "has the character `$`",
+    "ana;ls": "has the character `;`",
+    "ana bob": "has the character ` `",
+    "ana\u202ebob": "has the character `\\u202e`",
+    "a" * 65: "has 65 characters, and 64 are taken",
+}
 
-    def closed(path: Path) -> Iterator[Path]:
-        if path.name == "bob":
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_name_that_is_not_safe_everywhere_is_refused(course: Course, name: str) -> None:
+    hand_in(course.root, name, notebook(sample()))
+    found, strays = submissions(course)
+    assert [each.student for each in found] == ["ana"]
+    assert [(each.path.name, REFUSED[name] in each.reason) for each in strays] == [(name, True)]
+    with pytest.raises(CommandError, match="no student and no exercise"):
+        submissions(course, [name])
+
+
+@pytest.mark.parametrize(
+    "name", ["ana", "7", "søren.k", "李雷", "अनीता", "e\u0301mile", "a@b.example", "x_y-z+1", "a" * 64]
+)
+def test_names_of_any_script_are_names(course: Course, name: str) -> None:
+    hand_in(course.root, name, notebook(sample()))
+    found, strays = submissions(course, [name])
+    assert [each.student for each in found] == [name] and not strays
+
+
+def test_students_and_exercises_are_chosen_together(course: Course) -> None:
+    for exercise in ("02-other", "03-third"):
+        classes.course(course.root / exercise, exercise=exercise)
+        (course.root / exercise / "exercises" / exercise).rename(course.exercises / exercise)
+    for student, exercise in (("ana", "02-other"), ("bob", "02-other"), ("bob", "03-third"), ("eve", "03-third")):
+        hand_in(course.root, student, notebook(sample()), exercise=exercise)
+
+    def chosen(*only: str) -> list[str]:
+        return [f"{each.student} {each.exercise[:2]}" for each in submissions(course, only)[0]]
+
+    assert chosen("ana") == ["ana 01", "ana 02"]
+    assert chosen("02-other") == ["ana 02", "bob 02"]
+    assert chosen("ana", "02-other") == ["ana 02"]
+    assert chosen("ana", "bob", "02-other") == ["ana 02", "bob 02"]
+    assert chosen("bob", "02-other", "03-third") == ["bob 02", "bob 03"]
+    with pytest.raises(CommandError, match="ana handed in no 03-third"):
+        chosen("ana", "03-third")
+
+
+def test_a_folder_that_may_not_be_read_is_reported(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    (course.submitted / "bob").mkdir()
+    entries = os.scandir
+
+    def closed(path: Path) -> Any:
+        if Path(path).name == "bob":
             raise PermissionError(13, "Permission denied", str(path))
         return entries(path)
 
-    monkeypatch.setattr(Path, "iterdir", closed)
+    monkeypatch.setattr(os, "scandir", closed)
     found, strays = submissions(course)
     assert [each.student for each in found] == ["ana"]
-    assert [path.name for path in strays] == ["bob"]
+    assert strays == [Stray(course.submitted / "bob")]
 
 
 def test_the_folder_above_is_no_folder_of_submissions(course: Course) -> None:
@@ -123,19 +180,58 @@ def test_the_folder_above_is_no_folder_of_submissions(course: Course) -> None:
         submissions(Course(course.root, course.exercises))
 
 
+TIMES = {
+    "2026-01-02 03:04:05 UTC": datetime(2026, 1, 2, 3, 4, 5),
+    "2026-01-02 03:04:05.678901 UTC": datetime(2026, 1, 2, 3, 4, 5, 678901),
+    "2026-01-02 03:04:05.5 +0100": datetime(2026, 1, 2, 2, 4, 5, 500000),
+    "2026-07-02 03:04:05 Europe/Berlin": datetime(2026, 7, 2, 1, 4, 5),
+    "2026-01-02T03:04:05Z": datetime(2026, 1, 2, 3, 4, 5),
+    "2026-01-02T03:04:05-05:30": datetime(2026, 1, 2, 8, 34, 5),
+    "\ufeff2026-01-02T03:04\r\n": datetime(2026, 1, 2, 3, 4),
+}
+NO_TIMES = [
+    *("", "yesterday", "9" * 30, "2026" + " " * 200, "2026-02-30 00:00:00 UTC", "2026-01-02 03:04:05 Nowhere/At_all"),
+    *("2026-01-02 03:04:05 ../../etc/passwd", "2026-01-02 03:04:05 /etc/passwd", "0001-01-01T00:00:00+23:59"),
+    *("9999-12-31T23:59:59-23:59", "2026-01-02T03:04:05+99:99", "2026-01-02 03:04:05 +2400", "1e9999", "[" * 90),
+    *("٢٠٢٦-01-02 03:04:05", "2026-01-02 03:04:05 Europe", "2026-W01-1", "2026-01-02 25:00:00"),
+]
+
+
+@pytest.mark.parametrize("text", TIMES)
+def test_times_of_handing_in_are_read(tmp_path: Path, text: str) -> None:
+    (tmp_path / "timestamp.txt").write_text(text)
+    assert handed_in(tmp_path) == (TIMES[text], None)
+    assert handed_in(tmp_path / "nothing") == (None, None)
+
+
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_a_time_that_cannot_be_read_is_an_incident(tmp_path: Path, text: str) -> None:
+    (tmp_path / "timestamp.txt").write_text(text)
+    when, incident = handed_in(tmp_path)
+    assert when is None and incident is not None and incident.kind == "timestamp"
+
+
 def test_a_time_of_handing_in_is_read_from_a_small_file_only(tmp_path: Path) -> None:
     path = tmp_path / "timestamp.txt"
-    path.write_text("2026-01-02 03:04:05 UTC")
-    assert handed_in_at(tmp_path) == datetime(2026, 1, 2, 3, 4, 5)
-    for text in ("yesterday", "9" * 30, "2026" + " " * 200):
-        path.write_text(text)
-        assert handed_in_at(tmp_path) is None
-    path.unlink()
-    path.symlink_to("/dev/zero")
-    assert handed_in_at(tmp_path) is None
-    path.unlink()
-    os.mkfifo(path)
-    assert handed_in_at(tmp_path) is None
+    makers = (
+        lambda: path.symlink_to("/dev/zero"),
+        lambda: path.symlink_to(tmp_path / "nowhere"),
+        path.mkdir,
+        lambda: os.mkfifo(path),
+        lambda: path.write_bytes(b"\xff\xfe\0"),
+    )
+    for make in makers:
+        make()
+        when, incident = handed_in(tmp_path)
+        assert when is None and incident is not None and incident.kind == "timestamp"
+        path.rmdir() if path.is_dir() else path.unlink()
+
+
+@settings(max_examples=300, deadline=None)
+@given(strategies.text(max_size=60) | strategies.from_regex(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.{0,20}", fullmatch=True))
+def test_no_text_is_an_exception(text: str) -> None:
+    with contextlib.suppress(ValueError, OverflowError):
+        assert parsed(text).tzinfo is None
 
 
 def test_a_gradebook_that_is_none_is_said_in_a_sentence(course: Course) -> None:
@@ -159,11 +255,70 @@ def test_a_full_disk_is_said_in_a_sentence(
 
 def test_a_configuration_of_the_instructors_is_kept(course: Course) -> None:
     path = course.root / "nbgrader_config.py"
+    path.write_text(FOLDERS)  # as earlier versions wrote it
     configure(course)
     assert 'release_directory = "exercises"' in path.read_text()
-    path.write_text("c = get_config()\n")
+    assert lets_code_run(course.root) is None
+    for text in ("c = get_config()\n", "this is no Python", "c = get_config()\nc.Autograde.exporter_class = 'html'\n"):
+        path.write_text(text)
+        configure(course)
+        assert path.read_text() == text
+        assert "add to" in str(lets_code_run(course.root))
+    path.write_text(
+        "from minitorch.classroom.grading.course.refuse import NoAutograde\nc = get_config()\n"
+        "c.Autograde.exporter_class = NoAutograde\nc.CourseDirectory.course_id = 'x'\n"
+    )
+    assert lets_code_run(course.root) is None
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_formgraders_autograde_runs_no_students_code(
+    course: Course, is_ours: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from nbgrader.apps import NbGraderAPI
+    from nbgrader.apps.nbgraderapp import NbGraderApp
+
+    ran = course.root / "ran"
+    path = hand_in(course.root, "ana", notebook(sample(f"open({str(ran)!r}, 'w')\n{RIGHT}")))
+    with Book(course.gradebook) as book:
+        book.exercise(classes.EXERCISE, released(course.release(classes.EXERCISE)))
+        book.record("ana", classes.EXERCISE, Result([Graded("first-check", 30, 30, "")]))
     configure(course)
-    assert path.read_text() == "c = get_config()\n"
+    if not is_ours:  # so that the test shows that it would run
+        steps = 'c.Autograde.autograde_preprocessors = ["nbgrader.preprocessors.Execute"]'
+        text = f"{FOLDERS}c.Autograde.sanitize_preprocessors = []\n{steps}\n"
+        (course.root / "nbgrader_config.py").write_text(text)
+    kept = course.autograded("ana", classes.EXERCISE)
+    kept.parent.mkdir(parents=True)
+    kept.write_text(path.read_text())
+    monkeypatch.chdir(course.root)
+    app = NbGraderApp()
+    app.load_config_file()
+    app.config.CourseDirectory.root = str(course.root)
+    said = NbGraderAPI(config=app.config).autograde(classes.EXERCISE, "ana")
+    assert said["success"] is not is_ours and ran.exists() is not is_ours
+    if is_ours:
+        assert "students' code is not run here" in said["log"] and "minitorch grade" in said["log"]
+        assert kept.read_text() == path.read_text(), "nothing that was there is removed"
+        with Book(course.gradebook) as book:
+            assert book.scores()["ana", classes.EXERCISE, "first-check"] == 30
+
+
+def test_what_is_written_is_its_owners_alone(course: Course) -> None:
+    old = course.autograded("ana", classes.EXERCISE)
+    old.parent.mkdir(parents=True)
+    for path in (course.journal, course.gradebook, old):
+        path.touch()
+        path.chmod(0o664)
+    assert not tighten(*course.private, course.root / "nowhere")
+    replace(course.feedback("bob", classes.EXERCISE), "page")
+    with Journal(course.root / "new"), Book(course.root / "new.db"):
+        pass
+    written = [course.journal, course.gradebook, old, course.feedback("bob", classes.EXERCISE)]
+    written += [course.root / "new", course.root / "new.db"]
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
+    folders = [course.root / "autograded", old.parent, old.parent.parent, course.root / "feedback" / "bob"]
+    assert {path.stat().st_mode & 0o777 for path in folders} <= {0o700}
 
 
 @pytest.mark.parametrize("kind", ["markdown", "raw"])

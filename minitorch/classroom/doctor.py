@@ -149,6 +149,17 @@ def _sandbox() -> Iterator[Finding]:
         yield Finding("sandbox", "note", reason, f"{sandbox.remedy()}; only who grades needs it")
 
 
+def _formgrader() -> Iterator[Finding]:
+    from .grading.course.config import lets_code_run
+
+    root = Path.cwd()
+    if not (root / "gradebook.db").exists() and not (root / "submitted").is_dir():
+        return  # no course that is graded
+    reason = lets_code_run(root)
+    found = reason or "its Autograde button runs no student's code in this course"
+    yield Finding("formgrader", "wrong" if reason else "good", found)
+
+
 def _threads() -> Iterator[Finding]:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     yield Finding("threads", "good", f"kernels use {get_num_threads()} of {cores} cores")
@@ -169,6 +180,7 @@ EXAMINATIONS: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
     ("notebooks", _notebooks),
     ("Graphviz", _graphviz),
     ("sandbox", _sandbox),
+    ("formgrader", _formgrader),
     ("threads", _threads),
 )
 

@@ -27,6 +27,7 @@ KINDS: dict[str, Kind] = {
     "not-a-file": Kind("the notebook is a link or a folder, which is not followed; nothing could be graded", look=True),
     "wrong-exercise": Kind("no cell of this exercise is in the notebook; nothing could be graded", look=True),
     "wrong-kernel": Kind("the notebook asked for another kernel; it was run with the course's"),
+    "timestamp": Kind("timestamp.txt holds no time that can be read; when it was handed in is not known", look=True),
     # its cells
     "cell-missing": Kind("a cell was deleted; it was put back as it was handed out"),
     "cell-twice": Kind("a cell was there twice; the last version that differs from what was handed out was graded"),

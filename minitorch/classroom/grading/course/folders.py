@@ -1,13 +1,19 @@
-"""The folders of a course, in nbgrader's forms: where things are, what was handed in, and writing files as a whole."""
+"""The folders of a course, in nbgrader's forms: where things are, and what was handed in."""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from ....errors import CommandError
+from .names import refused
+
+ENTRIES = 200
+"""Entries of a student's folder that are looked at for what is no exercise; exercises are looked up by their names."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,11 @@ class Course:
         """The results so far."""
         return self.root / "grading.jsonl"
 
+    @property
+    def history(self) -> Path:
+        """Who changed which points, and when."""
+        return self.root / "history.jsonl"
+
     def autograded(self, student: str, exercise: str) -> Path:
         """The notebook as it was run."""
         return self.root / "autograded" / student / exercise / f"{exercise}.ipynb"
@@ -44,6 +55,11 @@ class Course:
         """The notebook that was handed out."""
         return self.exercises / exercise / f"{exercise}.ipynb"
 
+    @property
+    def private(self) -> tuple[Path, ...]:
+        """What is for whoever grades alone."""
+        return (self.journal, self.history, self.gradebook, self.root / "autograded", self.root / "feedback")
+
 
 @dataclass(frozen=True)
 class Submission:
@@ -54,8 +70,20 @@ class Submission:
     folder: Path
 
 
-def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submission], list[Path]]:
+@dataclass(frozen=True)
+class Stray:
+    """A path among the submissions that is not graded, and why not."""
+
+    path: Path
+    reason: str = "it is no folder of an exercise"
+
+
+def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submission], list[Stray]]:
     """The submissions of a course in order, and what lies among them and is none.
+
+    Args:
+        course: where things are.
+        only: names of students, of exercises, or of both: then those students' work for those exercises.
 
     Raises:
         CommandError: if there are none, or a name in `only` is none of theirs.
@@ -64,63 +92,64 @@ def submissions(course: Course, only: Sequence[str] = ()) -> tuple[list[Submissi
         raise CommandError(f"there is no folder {course.submitted}; collect submissions as submitted/STUDENT/EXERCISE/")
     if (course.submitted / "submitted").is_dir():  # or solutions would be graded as a student's
         raise CommandError(f"{course.submitted} is the folder of a course: grade {course.submitted / 'submitted'}")
+    exercises = sorted(path.name for path in _inside(course.exercises.resolve()) if course.release(path.name).is_file())
     found: list[Submission] = []
-    strays: list[Path] = []
-    for student in sorted(course.submitted.iterdir()):
-        inside = _inside(student) if student.name.isprintable() else []  # neither terminal escapes nor broken Unicode
-        if not inside:
-            strays.append(student)
-        for folder in inside:
-            if course.release(folder.name).is_file() and _is_folder(folder):
-                found.append(Submission(student.name, folder.name, folder))
-            else:
-                strays.append(folder)
-    names = {name for each in found for name in (each.student, each.exercise)}
-    if strange := [name for name in only if name not in names]:
-        raise CommandError(
-            f"nothing to grade for {strange[0]}: no student and no exercise in {course.submitted} has that name"
-        )
-    found = [each for each in found if not only or each.student in only or each.exercise in only]
-    strays = [path for path in strays if not path.name.startswith(".")]
-    if not found:
+    strays: list[Stray] = []
+    for student in _inside(course.submitted):
+        if student.name.startswith("."):
+            continue
+        reason = refused(student.name)
+        theirs = [] if reason or not _is_folder(student) else [name for name in exercises if _is_folder(student / name)]
+        others = [] if reason else [path for path in _inside(student, ENTRIES) if path.name not in theirs]
+        found += [Submission(student.name, name, student / name) for name in theirs]
+        strays += [Stray(path) for path in others if not path.name.startswith(".")]
+        if reason or not (theirs or others):
+            strays.append(Stray(student, reason) if reason else Stray(student))
+    if not found and not only:
         raise CommandError(
             f"nothing to grade: no folder {course.submitted}/STUDENT/EXERCISE with an EXERCISE of {course.exercises}"
         )
-    return found, strays
+    return chosen(course, found, only), strays
+
+
+def chosen(course: Course, found: list[Submission], only: Sequence[str]) -> list[Submission]:
+    """Those of some students, of some exercises, or of some students for some exercises.
+
+    Raises:
+        CommandError: if a name is none of theirs, or there is nothing by these students for these exercises.
+    """
+    students = {each.student for each in found}.intersection(only)
+    exercises = {each.exercise for each in found}.intersection(only)
+    if strange := [name for name in only if name not in students | exercises]:
+        raise CommandError(
+            f"nothing to grade for {strange[0]}: no student and no exercise in {course.submitted} has that name"
+        )
+    kept = [
+        each
+        for each in found
+        if (not students or each.student in students) and (not exercises or each.exercise in exercises)
+    ]
+    if not kept:
+        raise CommandError(
+            f"nothing to grade: {', '.join(sorted(students))} handed in no {', '.join(sorted(exercises))}"
+        )
+    return kept
 
 
 def _is_folder(path: Path) -> bool:
+    """Whether it is a folder, and no link to one."""
     try:
-        return path.is_dir() and not path.is_symlink()
-    except OSError:  # of a folder that may not be entered
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except (OSError, ValueError):  # of a folder that may not be entered
         return False
 
 
-def _inside(path: Path) -> list[Path]:
-    """The entries of a folder; none if it is no folder, or may not be read."""
+def _inside(path: Path, at_most: int | None = None) -> list[Path]:
+    """The entries of a folder, in order; none if it is no folder, or may not be read."""
     try:
-        return sorted(path.iterdir()) if _is_folder(path) else []
+        if not _is_folder(path):
+            return []
+        with os.scandir(path) as entries:
+            return sorted(Path(entry.path) for entry in islice(entries, at_most))
     except OSError:
         return []
-
-
-def replace(path: Path, text: str) -> None:
-    """Write a file as a whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_text(text, encoding="utf-8", errors="replace")
-    os.replace(unfinished, path)
-
-
-# Where nbgrader looks for things if it is started in the folder of a course, as formgrader is.
-NBGRADER = """c = get_config()  # noqa: F821  nbgrader gives it
-c.CourseDirectory.source_directory = "solutions"
-c.CourseDirectory.release_directory = "exercises"
-"""
-
-
-def configure(course: Course) -> None:
-    """See that formgrader finds the course; what an instructor has written stays."""
-    path = course.root / "nbgrader_config.py"
-    if not path.exists():
-        replace(path, NBGRADER)

@@ -12,6 +12,7 @@ import queue
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 from ....errors import CommandError
@@ -24,9 +25,12 @@ from ..submission.judging import JUDGE_SECONDS
 from ..submission.preflight import DamagedError, Part, released
 from ..submission.run import GradingError, task_of
 from ..submission.worker import Job, Worker
-from .folders import Course, Submission, configure, replace, submissions
-from .gradebook import Book, handed_in_at
+from .config import configure, lets_code_run
+from .folders import Course, Submission, submissions
+from .gradebook import Book
+from .handed_in import handed_in
 from .journal import Journal, key_of
+from .private import replace, tighten
 from .progress import Progress
 from .report import Report, Row
 
@@ -61,13 +65,17 @@ def grade(
         journal = stack.enter_context(Journal(course.journal))
         book = stack.enter_context(Book(course.gradebook))
         configure(course)
+        notes = _warnings(course, tighten(*course.private))
         for exercise, release in releases.items():
             book.exercise(exercise, release)
         keys = {each: key_of(each.folder, course.release(each.exercise), limits, safe) for each in found}
         rows: dict[Submission, Row] = {}
 
         def finish(each: Submission, result: Result) -> None:
-            book.record(each.student, each.exercise, result, handed_in_at(each.folder))
+            when, wrong = handed_in(each.folder)
+            if wrong is not None:
+                result.incidents.append(wrong)
+            book.record(each.student, each.exercise, result, when)
             rows[each] = Row(each.student, each.exercise, result)
 
         todo = []
@@ -86,10 +94,18 @@ def grade(
             finish(each, result)
             if progress is not None:
                 progress.step(str(rows[each]), result.look)
-    notes = []
     if failed := sum(any(incident.kind == "grader" for incident in row.result.incidents) for row in rows.values()):
         notes.append(f"The grader itself failed {failed} times; the same command tries these submissions again.")
     return Report([rows[each] for each in found], strays, notes)
+
+
+def _warnings(course: Course, readable: list[Path]) -> list[str]:
+    notes = []
+    if readable:
+        notes.append(f"Others can read {readable[0]}, which belongs to somebody else ({len(readable)} such files).")
+    if unsafe := lets_code_run(course.root):
+        notes.append(f"{unsafe[0].upper()}{unsafe[1:]}.")
+    return notes
 
 
 def check_safety(course: Course, safe: bool) -> None:

@@ -18,7 +18,8 @@ from typing import Any, Self
 from ....errors import CommandError
 from ...imports import quick_imports
 from ..results import Result
-from ..submission.preflight import DamagedError, Part, contents
+from ..submission.preflight import Part
+from .private import opened
 
 
 class Book:
@@ -30,6 +31,7 @@ class Book:
                 from nbgrader.api import Gradebook
         except ImportError:
             raise CommandError("grading needs the course extra: pip install 'minitorch[course]'") from None
+        os.close(opened(path, os.O_RDWR))  # an empty file is an empty database, and its owner's alone
         with _programs_of_this_python():  # to stamp a new database it runs `alembic`
             try:
                 self._book: Any = Gradebook(f"sqlite:///{path}")
@@ -99,14 +101,3 @@ def _programs_of_this_python() -> Iterator[None]:
         yield
     finally:
         os.environ["PATH"] = before
-
-
-def handed_in_at(folder: Path) -> datetime | None:
-    """When it was handed in, if nbgrader's `timestamp.txt` says so."""
-    from nbgrader.utils import parse_utc
-
-    try:
-        found: datetime = parse_utc(contents(folder / "timestamp.txt", 100).decode().strip())
-    except (DamagedError, ValueError, OverflowError):  # a student may have written it
-        return None
-    return found

@@ -19,6 +19,7 @@ from typing import Any, Self
 from ....errors import CommandError
 from ...checks import task as checks
 from ..limits import Limits
+from .private import opened
 
 SEEDS = 3
 
@@ -32,7 +33,7 @@ class Journal:
         self._done: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
 
     def __enter__(self) -> Self:
-        self._file = self.path.open("a+b")
+        self._file = os.fdopen(opened(self.path, os.O_RDWR | os.O_APPEND), "a+b")
         try:
             _lock(self._file.fileno())
             self._read()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ..results import Result
+from .folders import Stray
+from .names import visible
 
 
 @dataclass(frozen=True)
@@ -36,24 +37,19 @@ class Row:
         }
 
 
-def printable(path: Path) -> str:
-    """A path for a terminal, whatever characters somebody has put into it."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in str(path))
-
-
 @dataclass(frozen=True)
 class Report:
     """All results, the paths among the submissions that are none and were not graded, and what else to know."""
 
     rows: list[Row]
-    strays: list[Path]
+    strays: list[Stray]
     notes: list[str] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         return {
             "submissions": [row.to_json() for row in self.rows],
-            "not_graded": [str(path) for path in self.strays],
+            "not_graded": [{"path": visible(each.path), "reason": each.reason} for each in self.strays],
             "notes": self.notes,
         }
 
@@ -63,8 +59,8 @@ class Report:
         if self.strays:
             parts += [
                 "",
-                "Not graded, since it is no folder of an exercise:",
-                *(f"  {printable(path)}" for path in self.strays),
+                "Not graded:",
+                *(f"  {visible(each.path)}: {each.reason}" for each in self.strays),
             ]
         parts += [line for note in self.notes for line in ("", note)]
         return "\n".join(parts).strip()

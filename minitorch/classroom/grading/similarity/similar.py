@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..course.folders import Course, replace
+from ..course.folders import Course
+from ..course.private import replace
 from .fingerprints import kgrams
 from .page import page
 from .pairs import compare

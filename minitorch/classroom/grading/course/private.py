@@ -1,0 +1,73 @@
+"""Files for their owner alone: the journal with its hidden seeds, points, and what students have written.
+
+A file is written as a whole or not at all, and nobody else can read it, even where one that everybody could read was
+there before.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+FILE, FOLDER = 0o600, 0o700
+OTHERS = 0o077
+
+
+def replace(path: Path, text: str) -> None:
+    """Write a file as a whole or not at all."""
+    folder(path.parent)
+    unfinished = path.with_name(f".{path.name}.part")
+    with os.fdopen(opened(unfinished, os.O_WRONLY | os.O_TRUNC), "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    os.replace(unfinished, path)
+
+
+def opened(path: Path, flags: int) -> int:
+    """The descriptor of a file that is made if it is not there; in both cases it is its owner's alone."""
+    handle = os.open(path, flags | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), FILE)
+    try:
+        if os.name == "posix" and stat.S_IMODE(os.fstat(handle).st_mode) & OTHERS:
+            os.fchmod(handle, FILE)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def folder(path: Path) -> None:
+    """See that a folder is there; those that are made are their owner's alone."""
+    missing = []
+    while not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for each in reversed(missing):
+        each.mkdir(mode=FOLDER, exist_ok=True)
+
+
+def tighten(*paths: Path) -> list[Path]:
+    """Take from everybody else the rights to files, and to folders with all that is in them.
+
+    Returns:
+        What others can still read, because it belongs to them.
+    """
+    kept = []
+    for path in (each for top in paths for each in _below(top)):
+        try:
+            mode = path.lstat().st_mode
+            if not stat.S_ISLNK(mode) and mode & OTHERS:
+                path.chmod(stat.S_IMODE(mode) & ~OTHERS)
+        except OSError:
+            kept.append(path)
+    return kept
+
+
+def _below(top: Path) -> Iterator[Path]:
+    if not os.path.lexists(top):
+        return
+    yield top
+    if top.is_symlink():
+        return
+    for place, folders, files in os.walk(top):
+        yield from (Path(place, name) for name in (*folders, *files))
