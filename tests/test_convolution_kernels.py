@@ -223,6 +223,16 @@ def test_packing_reads_whole_vectors(options: dict[str, Any]) -> None:
         assert not re.search(r"masked\.(gather|scatter)", emit(kernel.loops, target))
 
 
+@pytest.mark.parametrize("name", ["avx2", "avx512"])
+@pytest.mark.parametrize("options", [{}, {"stride": 2}])
+def test_vectors_that_are_whole_are_stored_without_masks(options: dict[str, Any], name: str) -> None:
+    """A tile may end beyond the last image, but no vector does: a branch says which of them there are."""
+    x, w = normal(8, 16, 56, 56), normal(32, 16, 1, 1)
+    (kernel,) = scheduled(lambda x, w: F.conv2d(x, w, **options), x, w).for_target(name).kernels
+    epilogue = kernel.llvm[kernel.llvm.index('define internal void @"nest0.v"') :]
+    assert "store <" in epilogue and not re.search(r"call .*masked\.store", epilogue)
+
+
 @pytest.mark.parametrize("options", [{"padding": 1, "groups": 8}, {"groups": 8}, {"padding": 2, "groups": 8}])
 def test_filters_over_one_channel_are_written_out(options: dict[str, Any]) -> None:
     x, w, b = normal(2, 8, 28, 28), normal(8, 1, 3, 3), normal(8)

@@ -183,20 +183,27 @@ def unswitch(procedure: Procedure, loop: str) -> Procedure:
     """
 
     def change(each: For) -> Iterable[Statement]:
-        def around(inside: Inside) -> Inside:
-            found = ALWAYS
-            for low, index, high in inside.bounds:
-                steps = {gcd(factor, low, high) for _, factor in index.terms} if index.depends_on(each.variable) else ()
-                step = min((step for step in steps if not (index // step).depends_on(each.variable)), default=1)
-                found = found.and_(low // step, index // step, high // step)
-            return found
-
-        body = mapped(each.body, lambda part: part, inside=around)
-        if body == each.body:
+        changed = _unswitched(each)
+        if changed == each:
             raise refused(f"unswitch({loop!r})", "a guard in the loop holds in all of its iterations, or in none")
-        return (with_body(each, body),)
+        return (changed,)
 
     return at_loop(procedure, loop, change)
+
+
+def _unswitched(loop: For) -> For:
+    """A loop whose variable stands in no guard that holds in all of its iterations, or in none."""
+
+    def around(inside: Inside) -> Inside:
+        found = ALWAYS
+        for low, index, high in inside.bounds:
+            steps = {gcd(factor, low, high) for _, factor in index.terms} if index.depends_on(loop.variable) else ()
+            step = min((step for step in steps if not (index // step).depends_on(loop.variable)), default=1)
+            found = found.and_(low // step, index // step, high // step)
+        return found
+
+    body = mapped(loop.body, lambda part: part, inside=around)
+    return loop if body == loop.body else For(loop.variable, body, loop.kind)
 
 
 @step
@@ -259,14 +266,16 @@ def _marked(
 
     def change(each: For) -> Iterable[Statement]:
         check(each)
-        return [For(each.variable, with_loops_replaced(each.body, name, change), kind)]
+        inner = _unswitched(each) if kind is Kind.VECTOR else each
+        return [For(each.variable, with_loops_replaced(inner.body, name, change), kind)]
 
+    tidy = kind is Kind.VECTOR
     if not has_loop(procedure.body, name):
         return procedure
     if inside is None or not has_loop(procedure.body, inside):
-        return at_loop(procedure, name, change, tidy=False)
+        return at_loop(procedure, name, change, tidy)
     within = lambda each: [with_body(each, with_loops_replaced(each.body, name, change))]  # noqa: E731
-    return at_loop(procedure, inside, within, tidy=False)
+    return at_loop(procedure, inside, within, tidy)
 
 
 @step
@@ -322,6 +331,8 @@ def outline(procedure: Procedure, *arrays: int | str) -> Procedure:
 @step
 def vectorise(procedure: Procedure, loop: str, inside: str | None = None) -> Procedure:
     """Run the iterations of a loop in the lanes of a vector.
+
+    A guard that holds in all lanes or in none is not a mask: it is put around the loop, as `unswitch` does.
 
     Law: no iteration needs another one's result, but for a sum, which the lanes are added up for.
     """
