@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from minitorch.compiler.loop_ir import source
 from minitorch.compiler.loop_ir.loops import LoopKernel
 from minitorch.compiler.scheduling.contractions import gemm, gemm_tiling
 from minitorch.compiler.scheduling.schedules.choice import units
-from minitorch.compiler.target import Target
+from minitorch.compiler.target import Target, target_named
 from minitorch.graph import Graph
 from minitorch.passes import lowered
 from tests.graphs import assert_close
@@ -334,6 +335,21 @@ def test_blocks_with_all_vectors(name: str, target: Target) -> None:
     (found,) = [buffer for node, buffer in zip(kernel.buffers, buffers, strict=True) if node in kernel.writes]
     expected = function(mt.from_numpy(a), mt.from_numpy(b)).numpy()
     np.testing.assert_allclose(found.reshape(expected.shape), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["avx2", "avx512"])
+@pytest.mark.parametrize("columns", [1, 1.5, 20.5])
+def test_whole_vectors_of_ragged_rows_are_stored_before_those_under_a_mask(columns: float, name: str) -> None:
+    """What is stored under a mask reaches into the next row, which the epilogue may read."""
+    width = int(columns * target_named(name).lanes(4)) + 2
+    a, b, c = normal(60, 40), normal(40, width), normal(60, width)
+    (kernel,) = scheduled(lambda a, b, c: a @ b + c, a, b, c, target=target_named(name)).kernels
+    _, _, epilogue = kernel.llvm.partition('define internal void @"nest0.')
+    whole, masked = (re.search(rf"{each}", epilogue) for each in (r"store <\d+ x float>", r"call .*masked\.store"))
+    assert whole is not None and masked is not None and whole.start() < masked.start()
+    ends_with_a_row = columns < 4  # a tile has several
+    loops = re.findall(r"for ([rv]) in", kernel.steps[-1].source.partition("# outlined")[0].rpartition("\n")[2])
+    assert loops == (["v"] if ends_with_a_row else ["r"])
 
 
 @pytest.mark.parametrize("name", ["float32", "float64"])

@@ -24,6 +24,7 @@ from ..rewrites import (
     pack,
     parallelise,
     reorder,
+    specialise,
     split,
     transpose,
     unroll,
@@ -70,7 +71,11 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     yield split("tile_lanes", cut.lanes, "v", "l")
     yield split(product.ks[0].name if len(product.ks) == 1 else "kk", cut.block_k, "kb", "k")
     units = [*batch, "ib", "jb"]
-    yield reorder(*units, "jt", "it", *(("r", "v") if len(product.lanes) == 1 else ("v", "r")), "l")
+    # Where a tile ends with a row, what is stored under a mask reaches into the next row, and a load there would wait
+    # until it is stored. So whole vectors of all rows of the tile go first.
+    is_ragged = product.width % cut.lanes != 0 and cut.vectors > 1
+    by_vectors = len(product.lanes) > 1 or (is_ragged and product.width < cut.width)
+    yield reorder(*units, "jt", "it", *(("v", "r") if by_vectors else ("r", "v")), "l")
     in_blocks = cut.block_k < product.depth
     inner = ["r", "v", "l"] if not in_blocks else ["jt", "it", "r", "v", "l"]
     yield lift(total, *inner)
@@ -99,8 +104,11 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     yield vectorise("l")
     yield in_registers(total, "k", "tile", **({"anew": True} if in_blocks else {}))
     yield parallelise(*units)
+    results = sorted({store.buffer for store in product.epilogue})
+    if is_ragged:
+        yield specialise(f"v@{','.join(f'out{each}' for each in results)}")
     packed = [name for name, is_packed in (("left", cut.packs_left), ("right", cut.packs_right)) if is_packed]
-    yield outline(*packed, *sorted({store.buffer for store in product.epilogue}))
+    yield outline(*packed, *results)
 
 
 def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
