@@ -150,6 +150,31 @@ COMMANDS: dict[str, Command] = {
             ("minitorch release --check", "has it been done?"),
         ),
     ),
+    "collect": Command(
+        "bring a class's work from a platform's download into submitted/",
+        classroom("collect"),
+        (
+            argument("source", help="a folder or zip, as Moodle, Canvas or nbgrader's exchange made it"),
+            argument(
+                "--to", default="submitted", metavar="FOLDER", help="the course's folder of submissions (%(default)s)"
+            ),
+            argument("--exercise", metavar="NAME", help="what all of it is for (each notebook says it by its cells)"),
+            argument(
+                "--roster", metavar="CSV", help="who is in the course (roster.csv beside FOLDER, if there is one)"
+            ),
+            argument(
+                "--worksheet", action="append", default=[], metavar="CSV", help="Moodle's grading worksheet: times"
+            ),
+            argument(
+                "--column", action="append", default=[], metavar="WHAT=NAME", help="a heading in another language"
+            ),
+        ),
+        (
+            ("minitorch collect download.zip --to submitted/", "the same again changes nothing"),
+            ("minitorch collect 03-graph.zip --worksheet Grades.csv", "from Moodle, with names and times"),
+        ),
+        json=True,
+    ),
     "grade": Command(
         "grade a class: run submissions in a sandbox, and write gradebook and feedback",
         classroom("grade"),

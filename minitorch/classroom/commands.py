@@ -50,6 +50,31 @@ def doctor(options: Namespace) -> int:
     return int(any(each.state == "wrong" for each in findings))
 
 
+def collect(options: Namespace) -> int:
+    """``minitorch collect``: a download into `submitted/`; the status is 1 if a person should look."""
+    from .grading.collecting.collect import collect as bring
+    from .grading.course.folders import Course
+    from .grading.enrolment.deadlines import deadlines_of
+    from .grading.enrolment.roster import roster_of
+    from .grading.enrolment.worksheet import participants_of
+
+    submitted = Path(options.to)
+    course = Course(submitted, submitted.resolve().parent / "exercises")
+    rules = deadlines_of(course.root)
+    roster = roster_of(course.root, options.roster)
+    participants = participants_of(options.worksheet, pairs(options.column), rules.zone)
+    found = bring(Path(options.source), course, rules, roster, participants, options.exercise)
+    print(json.dumps(found.to_json(), indent=2) if options.json else found)
+    return int(found.look)
+
+
+def pairs(texts: list[str]) -> dict[str, str]:
+    """Options of the form ``WHAT=NAME``."""
+    if strange := [text for text in texts if "=" not in text]:
+        raise CommandError(f"`{strange[0]}` has to be WHAT=NAME")
+    return {what: name for what, _, name in (text.partition("=") for text in texts)}
+
+
 def grade(options: Namespace) -> int:
     """``minitorch grade``: a class is graded; the status is 1 if a person should look at a submission."""
     from .grading.course.folders import Course

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import CommandError
+from ..collecting.points import note_result
 from ..incidents import Incident
 from ..limits import Limits
 from ..results import Graded, Result
@@ -76,6 +77,7 @@ def grade(
             if wrong is not None:
                 result.incidents.append(wrong)
             book.record(each.student, each.exercise, result, when)
+            note_result(course, each, result)
             rows[each] = Row(each.student, each.exercise, result)
 
         todo = []
