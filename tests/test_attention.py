@@ -355,6 +355,33 @@ def test_scores_without_a_schedule_are_refused_in_fusion(function: Function, rea
     check(lambda q, k, v: function(q @ k.mT, v), q, k, v)
 
 
+def normalised_again(weights: mt.Tensor) -> mt.Tensor:
+    return weights / (weights.abs().sum(-1, keepdim=True) + 0.1)
+
+
+@pytest.mark.parametrize("columns", [40, 200])
+@pytest.mark.parametrize("with_gradient", [False, True])
+@pytest.mark.parametrize(
+    "weights",
+    [
+        lambda s, m: normalised_again(s.square() * m * 0.3),
+        lambda s, m: normalised_again((s * m).sigmoid() * m),
+        lambda s, m: normalised_again(s.softmax(-1) * m),
+        lambda s, m: normalised_again((w := (s - s.amax(-1, keepdim=True)).exp()) / w.sum(-1, keepdim=True)),
+        lambda s, m: (s.sigmoid() * m).softmax(-1),
+    ],
+)
+def test_weights_that_are_no_terms_of_a_sum(weights: Function, with_gradient: bool, columns: int) -> None:
+    """A factor of zero or one, and absolute values summed up: sums and products read different numbers of one tile."""
+    q, k, v, g = tensors((2, 30, 8), (2, columns, 8), (2, columns, 8), (2, 30, 8))
+    m = mt.tensor(np.random.default_rng(1).integers(0, 2, (2, 30, columns))).float()
+
+    def function(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
+        return weights(q @ k.mT, m) @ v
+
+    check(gradient(function) if with_gradient else function, q, k, v, *([g] if with_gradient else []))
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_gradients_alone_store_no_scores(function: Function) -> None:
     """Maximum, sum and row dots are then in the kernel of the first gradient."""

@@ -197,6 +197,11 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         "same from iteration to iteration",
     ),
     "pack nothing": (R.pack(2, "copy", "j0"), product, "a step of a schedule changes something"),
+    "pack of a sum that is not there": (
+        R.pack(1, "copy", "i0", "j0", "i1", of="total9"),
+        product,
+        "a step of a schedule changes something",
+    ),
     "pack without a loop": (R.pack(1, "copy", "i0", "j0"), product, "all values of the loops"),
     "place in registers that no constant names": (
         R.place("registers", "row0"),

@@ -101,7 +101,12 @@ class Named:
 
 def _stored_to(each: For) -> set[str]:
     """The names of the arrays that a loop stores to."""
-    return {array.name if isinstance(array, Local) else f"out{array}" for array in each.written}
+    return {name_of(array) for array in each.written}
+
+
+def name_of(array: int | Local) -> str:
+    """The name of an array that is stored to, as the printed text has it."""
+    return array.name if isinstance(array, Local) else f"out{array}"
 
 
 def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:

@@ -43,7 +43,7 @@ from ..analysis.finding import (
     with_inner,
     with_local,
 )
-from ..rewrite import check_fresh, refused, step
+from ..rewrite import check_fresh, name_of, refused, step
 from .arrays import unguarded
 from .loops import check_independent
 from .staging import check_copied, uses
@@ -58,6 +58,7 @@ def pack(
     *order: str,
     pad: tuple[str, int] | None = None,
     prefix: bool = True,
+    of: str = "",
 ) -> Procedure:
     """Copy a factor of a sum, which reads an array, into one of its own, in the order in which it is used (packing).
 
@@ -73,6 +74,7 @@ def pack(
         pad: the name of a loop, and how many elements further apart than needed its iterations lie: at a power of two
             they would compete for the same places of a cache.
         prefix: whether the loops that fill the array have its name in front of theirs.
+        of: the array that the sum is in; without, a factor of any sum is copied.
 
     Law: nothing that runs between the copy and the use stores to an operand of the factor, and every element that is
     used is copied.
@@ -95,7 +97,7 @@ def pack(
         if guarded is not None:
             body = packed(guarded.body)
             return None if body is None else (with_body(guarded, body),)
-        sums = (each for each in statements(whole) if isinstance(each, Accumulate))
+        sums = (each for each in statements(whole) if isinstance(each, Accumulate) and of in ("", name_of(each.array)))
         factors = list(dict.fromkeys(factor for each in sums for factor in _packable(each, argument) if reads(factor)))
         if not factors:
             return None

@@ -162,7 +162,7 @@ class _Schedule:
             self.scores = "scores"
             yield pack(at.tiles[0].name, "scores", self.home, *self.order, prefix=False)
         self.weights = dict[str, str]()  # of each output
-        common, read = at.exponential, set[str]()
+        common = at.exponential
         if common is not None:
             sum_, value = common
             (name, *_), known = at.tiles_of(value), at.canonical(sum_, value)
@@ -172,16 +172,12 @@ class _Schedule:
             for each in at.outputs:
                 if at.canonical(each, each.weight) == known:
                     self.weights[each.name] = "weights"
-            read = {name}
         for number, each in enumerate(at.outputs, common is not None):
             if each.name in self.weights:
                 continue
-            tiles = self._tiles_left(each)
-            tile = next((name for name in tiles if name not in read), "weights" if common is not None else tiles[0])
-            read |= {*at.tiles_of(each.weight)}
             self.weights[each.name] = f"weights{number or ''}"
             where = self._block(each.name) if self.kept else self.home
-            yield pack(tile, self.weights[each.name], where, "j", prefix=False)
+            yield pack(None, self.weights[each.name], where, "j", prefix=False, of=each.name)
         if self.kept:
             yield from self._gathered()
 
@@ -211,21 +207,16 @@ class _Schedule:
         common = ["weights"] if self.at.exponential is not None else []
         return list(dict.fromkeys((*common, *self.weights.values())))
 
-    def _is_last(self) -> bool:
-        """Whether nothing but the common weights is computed from the first tile."""
-        at, common = self.at, self.at.exponential
-        if common is None or common[1].dtype != at.tiles[0].sum.value.dtype:
+    def _is_last(self, stored: tuple[Part, Expression] | None) -> bool:
+        """Whether a value, which is stored by itself, is all that is computed from the first tile."""
+        at, tile = self.at, self.at.tiles[0]
+        if stored is None or stored[1].dtype != tile.sum.value.dtype:
             return False
-        return not any(at.tiles[0].name in self._tiles_left(each) for each in at.totals if each != self.maximum)
-
-    def _tiles_left(self, each: Part) -> list[str]:
-        """The tiles that a total is computed from, those of the common weights apart."""
-        at, common = self.at, self.at.exponential
-        value = at.canonical(each, each.weight if isinstance(each, Output) else each.term)
-        if common is not None:
-            known, nothing = at.canonical(*common), Number(common[1].dtype, 0.0, "0")
-            value = rewritten(value, lambda part: nothing if part == known else part, {})
-        return at.tiles_of(value)
+        known, nothing = at.canonical(*stored), Number(stored[1].dtype, 0.0, "0")
+        parts = [each for each in at.totals if each != self.maximum]
+        values = (at.canonical(each, each.weight if isinstance(each, Output) else each.term) for each in parts)
+        left = (rewritten(value, lambda part: nothing if part == known else part, {}) for value in values)
+        return not any(tile.name in at.tiles_of(value) for value in left)
 
     def by_blocks(self) -> Iterator[Rewrite]:
         """A block of rows: each has its own of everything, and every statement runs for all of them."""
@@ -249,7 +240,7 @@ class _Schedule:
             yield reorder("block", "r")
             for name in inner:
                 yield lift(name, "r", beside=True)
-            if inner:
+            if inner or self.kept:
                 yield distribute("r")
 
     def packed(self) -> Iterator[Rewrite]:
@@ -318,9 +309,9 @@ class _Schedule:
             yield unroll(name)
         for name in (*self.vectorised, *(names[2] for names in self.names.values())):
             yield vectorise(name)
-        if staged:
+        if staged and self.maximum is not None and self._is_last((self.maximum, self.maximum.term)):
             yield overlay("scores", tiles[0])
-        if self._is_last():
+        if self._is_last(at.exponential):
             yield overlay("weights", tiles[0])
         for tile in at.tiles:
             yield in_registers(tile.name, tile.column.name, f"{tile.name}_tile")
