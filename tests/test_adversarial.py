@@ -10,6 +10,8 @@ import hashlib
 import json
 import os
 import sqlite3
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,9 +54,14 @@ def then(source: str) -> str:
     return f"{RIGHT}\n{source}"
 
 
+def indent(source: str) -> str:
+    """A block."""
+    return "\n".join(f"    {line}" for line in source.strip().splitlines())
+
+
 def inside(source: str) -> str:
     """A solution whose function does something else."""
-    return "\ndef {name}(gradient, shape):\n" + "\n".join(f"    {line}" for line in source.strip().splitlines())
+    return "\ndef {name}(gradient, shape):\n" + indent(source)
 
 
 SLEEPERS = f"""
@@ -75,10 +82,69 @@ for folder, inner, names in os.walk("/"):
 open(found[0] if found else "COURSE/gradebook.db").read(1)
 """
 
+
+# A frame is what the programs inside send: student code has the socket, too, and can send anything.
+def sends(*frames: str) -> str:
+    """Source that sends frames, each given as an expression."""
+    lines = [f"connection.sendall(pack(len({each})) + {each})" for each in frames]
+    begin = "import struct\nconnection, pack = get_ipython().outbox.connection, struct.Struct('!I').pack"
+    return "\n".join([begin, *lines])
+
+
 FORGED = """
-from IPython.display import display
-display({"application/vnd.minitorch.answers+json": {"task": "eager.unbroadcast", "answers": []}}, raw=True)
+import json
+for message in ({"task": "eager.unbroadcast"}, {"answers": []}, {"answers": {"list": []}}, {"done": {}}):
+    content = json.dumps(message).encode()
+    get_ipython().outbox.connection.sendall(len(content).to_bytes(4) + content)
 return gradient
+"""
+
+MEMORY_FILE = """
+import os
+for _ in range(300):
+    handle = os.memfd_create("x")
+    os.ftruncate(handle, 10**7); os.write(handle, bytes(10**7))
+"""
+
+SEGMENTS = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+segment = libc.shmget(0, ctypes.c_size_t(10**9), 0o1600)
+if segment < 0: raise OSError(ctypes.get_errno(), "shmget")
+"""
+
+OWN_NAMESPACE = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+if libc.unshare(0x10000000 | 0x20000): raise OSError(ctypes.get_errno(), "unshare")
+libc.mount(b"tmpfs", b"/tmp", b"tmpfs", 0, b"size=2000000000")
+for i in range(40): open(f"/tmp/{i}", "wb").write(bytes(30_000_000))
+"""
+
+FIRST_PROCESS = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+found = []
+for path in ("environ", "mem", "fd", "root", "cwd"):
+    try:
+        found.append(open(f"/proc/1/{path}", "rb").read(1) if path[-1] in "nm" else os.listdir(f"/proc/1/{path}"))
+    except OSError: pass
+if not libc.ptrace(16, 1, 0, 0): found.append("attached")
+try:
+    import resource
+    resource.prlimit(1, resource.RLIMIT_AS, (10**9, 10**9)); found.append("limited")
+except PermissionError: pass
+for number in (9, 15, 19):
+    try: os.kill(1, number)
+    except PermissionError: pass
+print("FOUND", found)
+"""
+
+LISTENS = """
+import os
+print("SECRETS", [value for value in os.environ.values() if "planted" in value])
+def hook(info): print("HOOK", info.raw_cell)
+get_ipython().events.register("pre_run_cell", hook)
 """
 
 ALWAYS = """
@@ -143,14 +209,14 @@ ATTACKS = [
     Attack("fork-bomb", then("import os\nwhile True:\n  try: os.fork()\n  except OSError: pass"), (OVERRUN,), DIES),
     Attack("disk-fill", then("for i in range(10**6): open(f'/tmp/{i}', 'wb').write(bytes(10**6))"), ("disk",)),
     Attack("large-file", then("open('x', 'wb').truncate(10**11)"), ("disk",)),
-    Attack(
-        "fill-the-shared-folder",
-        then(
-            "import glob\nhere = glob.glob('TEMPORARY/mt-*/k')[0]\n"
-            "for i in range(10**6): open(f'{here}/{i}', 'wb').write(bytes(10**6))"
-        ),
-        (frozenset({"outside", "disk"}),),
-    ),
+    Attack("many-files", then("for i in range(10**6): open(f'/tmp/{i}', 'w').close()"), ("disk",)),
+    Attack("nested-folders", then("import os\nwhile True: os.mkdir('x'); os.chdir('x')"), ("disk",)),
+    Attack("many-descriptors", then("import os\nx = [os.pipe() for _ in range(10000)]"), ("files",)),
+    Attack("memory-files", then(MEMORY_FILE), ("refused",)),
+    Attack("shared-segments", then(SEGMENTS), ("refused",)),
+    Attack("own-namespace", then(OWN_NAMESPACE), ("refused",)),
+    Attack("the-first-process", then(FIRST_PROCESS), ()),
+    Attack("planted-secret", then(LISTENS), ()),
     Attack("background-process", then(SLEEPERS), ("background",)),
     Attack("write-the-gradebook", then("open('COURSE/gradebook.db', 'wb').write(b'A+')"), ("outside",)),
     Attack("read-solutions", then("open('COURSE/solutions/01-sample/01-sample.ipynb').read()"), ("outside",)),
@@ -162,6 +228,16 @@ ATTACKS = [
     Attack("patch-the-checks", PATCHED, ("borrowed", "tampered"), DIES),
     Attack("patch-equality", inside(ALWAYS), (), DIES),
     Attack("forged-answers", inside(FORGED), ("tampered",), DIES),
+    Attack("not-json", then(sends("b'x' * 10")), ("tampered",)),
+    Attack("json-of-another-shape", then(sends("b'[]'", "b'{}'", "b'{\"stream\": null}'")), ("tampered",)),
+    Attack("deep-json", then(sends("b'[' * 10**6")), ("tampered",)),
+    Attack("a-number-too-long", then(sends("b'{\"done\": ' + b'9' * 10**6 + b'}'")), ("tampered",)),
+    Attack("half-a-frame", then("get_ipython().outbox.connection.sendall(b'\\x00\\x10')"), ("cell-time",), DIES),
+    Attack("a-frame-too-long", then(sends("bytes(10**7)")), ("output",), DIES),
+    Attack(
+        "many-frames", then("for _ in range(450):\n" + indent(sends("bytes(7 * 2**20)"))), ("tampered", "output"), DIES
+    ),
+    Attack("closed-connection", then("get_ipython().outbox.connection.close()"), ("kernel-died",), DIES),
     Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),
     Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), MAY_DIE),
     Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), MAY_DIE),
@@ -220,11 +296,18 @@ def scores(root: Path) -> dict[tuple[str, str], float]:
         return {(student, cell): score for student, cell, score in connection.execute(rows)}
 
 
-@pytest.fixture(scope="module")
-def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, Any]], dict[str, str]]:
-    """The course, the report by student, and what was there before."""
+@pytest.fixture(scope="module", params=["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"])
+def graded(request: pytest.FixtureRequest) -> Iterator[tuple[Path, dict[str, dict[str, Any]], dict[str, str]]]:
+    """The course, the report by student, and what was there before; graded by root, and by an ordinary user."""
     classes.needs_bubblewrap()
-    root = classes.course(tmp_path_factory.mktemp("hostile"))
+    with tempfile.TemporaryDirectory(prefix="minitorch-hostile-") as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        yield _graded(root, request.param == "ordinary")
+
+
+def _graded(root: Path, ordinary: bool) -> tuple[Path, dict[str, dict[str, Any]], dict[str, str]]:
+    classes.course(root)
     hand_in(root, "ana", notebook(CELLS))
     for attack in ATTACKS:
         source = attack.first.replace("COURSE", str(root)).replace("TEMPORARY", str(classes.temporary(root)))
@@ -238,7 +321,12 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
     link.symlink_to(root / "submitted" / "ana" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")
     before = state(root)
     limits = ("--cell-time", "4", "--time", "40", "--memory", "600")
-    return root, classes.grade(root, *limits, "--workers", "3"), before
+    prefix: list[str] = []
+    if ordinary:
+        classes.temporary(root)
+        classes.own(root)
+        prefix = classes.ordinary_user(root)
+    return root, classes.grade(root, *limits, "--workers", "3", prefix=prefix), before
 
 
 @pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.name)
@@ -294,6 +382,15 @@ def test_every_submission_has_a_page_that_names_its_incidents(graded: Any) -> No
         missing = [kind for kind in classes.kinds(row) if f"<b>{kind}</b>" not in page]
         assert not missing, student
         assert f"{row['points']:g} of 60 points" in page
+
+
+def test_nothing_of_the_graders_is_on_a_page(graded: Any) -> None:
+    root, _, _ = graded
+    for path in (root / "feedback").rglob("*.html"):
+        assert "SECRETS []" in path.read_text() or path.parts[-3] != "planted-secret"
+        assert classes.PLANTED["PLANTED"] not in path.read_text(), path
+    page = (root / "feedback" / "the-first-process" / classes.EXERCISE / f"{classes.EXERCISE}.html").read_text()
+    assert "FOUND []" in page, "PID 1 can be looked into"
 
 
 def test_no_output_is_a_program(graded: Any) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from minitorch.classroom.checks.plain import Fault, Unknown, Value, decode, enco
 from minitorch.classroom.checks.samples import evaluate, random_graph, shrink, values_for
 from minitorch.classroom.checks.score import Part, Score, weakest
 from minitorch.graph import Graph
+
+from .helpers import examined
 
 by_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 
@@ -224,16 +227,16 @@ def corrupted(data: Any) -> list[Any]:
     ]
 
 
+def always(sent: Any, inputs: object) -> Any:
+    """An answer that does not depend on the question."""
+    return sent
+
+
 @by_task
 def test_whatever_is_sent_is_judged(task: Task) -> None:
     for sent in corrupted(task.answers(blank, task.inputs(0))):
-        score = task.assess(sent, (0,))
+        score = examined(task, partial(always, sent), (0,))
         assert score.points == 0 and score.of == task.points and score.reason
-
-
-@by_task
-def test_answers_for_other_seeds_count_for_nothing(task: Task) -> None:
-    assert task.assess(task.collect(blank, (1, 2)), (3,)).reason.startswith("the answers cannot be read")
 
 
 def test_a_graph_that_is_far_too_large_is_not_computed() -> None:
@@ -280,19 +283,23 @@ def test_a_part_counts_as_it_does_on_the_worst_inputs() -> None:
     assert (score.points, score.reason) == (5, "why")
 
 
-def test_a_grading_kernel_shows_answers_and_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[Any] = []
-    monkeypatch.setattr("IPython.display.display", lambda data, raw: shown.append(data))
+def test_a_check_that_is_graded_answers_questions_and_has_no_score() -> None:
     task = checks.fusion.merge
-    right = checks.fusion.online.NOTHING
-    checks.answer_for((40, 41))
+    said: list[Any] = []
+    questions = [task.sent(40), task.sent(41), None]
+
+    def ask(message: Any) -> Any:
+        said.append(message)
+        return {"inputs": questions[len(said) - 1]}
+
+    checks.ask_grader(ask)
     try:
-        assert task(lambda a, b: right) is None
+        assert task(lambda a, b: checks.fusion.online.NOTHING) is None
     finally:
-        checks.answer_for(())
-    (collected,) = [data[checks.MIME] for data in shown]
-    assert collected["task"] == task.name and [seed for seed, _ in collected["answers"]] == [40, 41]
-    assert task.assess(json.loads(json.dumps(collected)), (40, 41)).points == 0
+        checks.ask_grader(None)
+    assert said[0] == {"task": task.name} and [list(each) for each in said[1:]] == [["answers"]] * 2
+    assert "40" not in json.dumps(said), "seeds stay outside"
+    assert examined(task, partial(always, said[1]["answers"]), (40,)).points == 0
     assert task(blank) is not None  # and back again
 
 

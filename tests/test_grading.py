@@ -32,7 +32,8 @@ from minitorch.classroom.grading.incidents import KINDS, Incident
 from minitorch.classroom.grading.limits import Limits
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.sandbox import bubblewrap as sandbox
-from minitorch.classroom.grading.sandbox.kernel import Ran, harmless
+from minitorch.classroom.grading.sandbox.kernel import Ran
+from minitorch.classroom.grading.sandbox.outputs import harmless
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim
 from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
@@ -73,7 +74,7 @@ def test_the_reason_for_no_sandbox_is_found_out(monkeypatch: pytest.MonkeyPatch)
 
 def test_an_environment_in_a_folder_for_files_that_come_and_go_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "interpreter", lambda: [Path("/tmp/clone/.venv")])
-    options = sandbox.Sandbox(Limits()).bubblewrap(Path("/tmp/shared"))
+    options = sandbox.Sandbox(Limits()).bubblewrap()
     empty = options.index("--tmpfs")
     assert max(n for n, option in enumerate(options) if option == "--tmpfs") < options.index("/tmp/clone/.venv")
     assert empty < options.index("/tmp/clone") and options[options.index("/tmp") - 1] == "--tmpfs"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from minitorch.classroom.grading.course.journal import SEEDS
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.limits import MIB, Limits
 from minitorch.classroom.grading.submission.borrowed import borrowed
-from minitorch.classroom.grading.submission.judging import judged
+from minitorch.classroom.grading.submission.judging import Examination
 from minitorch.graph import Graph
 
 HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"
@@ -34,13 +36,26 @@ def slow(seconds: float) -> Task:
     return Task("eager.slow", {"it": 10}, lambda seed: seed, lambda call, inputs: None, verdicts)
 
 
+def always(sent: Any, inputs: object) -> Any:
+    """An answer that does not depend on the question."""
+    return sent
+
+
+def verdict(task: Task, answer: Callable[[Any], Any], seeds: Sequence[int], seconds: float = 60) -> Any:
+    """What comes of a task for these answers."""
+    examination, answers = Examination(task, seeds, seconds), None
+    while (inputs := examination.next(answers)) is not None:
+        answers = answer(inputs)
+    return examination.verdict
+
+
 def test_judging_ends_when_its_time_is_over() -> None:
     pytest.importorskip("resource", reason="there are no timers on Windows")
     began = time.monotonic()
-    found = judged(slow(30), {"answers": [[1, None], [2, None]]}, (1, 2), seconds=0.1)
+    found = verdict(slow(30), lambda inputs: None, (1, 2), seconds=0.1)
     assert isinstance(found, Incident) and (found.kind, found.look) == ("not-judged", True)
     assert time.monotonic() - began < 10
-    assert isinstance(judged(slow(0), {"answers": [[1, None]]}, (1,)), Score)
+    assert isinstance(verdict(slow(0), lambda inputs: None, (1,)), Score)
 
 
 def test_a_huge_graph_is_not_computed() -> None:
@@ -51,7 +66,7 @@ def test_a_huge_graph_is_not_computed() -> None:
         inputs: Any = task.inputs(5)
         answers = [HUGE if task.name.endswith("laws") else (HUGE, (HUGE, HUGE)) for _ in inputs]
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        score = judged(task, {"answers": [[5, encode(answers)]]}, (5,))
+        score = verdict(task, partial(always, encode(answers)), (5,))
         assert isinstance(score, Score) and score.points == 0
         assert "far larger than the graph" in score.reason
         assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500 * MIB // 1024
@@ -64,7 +79,7 @@ def test_memory_is_limited_while_judging() -> None:
         return {"it": f"{len(bytearray(1 << 32))} bytes"}
 
     task = Task("eager.large", {"it": 10}, lambda seed: seed, lambda call, inputs: None, verdicts)
-    score = judged(task, {"answers": [[1, None]]}, (1,))
+    score = verdict(task, lambda inputs: None, (1,))
     assert isinstance(score, Score) and score.reason == "the answers cannot be read (MemoryError)"
     assert len(bytearray(1 << 31)) == 1 << 31, "afterwards there is no limit"
 
@@ -135,5 +150,5 @@ def test_a_function_that_never_ends_is_stopped_before_its_cell_is(task: Task) ->
         granted.extend(call.seconds for _ in inputs)
         return [Fault(TIMEOUT) for _ in inputs]
 
-    replace(task, ask=ask).collect(None, range(SEEDS))
+    replace(task, ask=ask).score(None, range(SEEDS))
     assert sum(granted) < Limits().cell_seconds - 10

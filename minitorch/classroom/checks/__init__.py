@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import eager, fusion, graph, rewriting
 from .score import Part, Score
-from .task import MIME, SEEDS, Task, answer_for
+from .task import SEEDS, Task, ask_grader
 
 # The exercises in the order of the course, each with its tasks in the order of its notebook.
 EXERCISES: dict[str, tuple[Task, ...]] = {
@@ -20,13 +20,12 @@ TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for ta
 
 __all__ = [
     "EXERCISES",
-    "MIME",
     "SEEDS",
     "TASKS",
     "Part",
     "Score",
     "Task",
-    "answer_for",
+    "ask_grader",
     "eager",
     "fusion",
     "graph",

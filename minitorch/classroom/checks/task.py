@@ -4,17 +4,16 @@
     answers(call, inputs)   -> plain data       `call` is the student's object, behind a time limit
     judge(inputs, answers)  -> a reason, or none, for each part
 
-In the student's notebook all three happen in a row, on a few seeds that everybody has. When a class is graded, the very
-same cell does the second step alone, on seeds that the grader sends, and shows its answers as an output of the type
-`MIME`; whoever grades judges them in another process. There is then nothing in the student's process that would give
-points.
+The steps are a dialogue (`Task.examine`): inputs are sent, answers come back, until there is a score. In the student's
+notebook both sides are in one process, on a few seeds that everybody has. When a class is graded, the very same cell
+gives the answers alone, to inputs that come from outside, and whoever grades holds the other end, in another process.
+There is then nothing in the student's process that would give points, and no seed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +21,6 @@ from .limit import SECONDS, Limited
 from .plain import TIMEOUT, Fault, arrays, decode, encode
 from .score import Part, Score, in_halves, weakest
 
-MIME = "application/vnd.minitorch.answers+json"
 SEEDS = (0, 1, 2)  # of the student's own checks
 
 # The verdict on a part: None (it is right), why it is wrong, or how much of it is right and why not all.
@@ -55,9 +53,13 @@ class Task:
         """The maximum of points."""
         return sum(self.parts.values())
 
+    def sent(self, seed: int) -> Any:
+        """The inputs of the student's code as JSON: the same for the same seed, always."""
+        return encode(self.make(seed))
+
     def inputs(self, seed: int) -> Any:
-        """The inputs of the student's code: the same for the same seed, always."""
-        return arrays(decode(encode(self.make(seed))))
+        """The inputs as the student's code gets them."""
+        return arrays(decode(self.sent(seed)))
 
     def answers(self, student: object, inputs: Any, seconds: float | None = None) -> Any:
         """The answers of the student's code to the inputs, as JSON; each call has its own time limit, or `seconds`."""
@@ -71,55 +73,73 @@ class Task:
             said = dict.fromkeys(self.parts, f"the answers cannot be read ({type(error).__name__})")
         return Score(self.name, tuple(_part(name, of, said[name]) for name, of in self.parts.items()))
 
-    def collect(self, student: object, seeds: Iterable[int]) -> dict[str, Any]:
-        """The answers for several seeds, as they are sent to whoever judges them.
+    def examine(self, seeds: Iterable[int]) -> Generator[Any, Any, Score]:
+        """The judge's side of the dialogue: it gives inputs as JSON, takes answers as JSON, and returns the score.
 
-        A function that had to be stopped once has less time from the next seed on: a cell in which every call is
-        stopped has to end before a grader stops the cell, and with it the parts of the task that are right.
+        A part counts if it is right for every one of the seeds.
         """
-        found: list[Any] = []
-        seconds = self.seconds
+        scores = []
         for seed in seeds:
-            found.append([seed, self.answers(student, self.inputs(seed), seconds)])
-            if f'"fault": ["{TIMEOUT}"' in json.dumps(found[-1]):
-                seconds = self.seconds / 4
-        return {"task": self.name, "answers": found}
+            answers = yield self.sent(seed)
+            scores.append(self.judge(self.inputs(seed), answers))
+        return weakest(scores)
 
-    def assess(self, collected: Any, seeds: Iterable[int]) -> Score:
-        """The score for what `collect` sent: a part counts if it is right for every one of the judge's seeds.
+    def answering(self, student: object) -> Callable[[Any], Any]:
+        """The student's side of the dialogue: from inputs as JSON to answers as JSON.
+
+        A function that had to be stopped once has less time from then on: a cell in which every call is stopped has to
+        end before a grader stops the cell, and with it the parts of the task that are right.
+        """
+        seconds = self.seconds
+
+        def answer(inputs: Any) -> Any:
+            nonlocal seconds
+            found = self.answers(student, arrays(decode(inputs)), seconds)
+            if f'"fault": ["{TIMEOUT}"' in json.dumps(found):
+                seconds = self.seconds / 4
+            return found
+
+        return answer
+
+    def score(self, student: object, seeds: Iterable[int]) -> Score:
+        """Both sides of the dialogue, in this process.
 
         Example:
             >>> from minitorch.classroom import checks
-            >>> task = checks.eager.unbroadcast
-            >>> task.assess({"nonsense": 1}, (7,)).points
-            0.0
+            >>> checks.eager.unbroadcast.score(lambda gradient, shape: gradient, (7,)).points < 30
+            True
         """
-        given: dict[int, Any] = {}
-        with suppress(KeyError, TypeError, ValueError):
-            given = {seed: answers for seed, answers in collected["answers"] if type(seed) is int}
-        return weakest([self.judge(self.inputs(seed), given.get(seed)) for seed in seeds])
+        dialogue, answer = self.examine(seeds), self.answering(student)
+        answers = None
+        while True:
+            try:
+                inputs = dialogue.send(answers)
+            except StopIteration as end:
+                found: Score = end.value
+                return found
+            answers = answer(inputs)
 
     def __call__(self, student: object, seeds: Iterable[int] = ()) -> Score | None:
         """Check the student's object, on `seeds` besides those of every student; shown as the result of a cell.
 
-        While a class is graded it returns None, and shows the answers instead (see `answer_for`).
+        While a class is graded it returns None, and answers the grader instead (see `ask_grader`).
         """
-        if _hidden:
-            from IPython.display import display
-
-            display({MIME: self.collect(student, _hidden)}, raw=True)  # type: ignore[no-untyped-call]
-            return None
-        seeds = (*SEEDS, *seeds)
-        return self.assess(self.collect(student, seeds), seeds)
-
-
-_hidden: tuple[int, ...] = ()  # set in a kernel that grades, and nowhere else
+        if _grader is None:
+            return self.score(student, (*SEEDS, *seeds))
+        answer = self.answering(student)
+        inputs = _grader({"task": self.name})["inputs"]
+        while inputs is not None:
+            inputs = _grader({"answers": answer(inputs)})["inputs"]
+        return None
 
 
-def answer_for(seeds: Iterable[int]) -> None:
-    """From now on checks do not judge, but show the answers for these seeds: a grader calls this before each cell."""
-    global _hidden
-    _hidden = tuple(seeds)
+_grader: Callable[[object], Any] | None = None  # set where a class is graded, and nowhere else
+
+
+def ask_grader(ask: Callable[[object], Any] | None) -> None:
+    """From now on checks do not judge, but answer a grader: `ask` sends it a message and waits for the next one."""
+    global _grader
+    _grader = ask
 
 
 def _part(name: str, of: int, said: Verdict) -> Part:

@@ -29,12 +29,18 @@ class Limits:
     """For each of the folders that a submission may write to; they live in memory and vanish with it."""
     file: int = 32 * MIB
     """For one file."""
+    files: int = 4096
+    """Number of files and folders in each of these folders."""
+    descriptors: int = 1024
+    """Open files, pipes and sockets, of one process and of all together."""
     output: int = 256 * 1024
     """The most that is kept of a cell's output."""
     outputs: int = 4096 * 1024
     """The most that is kept of all outputs of a submission together."""
     message: int = 8 * MIB
-    """One message of the kernel; a longer one is not read."""
+    """One message of the kernel; a longer one is not kept."""
+    received: int = 64 * MIB
+    """Everything that a cell may send, whatever becomes of it."""
     notebook: int = 5 * MIB
     """A submitted file; a larger one is not opened."""
 

@@ -31,12 +31,22 @@ class Graded:
 
 @dataclass
 class Result:
-    """The result of a submission. `notebook` has the outputs of its run; None if nothing could be run."""
+    """The result of a submission.
+
+    Attributes:
+        graded: the points of each check.
+        incidents: what went wrong.
+        notebook: with the outputs of its run; None if nothing could be run.
+        seconds: how long it took.
+        text, page: the notebook as a file, and the page for the student, if they were made already.
+    """
 
     graded: list[Graded] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
     notebook: dict[str, Any] | None = None
     seconds: float = 0.0
+    text: str | None = None
+    page: str = ""
 
     @property
     def points(self) -> float:
@@ -54,7 +64,7 @@ class Result:
         return any(incident.look for incident in self.incidents)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain data, but for the notebook."""
+        """As plain data, but for the notebook and the page."""
         return {
             "graded": [vars(each) for each in self.graded],
             "incidents": [vars(each) for each in self.incidents],
@@ -65,4 +75,5 @@ class Result:
     def from_json(cls, data: dict[str, Any]) -> Result:
         """What `to_json` gave, as a result again."""
         graded = [Graded(**each) for each in data["graded"]]
-        return cls(graded, [Incident(**each) for each in data["incidents"]], data.get("notebook"), data["seconds"])
+        incidents = [Incident(**each) for each in data["incidents"]]
+        return cls(graded, incidents, None, data["seconds"], data.get("notebook"), data.get("page", ""))

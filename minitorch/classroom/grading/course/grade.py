@@ -6,7 +6,6 @@ nbgrader. A submission counts as done when its line is in the journal, which is 
 
 from __future__ import annotations
 
-import json
 import os
 import queue
 from collections.abc import Iterator, Sequence
@@ -172,7 +171,9 @@ def _graded(
             slot, worker = free.get()
             try:
                 release = releases[each.exercise]
+                checks = sum(part.is_check for part in release)
                 job = Job(
+                    student=each.student,
                     folder=str(each.folder.resolve()),
                     exercise=each.exercise,
                     release=str(course.release(each.exercise).resolve()),
@@ -180,10 +181,9 @@ def _graded(
                     limits=limits,
                     slot=slot,
                     safe=safe,
+                    seconds=limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30,
                 )
-                checks = sum(part.is_check for part in release)
-                longest = limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30
-                return _result(worker.do(job, longest), release)
+                return _result(worker.do(job), release)
             finally:
                 free.put((slot, worker))
 
@@ -218,10 +218,10 @@ def _result(answer: dict[str, Any], release: list[Part]) -> Result:
 
 
 def _write(course: Course, each: Submission, result: Result) -> None:
-    if result.notebook is not None:
-        text = json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-        replace(course.autograded(each.student, each.exercise), text)
-    replace(course.feedback(each.student, each.exercise), feedback.page(each.student, each.exercise, result))
+    if result.text is not None:
+        replace(course.autograded(each.student, each.exercise), result.text)
+    page = result.page or feedback.page(each.student, each.exercise, result)
+    replace(course.feedback(each.student, each.exercise), page)
 
 
 def default_workers() -> int:

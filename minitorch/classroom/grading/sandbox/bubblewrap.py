@@ -2,8 +2,9 @@
 
 Inside there is the system, this Python with its environment and the package `minitorch`, all read-only; three small
 folders in memory; no network; no other process. In particular there is no gradebook, no solution, no test and no other
-student's work, because the folder of the course is not there. Limits that bubblewrap has no option for (memory,
-processes, size of files) is done by `launch`, the first program inside.
+student's work, because the folder of the course is not there, and nothing that is written inside lies on a disk.
+bubblewrap makes the namespaces and the view of the files, once for many submissions; each of these is a copy of the
+first process inside (`inside.fork_server`), with namespaces, folders and limits of its own.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from pathlib import Path
 from ..limits import Limits
 
 PACKAGE = Path(__file__).resolve().parents[3]
-LAUNCH = Path(__file__).resolve().with_name("launch.py")
+INSIDE = Path(__file__).resolve().with_name("inside")
 COURSE = Path("/course")  # where the package is found inside
+PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it is called there
 HOME = Path("/home/student")
 MEMORY = (Path("/dev/shm"), Path("/tmp"), HOME)  # what student code may write to
 
@@ -53,14 +55,34 @@ class Sandbox:
         """The user that student code becomes if the grader is root; None if it stays who it is, in a user namespace."""
         return spare_uid(self.slot) if self.safe and os.geteuid() == 0 else None
 
-    def command(self, folder: Path, connection: Path) -> list[str]:
-        """The command line of a kernel whose sockets and connection file lie in `folder`, the only folder shared."""
-        kernel = ["-f", str(connection), "--HistoryManager.enabled=False", "--quiet"]
-        if not self.safe:
-            return [sys.executable, "-m", "ipykernel_launcher", *kernel]
-        options = {"limits": self.resources(), "uid": self.uid, "kernel": kernel}
-        launch = COURSE / LAUNCH.relative_to(PACKAGE.parent)
-        return [*self.bubblewrap(folder), sys.executable, "-P", str(launch), json.dumps(options)]
+    @property
+    def name(self) -> str:
+        """What the machine is called inside, and by what the processes of a run are found."""
+        return f"grading-{self.slot // SLOTS}-{self.slot % SLOTS}"
+
+    def command(self, control: int) -> list[str]:
+        """The command line of a fork server that takes requests from the socket with this descriptor."""
+        options = {
+            "name": self.name,
+            "control": control,
+            "limits": self.resources(),
+            "folders": {str(path): self._mounted() for path in MEMORY},
+            "kept": [str(path) for path in interpreter() if is_in_memory(path)],
+            "uid": self.uid,
+            "preload": ["minitorch.classroom.checks"],
+            "caged": self.safe,
+        }
+        programs = PROGRAMS if self.safe else f"{__package__}.{INSIDE.name}"
+        python = [sys.executable, "-P", "-m", f"{programs}.fork_server", json.dumps(options)]
+        return [*self.bubblewrap(), *python] if self.safe else python
+
+    def surroundings(self) -> dict[str, str]:
+        """The environment variables of the command: none, so that nothing of the grader's can be read inside."""
+        return {} if self.safe else {**environment(), **os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+
+    def _mounted(self) -> str:
+        limits = self.limits
+        return f"size={limits.disk},nr_inodes={limits.files},mode=1777"
 
     def resources(self) -> dict[str, int]:
         """The resource limits of each process, by their names in the module `resource`."""
@@ -70,50 +92,58 @@ class Sandbox:
             "RLIMIT_CPU": int(limits.seconds * (os.cpu_count() or 1)) + 5,
             "RLIMIT_NPROC": limits.processes,
             "RLIMIT_FSIZE": limits.file,
+            "RLIMIT_NOFILE": limits.descriptors,
+            "RLIMIT_MSGQUEUE": 0,
             "RLIMIT_CORE": 0,
         }
 
-    def bubblewrap(self, folder: Path) -> list[str]:
+    def bubblewrap(self) -> list[str]:
         """bubblewrap and its options; the command to run inside follows."""
-        size = str(self.limits.disk)
         shown = [path for path in parents([*interpreter(), COURSE / "minitorch", HOME]) if path not in MEMORY]
         return [
             shutil.which("bwrap") or "bwrap",
             *self.namespaces(),
             "--die-with-parent",
             "--new-session",
+            "--as-pid-1",
+            "--hostname",
+            self.name,
             "--clearenv",
             *(part for name, value in environment().items() for part in ("--setenv", name, value)),
             *(part for path in shown if not is_in_memory(path) for part in open_folder(path)),
             *(part for path in SYSTEM for part in as_it_is(Path(path))),
             *("--proc", "/proc", "--dev", "/dev"),
-            *(part for path in MEMORY for part in memory_folder(path, size)),
+            *(part for path in MEMORY for part in memory_folder(path)),
             # Visible folders come after the empty ones, which would hide them: an environment may lie in /tmp.
             *(part for path in shown if is_in_memory(path) for part in open_folder(path)),
             *(part for path in interpreter() for part in ("--ro-bind", str(path.resolve()), str(path))),
             *("--ro-bind", str(PACKAGE), str(COURSE / "minitorch")),
-            *(
-                part
-                for path in parents([folder])
-                if path not in (Path("/etc"), Path("/tmp"))
-                for part in open_folder(path)
-            ),
-            *("--bind", str(folder), str(folder)),
+            *("--ro-bind", str(INSIDE), str(COURSE / PROGRAMS)),
             *("--remount-ro", "/", "--remount-ro", "/dev", "--chdir", str(HOME), "--"),
         ]
 
     def namespaces(self) -> list[str]:
-        """Root needs no user namespace, and one would keep it from becoming another user."""
-        if self.uid is None:
-            return ["--unshare-all", "--cap-drop", "ALL"]
-        each = ("ipc", "pid", "net", "uts", "cgroup-try")
-        rights = ("CAP_SETUID", "CAP_SETGID")  # `launch` uses them to lose them
+        """Root needs no user namespace, and one would keep it from becoming another user.
+
+        The rights are those that the fork server needs for the namespaces of each copy; student code has none.
+        """
+        user = ("user",) if self.uid is None else ()
+        each = (*user, "ipc", "pid", "net", "uts", "cgroup-try")
+        rights = ("CAP_SYS_ADMIN", "CAP_SETPCAP", *(("CAP_SETUID", "CAP_SETGID", "CAP_KILL") if not user else ()))
         return [
             *(f"--unshare-{name}" for name in each),
+            *(["--disable-userns"] if user and knows("--disable-userns") else []),
             "--cap-drop",
             "ALL",
             *(x for r in rights for x in ("--cap-add", r)),
         ]
+
+
+@cache
+def knows(option: str) -> bool:
+    """Whether this machine's bubblewrap has an option."""
+    program = shutil.which("bwrap")
+    return program is not None and option in subprocess.run([program, "--help"], capture_output=True, text=True).stdout
 
 
 def environment() -> dict[str, str]:
@@ -158,9 +188,9 @@ def open_folder(path: Path) -> Iterable[str]:
     return ("--perms", "0755", "--dir", str(path))
 
 
-def memory_folder(path: Path, size: str) -> Iterable[str]:
-    """Options for an empty folder in memory that anyone inside may write to."""
-    return ("--perms", "1777", "--size", size, "--tmpfs", str(path))
+def memory_folder(path: Path) -> Iterable[str]:
+    """Options for an empty folder in memory; each submission gets one of its own in its place."""
+    return ("--perms", "1777", "--size", str(1 << 20), "--tmpfs", str(path))
 
 
 def is_in_memory(path: Path) -> bool:
@@ -205,11 +235,11 @@ def unavailable() -> str | None:
     program = shutil.which("bwrap")
     if program is None:
         return "the sandbox needs bubblewrap, which is not installed"
-    if "--size" not in subprocess.run([program, "--help"], capture_output=True, text=True).stdout:
+    if not knows("--size"):
         return "the sandbox needs bubblewrap 0.7 or newer"
     trial = Sandbox(Limits())
-    command = [*trial.bubblewrap(Path("/tmp")), sys.executable, "-c", "print('inside')"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    command = [*trial.bubblewrap(), sys.executable, "-c", "print('inside')"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env={})
     if done.stdout.strip() != "inside":
         return f"bubblewrap does not work here: {done.stderr.strip() or 'no reason given'}"
     return None

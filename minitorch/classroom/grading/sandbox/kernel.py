@@ -1,286 +1,325 @@
-"""One kernel in a sandbox: start it, run a cell within limits, end it and all that it has started.
+"""One submission in the sandbox: start it, run a cell within limits, end it and all that it has started.
 
-Nothing that the kernel sends is trusted: messages have a greatest size, of a cell's output only so much is kept, and
-whatever is not said in time counts as not said.
+Nothing that comes from inside is trusted: bytes are counted, each message is validated, of a cell's output only so much
+is kept, and whatever is not said in time counts as not said.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import queue
-import shutil
+import select
 import signal
-import subprocess
-import tempfile
+import socket
+import struct
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-import zmq
-from jupyter_client.blocking.client import BlockingKernelClient
-from jupyter_client.connect import write_connection_file
+from typing import Any, Protocol, Self
 
 from ..incidents import Incident
-from .bubblewrap import Sandbox
-from .watch import Watch
+from . import usage
+from .inside.channel import frame
+from .inside.first import INTERRUPT, STARTED
+from .outputs import length, merge, output_of
+from .receiver import FloodError, Receiver, TamperedError
+from .server import ForkServer, StartError
 
-POLL_SECONDS = 0.1
-CLOSED_SECONDS = 0.5  # in which a kernel that has closed its connection because it died is seen to be dead
-GRACE_SECONDS = 2.0  # for a cell to end after it was interrupted, and for its last messages to come
-
-SHOWN = ("text/plain", "image/png", "image/jpeg")
-OURS = tuple(f"application/vnd.minitorch.{name}+json" for name in ("answers", "guard"))  # data for the grader
+POLL_SECONDS = 0.1  # between two looks at the clock
+GRACE_SECONDS = 2.0  # for a cell to end after it was interrupted
+CREDENTIALS = struct.Struct("3i")  # process, user, group (the manual page unix(7))
 
 Message = dict[str, Any]
 
-LONGEST_FOLDER = 75  # bytes of the name of a folder in which the sockets of a kernel may lie
 
-FOLDERS: set[Path] = set()  # those of kernels that run, for whoever has to end at once
+class Questions(Protocol):
+    """The judge's side of a check: it gives inputs as plain data, one after the other, and takes the answers."""
+
+    @property
+    def task(self) -> str:
+        """The name of the task."""
+
+    def next(self, answers: object) -> Any:
+        """The next inputs, given the answers to those before (None at first); None when there are no more."""
 
 
 @dataclass
 class Ran:
-    """The result of one cell: outputs as a notebook keeps them, the error if there was one, and the incident."""
+    """The result of one cell.
+
+    Attributes:
+        outputs: as a notebook keeps them.
+        error: the output that is an error, if there is one.
+        incident: what went wrong.
+        alive: whether the next cell can run in the same process.
+        changed: what a check found to be changed.
+        tampered: what came that our own programs never send.
+    """
 
     outputs: list[Message] = field(default_factory=list)
     error: Message | None = None
     incident: Incident | None = None
     alive: bool = True
+    changed: list[str] = field(default_factory=list)
+    tampered: str = ""
 
 
 class Kernel:
-    """A running kernel; a context manager, at whose end nothing of it is left."""
+    """A running submission; a context manager, at whose end nothing of it is left."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self.sandbox = sandbox
-        self.limits = sandbox.limits
-        self.folder = Path(tempfile.mkdtemp(prefix="mt-", dir=_temporary())).resolve()
-        FOLDERS.add(self.folder)
+    def __init__(self, server: ForkServer) -> None:
+        self.sandbox = server.sandbox
+        self.limits = server.sandbox.limits
+        ours, theirs = socket.socketpair()
+        self._leash, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if self.sandbox.safe:
+            self._leash.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._raw, raw = os.pipe()
+        os.set_blocking(self._raw, False)
+        self.channel = ours
+        self._handle: int | None = None
+        self._watch: usage.Watch | None = None
+        self._open = True
+        self._cells = 0
+        try:
+            with theirs, its:
+                server.copy(theirs, its, raw)
+            os.close(raw)
+            self._meet()
+        except BaseException:
+            self.close()
+            raise
+        self._receiver = Receiver(ours, self.limits.message, self.limits.received)
+
+    def _meet(self) -> None:
+        """Learn which process it is, by what the system says of the sender."""
+        self._leash.settimeout(self.limits.start_seconds)
+        try:
+            said, about, _, _ = self._leash.recvmsg(32, socket.CMSG_SPACE(CREDENTIALS.size))
+        except (TimeoutError, ConnectionError):
+            said, about = b"", []
+        if not said.startswith(STARTED):
+            raise StartError("a copy of the sandbox's first process did not start")
+        self.pid = int(said.removeprefix(STARTED))
+        if self.sandbox.safe:
+            self.pid = CREDENTIALS.unpack(about[0][2])[0]
+            self._handle = os.pidfd_open(self.pid)
+            self._watch = usage.Watch(self.pid, self.limits, self._end)
+            self._watch.start()
+        self._leash.send(b"g")
+
+    @property
+    def incident(self) -> Incident | None:
+        """The limit that it has exceeded, all cells taken together."""
+        return self._watch.incident if self._watch else None
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self._open and self.incident is None and not (self._handle and _has_ended(self._handle))
+
+    def _end(self) -> None:
+        if self._handle is not None:
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)  # with the first of a namespace all others end
 
     def __enter__(self) -> Self:
-        shared = self.folder / "k"
-        shared.mkdir()
-        transport = "tcp" if os.name == "nt" else "ipc"
-        address = "127.0.0.1" if transport == "tcp" else str(shared / "s")
-        name = str(shared / "kernel.json")
-        write_connection_file(name, transport=transport, ip=address, key=os.urandom(32).hex().encode())
-        uid = self.sandbox.uid
-        if uid is not None:
-            for path in (shared, Path(name)):
-                os.chown(path, uid, uid)
-        self.complaints = self.folder / "stderr"  # may grow to `limits.file`, as any file
-        with self.complaints.open("wb") as complaints:
-            self.process = subprocess.Popen(
-                self.sandbox.command(shared, Path(name)),
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=complaints,
-                start_new_session=True,
-            )
-        self.context = zmq.Context()
-        # Defaults of the sockets made from here on: what is longer is not read, what is more is dropped by the sender.
-        self.context.setsockopt(zmq.MAXMSGSIZE, self.limits.message)
-        self.context.setsockopt(zmq.RCVHWM, 32)
-        self.context.setsockopt(zmq.LINGER, 0)
-        self.client = BlockingKernelClient(connection_file=name, context=self.context)
-        self.client.load_connection_file()
-        self.watch = Watch(self.process.pid, shared, self.limits)
-        try:
-            self._begin(shared, uid)
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
         return self
-
-    def _begin(self, shared: Path, uid: int | None) -> None:
-        self.client.start_channels(stdin=False)
-        end = time.monotonic() + self.limits.start_seconds
-        while True:
-            try:
-                self.client.wait_for_ready(timeout=1)
-                break
-            except RuntimeError as error:
-                if self.process.poll() is not None or time.monotonic() > end:
-                    said = self.complaints.read_bytes()[-2000:].decode(errors="replace").strip()
-                    raise KernelError(f"the kernel did not start: {said or 'it did not answer'}") from error
-        if uid is not None:  # all sockets exist: from now on nothing can be added to the folder
-            os.chown(shared, 0, 0)
-            os.chmod(shared, 0o711)
-        # A message that is too long closes the connection: nothing else tells of it.
-        self.closed = self.client.iopub_channel.socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-        self.watch.start()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self.kill()
-        self.watch.stop()
-        with contextlib.suppress(Exception):  # half-open channels of a kernel that was killed
-            self.client.iopub_channel.socket.disable_monitor()
-            self.client.stop_channels()
-        self.context.destroy(linger=0)
-        shutil.rmtree(self.folder, ignore_errors=True)
-        FOLDERS.discard(self.folder)
+        self.close()
 
-    @property
-    def is_alive(self) -> bool:
-        """Whether it still runs, and was not found to use too much."""
-        return self.process.poll() is None and self.watch.incident is None
+    def close(self) -> None:
+        """End it, and give back what it has taken here. It is called once."""
+        self.kill()
+        for each in (self.channel, self._leash):
+            each.close()
+        os.close(self._raw)
+        if self._handle is not None:
+            os.close(self._handle)
 
     def kill(self) -> None:
-        """End the kernel and all processes that it has started."""
-        if self.sandbox.safe:
-            self.process.kill()  # the first process inside dies with bubblewrap, and all others with it
-        elif os.name == "nt":
-            self.process.kill()
-        else:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        """End all of its processes; when this returns they have ended."""
+        if not self._open:
+            return
+        self._open = False
+        if self._watch is not None:
+            self._watch.stop()
+            self._watch.join()
+        if self._handle is not None:
+            with suppress(ProcessLookupError):
+                self._end()
+            select.select([self._handle], [], [], GRACE_SECONDS)
+        self._leash.close()
 
     def leftovers(self) -> list[str]:
         """Names of the processes that student code has started and that still run."""
-        return self.watch.others()
+        return usage.names(self.pid) if self.sandbox.safe else []
 
-    def execute(self, code: str, seconds: float) -> Ran:
-        """Run `code` as a cell. It is interrupted after `seconds`, and the kernel killed if that does not help."""
-        ran = Ran()
-        request = self.client.execute(code, allow_stdin=False, stop_on_error=False)
-        end = time.monotonic() + seconds
-        size, interrupted, replied, closed = 0, False, None, None
-        while True:
-            now = time.monotonic()
-            if self.watch.incident is not None or self.process.poll() is not None:
-                self.kill()
-                ran.incident = self.watch.incident or ran.incident or Incident("kernel-died")
-                ran.alive = False
-                return ran
-            if now > end and not interrupted:
-                ran.incident = ran.incident or Incident("cell-time", f"more than {seconds:g} s")
-                self._interrupt()
-                interrupted, end = True, now + GRACE_SECONDS
-            elif now > end:
-                self.kill()
-                ran.alive = False
-                return ran
-            closed = closed or (now if self._was_closed() else None)
-            if closed and now > closed + CLOSED_SECONDS and not interrupted:
-                ran.incident = Incident("output", "a single message was too long")
-                self._interrupt()
-                interrupted, end = True, now + GRACE_SECONDS
-            message = self._next(request)
-            if message is None:
-                replied = replied or self._reply(request)
-                if replied and now > replied + GRACE_SECONDS:  # that it is idle got lost among too much output
-                    ran.incident = ran.incident or Incident("output", "more than could be read")
-                    return ran
+    def execute(self, source: str, seconds: float, questions: Questions | None = None) -> Ran:
+        """Run a cell. It is interrupted after `seconds`, and everything killed if that does not help.
+
+        Args:
+            source: what is in the cell.
+            seconds: how long it may run.
+            questions: for the cell of a check, what it is asked.
+        """
+        return _Execution(self, questions).run(source, seconds)
+
+
+class _Execution:
+    """One cell while it runs."""
+
+    def __init__(self, kernel: Kernel, questions: Questions | None) -> None:
+        self.kernel, self.limits, self.questions = kernel, kernel.limits, questions
+        self.ran = Ran()
+        self.size = 0  # characters of the outputs
+        self.asked = False  # whether the check has begun to ask for inputs
+        self.is_waiting = False  # whether inputs were given that are not answered yet
+        self.end, self.interrupted, self.done = 0.0, False, False
+
+    def run(self, source: str, seconds: float) -> Ran:
+        kernel, ran = self.kernel, self.ran
+        kernel._receiver.left = self.limits.received
+        self.end = time.monotonic() + seconds
+        kernel._cells += 1
+        if not self._send({"check" if self.questions else "run": source, "id": kernel._cells}):
+            return self._dead(Incident("kernel-died"))
+        waiting: list[Any] = [kernel.channel, kernel._raw]
+        while not self.done:
+            ready, _, _ = select.select(waiting, [], [], POLL_SECONDS)
+            try:
+                self._read(ready)
+            except FloodError as error:
+                return self._dead(Incident("output", str(error)))
+            if kernel._receiver.is_closed and not self._is_done():
+                return self._dead(kernel.incident or Incident("kernel-died"))
+            if time.monotonic() > self.end and not self.done:
+                if self.interrupted:
+                    return self._dead(None)
+                self._stop(Incident("cell-time", f"more than {seconds:g} s"))
+        self._read_raw()
+        return ran
+
+    def _is_done(self) -> bool:
+        return self.done
+
+    def _dead(self, incident: Incident | None) -> Ran:
+        """End everything. A limit that was reached before is the reason, whatever the end looks like."""
+        self.ran.incident = self.ran.incident or incident
+        self.ran.alive = False
+        self.kernel.kill()
+        self._read_raw()
+        return self.ran
+
+    def _stop(self, incident: Incident) -> None:
+        """Interrupt the cell."""
+        if not self.interrupted:
+            self.ran.incident = self.ran.incident or incident
+            self.interrupted, self.end = True, time.monotonic() + GRACE_SECONDS
+            try:
+                self.kernel._leash.send(INTERRUPT)
+            except OSError:
+                return
+
+    def _send(self, message: object) -> bool:
+        """Send a frame; False if it cannot be."""
+        content = memoryview(frame(message))
+        while content:
+            _, ready, _ = select.select([], [self.kernel.channel], [], max(0.0, self.end - time.monotonic()))
+            if not ready:
+                return False
+            try:
+                content = content[self.kernel.channel.send(content) :]
+            except BlockingIOError:
                 continue
-            kind, content = message["msg_type"], message["content"]
-            if kind == "status" and content.get("execution_state") == "idle":
-                return ran
-            output = as_output(kind, content)
-            if output is None:
-                continue
-            size += length(content)
-            if size > self.limits.output:
-                if not interrupted:
-                    ran.incident = ran.incident or Incident("output", f"more than {self.limits.output // 1024} KiB")
-                    self._interrupt()
-                    interrupted, end = True, now + GRACE_SECONDS
-                continue
-            if kind == "error":
-                ran.error = output
-            merge(ran.outputs, output)
+            except OSError:
+                return False
+        return True
 
-    def _interrupt(self) -> None:
-        message = self.client.session.msg("interrupt_request", {})
-        self.client.control_channel.send(message)
+    def _read(self, ready: list[Any]) -> None:
+        if self.kernel._raw in ready:
+            self._read_raw()
+        receiver = self.kernel._receiver
+        if self.kernel.channel not in ready:
+            return
+        receiver.read()
+        while not self.done:
+            try:
+                message = receiver.next()
+                if message is None:
+                    break
+                self._take(message)
+            except TamperedError as error:
+                self.ran.tampered = str(error)
 
-    def _next(self, request: str) -> Message | None:
-        try:
-            message: Message = self.client.get_iopub_msg(timeout=POLL_SECONDS)
-        except queue.Empty:
-            return None
-        except Exception:  # not a message: a wrong signature, say, because student code wrote to the socket
-            return None
-        return message if message.get("parent_header", {}).get("msg_id") == request else self._ignored()
+    def _read_raw(self) -> None:
+        """What was written to the descriptors of the process, by a program that it has started for instance."""
+        for _ in range(64):
+            try:
+                part = os.read(self.kernel._raw, 1 << 16)
+            except OSError:
+                return
+            if not part:
+                return
+            self._keep({"output_type": "stream", "name": "stdout", "text": part.decode(errors="replace")})
 
-    def _ignored(self) -> Message:
-        return {"msg_type": "", "content": {}}
+    def _take(self, message: Message) -> None:
+        if len(message) != 1:
+            raise TamperedError("a message with several contents")
+        ((kind, content),) = message.items()
+        match kind:
+            case "done":
+                self._finish(content)
+            case "task":
+                self._ask(content)
+            case "answers":
+                self._answer(content)
+            case _:
+                self._keep(output_of(kind, content))
 
-    def _was_closed(self) -> bool:
-        """Whether the connection for output was closed since this was asked last; it opens again by itself."""
-        found = False
-        while self.closed.poll(0):
-            self.closed.recv_multipart()
-            found = True
-        return found
+    def _finish(self, content: Any) -> None:
+        match content:
+            case {"id": self.kernel._cells, "changed": list(changed)} if all(isinstance(each, str) for each in changed):
+                self.done = True
+            case {"id": self.kernel._cells}:
+                self.done, changed = True, []
+            case _:
+                raise TamperedError("the end of another cell")
+        self.ran.changed = changed
 
-    def _reply(self, request: str) -> float | None:
-        """When the kernel has said that the cell is done, if it has."""
-        with contextlib.suppress(Exception):
-            while True:
-                message = self.client.get_shell_msg(timeout=0)
-                if message["parent_header"].get("msg_id") == request:
-                    return time.monotonic()
-        return None
+    def _ask(self, task: object) -> None:
+        if self.questions is None or task != self.questions.task or self.asked:
+            self._send({"inputs": None})
+            raise TamperedError("inputs were asked for where no check asks for them")
+        self.asked = True
+        self._next(None)
 
+    def _answer(self, answers: object) -> None:
+        if not self.is_waiting:
+            self._send({"inputs": None})
+            raise TamperedError("answers to no question")
+        self._next(answers)
 
-def _temporary() -> str:
-    """The folder for temporary files, or ``/tmp`` if its name is too long for that of a socket, which has 100 bytes."""
-    chosen = tempfile.gettempdir()
-    return "/tmp" if len(os.fsencode(os.path.realpath(chosen))) > LONGEST_FOLDER and os.path.isdir("/tmp") else chosen
+    def _next(self, answers: object) -> None:
+        """Give the next inputs. Judging the answers is not part of the cell's time."""
+        assert self.questions is not None
+        began = time.monotonic()
+        inputs = self.questions.next(answers)
+        self.end += time.monotonic() - began
+        self.is_waiting = inputs is not None
+        self._send({"inputs": inputs})
 
-
-class KernelError(Exception):
-    """A kernel that did not start: a fault of this machine, never of a submission."""
-
-
-def as_output(kind: str, content: Message) -> Message | None:
-    """The output that a notebook would keep of a message, or None if it is no output."""
-    match kind:
-        case "stream":
-            return {"output_type": kind, "name": content.get("name", "stdout"), "text": str(content.get("text", ""))}
-        case "display_data":
-            return {"output_type": kind, "data": harmless(content.get("data")), "metadata": {}}
-        case "execute_result":
-            return {"output_type": kind, "data": harmless(content.get("data")), "metadata": {}, "execution_count": None}
-        case "error":
-            text = [str(line) for line in content.get("traceback", [])]
-            return {
-                "output_type": kind,
-                "ename": str(content.get("ename", "")),
-                "evalue": str(content.get("evalue", "")),
-                "traceback": text,
-            }
-    return None
-
-
-def harmless(data: Any) -> Message:
-    """The forms of an output that can be shown to an instructor: HTML and SVG may hold programs."""
-    given = data if isinstance(data, dict) else {}
-    shown = {form: given[form] for form in SHOWN if isinstance(given.get(form), str)}
-    return shown | {form: given[form] for form in OURS if form in given}
-
-
-def length(content: Any) -> int:
-    """About how many characters there are in plain data."""
-    match content:
-        case dict():
-            return sum(len(str(key)) + length(value) for key, value in content.items())
-        case list():
-            return sum(map(length, content)) + len(content)
-        case _:
-            return len(str(content))
+    def _keep(self, output: Message) -> None:
+        self.size += length(output)
+        if self.size > self.limits.output:
+            self._stop(Incident("output", f"more than {self.limits.output // 1024} KiB"))
+            return
+        if output["output_type"] == "error":
+            self.ran.error = output
+        merge(self.ran.outputs, output)
 
 
-def merge(outputs: list[Message], output: Message) -> None:
-    """Append an output, or its text to the last one if both are of one stream."""
-    if output["output_type"] == "stream" and outputs and outputs[-1].get("name") == output["name"]:
-        outputs[-1]["text"] += output["text"]
-    else:
-        outputs.append(output)
+def _has_ended(handle: int) -> bool:
+    return bool(select.select([handle], [], [], 0)[0])

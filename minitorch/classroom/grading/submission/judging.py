@@ -1,18 +1,21 @@
-"""Judging answers in the grader's own process, which a submission must neither hold up nor fill.
+"""Judging answers outside of the student's process: a submission must neither hold it up nor fill its memory.
 
 Answers are data, but whoever made them may have made them so that judging takes for ever, or all memory.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import psutil
 
 from ...checks import Score, Task
 from ..incidents import Incident
 from ..limits import MIB
+from .outcomes import faults
 
 JUDGE_SECONDS = 60  # for one task
 JUDGE_BYTES = 1024 * MIB  # more than there is when judging begins
@@ -22,17 +25,44 @@ class TooLateError(BaseException):
     """The time is over. Not an `Exception`, so that nothing on the way takes it for a fault of the answers."""
 
 
-def judged(task: Task, answers: object, seeds: Sequence[int], seconds: float = JUDGE_SECONDS) -> Score | Incident:
-    """The score, or what kept the answers from being judged."""
-    try:
-        with deadline(seconds), less_memory(JUDGE_BYTES):
-            return task.assess(answers, seeds)
-    except TooLateError:
-        return Incident("not-judged", f"{task.name}: judging took more than {seconds:g} s")
-    except MemoryError:
-        return Incident("not-judged", f"{task.name}: judging took more than {JUDGE_BYTES // MIB} MiB")
-    except Exception as error:
-        return Incident("grader", f"judging {task.name}: {type(error).__name__}: {error}"[:300])
+class Examination:
+    """A task that a submission is asked about: the judge's side of the dialogue, within limits.
+
+    Args:
+        task: the task.
+        seeds: from which its inputs are made.
+        seconds: for judging all answers together.
+
+    Attributes:
+        verdict: the score, or what kept the answers from being judged; None while there is neither.
+        faults: the kinds of incident that the answers tell of.
+    """
+
+    def __init__(self, task: Task, seeds: Sequence[int], seconds: float = JUDGE_SECONDS) -> None:
+        self.task = task.name
+        self.verdict: Score | Incident | None = None
+        self.faults: dict[str, None] = {}
+        self._seconds = seconds
+        self._dialogue = task.examine(seeds)
+
+    def next(self, answers: object) -> Any:
+        """The next inputs, given the answers to those before (None at first); None when there are no more."""
+        began = time.monotonic()
+        try:
+            with deadline(max(self._seconds, 0.01)), less_memory(JUDGE_BYTES):
+                self.faults |= dict.fromkeys(faults(answers))
+                return self._dialogue.send(answers)
+        except StopIteration as end:
+            self.verdict = end.value
+        except TooLateError:
+            self.verdict = Incident("not-judged", f"{self.task}: judging took more than {JUDGE_SECONDS} s")
+        except MemoryError:
+            self.verdict = Incident("not-judged", f"{self.task}: judging took more than {JUDGE_BYTES // MIB} MiB")
+        except Exception as error:
+            self.verdict = Incident("grader", f"judging {self.task}: {type(error).__name__}: {error}"[:300])
+        finally:
+            self._seconds -= time.monotonic() - began
+        return None
 
 
 @contextmanager

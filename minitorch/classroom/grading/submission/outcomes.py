@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from ...unrun import Stopped, why_missing
 from ..incidents import Incident
@@ -21,12 +20,17 @@ ERRORS = {
     "gaierror": "outside",
     "ConnectionError": "outside",
 }
-NUMBERS = {11: "processes", 12: "memory", 27: "disk", 28: "disk", 30: "outside", 101: "outside"}
-
-
-def data_of(outputs: list[Message], mime: str) -> list[Any]:
-    """The outputs of this type, in order."""
-    return [output["data"][mime] for output in outputs if mime in output.get("data", {})]
+NUMBERS = {
+    1: "refused",
+    11: "processes",
+    12: "memory",
+    27: "disk",
+    24: "files",
+    28: "disk",
+    36: "disk",
+    30: "outside",
+    101: "outside",
+}
 
 
 def why_no_answers(ran: Ran, stopped: Sequence[Stopped] = ()) -> str:

@@ -1,8 +1,8 @@
 """One submission, from its file to points: mend it, run it in the sandbox, judge its answers out here.
 
-A check's cell runs inside like every other, but gives answers for hidden inputs; points are given by `Task.assess` in
-this process, which student code has no way into. A cell that takes the kernel with it is left out when the cells before
-it are run again in a new one, so that every other task keeps its points.
+A check's cell runs inside like every other, but answers questions with hidden inputs; points are given by
+`Task.examine` in this process, which student code has no way into. A cell that takes the kernel with it is left out
+when the cells before it are run again in a new one, so that every other task keeps its points.
 """
 
 from __future__ import annotations
@@ -12,28 +12,24 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...checks import MIME, TASKS, Task
+from ...checks import TASKS, Task
 from ...checks.score import Score
 from ...unrun import Stopped
 from ..incidents import Incident
 from ..results import Graded, Result
-from ..sandbox import guard
-from ..sandbox.bubblewrap import Sandbox
-from ..sandbox.kernel import Kernel, KernelError, Message, Ran, length
+from ..sandbox.kernel import Kernel, Message, Ran
+from ..sandbox.outputs import length
+from ..sandbox.server import ForkServer, StartError
 from .autograded import as_notebook
 from .borrowed import borrowed
-from .judging import judged
-from .outcomes import data_of, faults, of_cell, of_error, why_no_answers
+from .judging import Examination
+from .outcomes import of_cell, of_error, why_no_answers
 from .preflight import DamagedError, Part, find, mend
-
-GUARD = Path(guard.__file__).read_text()
-GUARD_MIME = "application/vnd.minitorch.guard+json"
-WARM_UP = "import minitorch.classroom.checks; del minitorch"  # loading the engine is not part of any cell's time
 
 PAUSES = (1.0, 5.0)  # seconds before another attempt to start a kernel
 
 
-def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int], sandbox: Sandbox) -> Result:
+def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int], server: ForkServer) -> Result:
     """Grade what a student has handed in.
 
     Args:
@@ -41,13 +37,13 @@ def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int]
         exercise: its name, which is also the notebook's.
         release: the cells that were handed out.
         seeds: from which the checks make their inputs; hidden from the student.
-        sandbox: where student code runs.
+        server: where student code runs.
     """
     began = time.monotonic()
     result = Result()
     names = {part.name for part in release if part.name}
     try:
-        notebook, wrong = find(folder, exercise, names, sandbox.limits.notebook)
+        notebook, wrong = find(folder, exercise, names, server.sandbox.limits.notebook)
         parts, mended = mend(notebook, release)
     except DamagedError as damaged:
         result.incidents.append(damaged.incident)
@@ -57,7 +53,7 @@ def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int]
     result.incidents += [*wrong, *mended]
     if more := borrowed(*by_whom(parts, release)):
         result.incidents.append(Incident("borrowed", ", ".join(more)[:300]))
-    _Run(parts, {part.source for part in release}, seeds, sandbox, result).all()
+    _Run(parts, {part.source for part in release}, seeds, server, result).all()
     result.seconds = time.monotonic() - began
     return result
 
@@ -77,11 +73,11 @@ class _Run:
     """The cells of one submission, one after the other, in as many kernels as it takes."""
 
     def __init__(
-        self, parts: list[Part], handed_out: set[str], seeds: Sequence[int], sandbox: Sandbox, result: Result
+        self, parts: list[Part], handed_out: set[str], seeds: Sequence[int], server: ForkServer, result: Result
     ) -> None:
         self.handed_out = handed_out
-        self.parts, self.seeds, self.sandbox, self.result = parts, seeds, sandbox, result
-        self.limits = sandbox.limits
+        self.parts, self.seeds, self.server, self.result = parts, seeds, server, result
+        self.limits = server.sandbox.limits
         self.end = time.monotonic() + self.limits.seconds
         self.done: list[Part] = []  # what a new kernel has to run before it can go on
         self.stopped: list[Stopped] = []
@@ -116,6 +112,8 @@ class _Run:
         ran = self._check(number, part) if part.is_check else self._execute(part.source)
         if not part.is_check and (stopped := of_cell(part.name or str(number + 1), part.source, ran)):
             self.stopped.append(stopped)
+        if ran.tampered:
+            self._note(Incident("tampered", ran.tampered), part)
         self._keep(number, ran, part)
         incident = ran.incident or of_error(ran.error)
         if incident is not None:
@@ -139,21 +137,19 @@ class _Run:
         """Seconds."""
         return self.end - time.monotonic()
 
-    def _execute(self, source: str) -> Ran:
+    def _execute(self, source: str, questions: Examination | None = None) -> Ran:
         assert self.kernel is not None
-        return self.kernel.execute(source, max(0.1, min(self.limits.cell_seconds, self.left)))
+        return self.kernel.execute(source, max(0.1, min(self.limits.cell_seconds, self.left)), questions)
 
     def _ready(self) -> bool:
         """See to a kernel in which all cells so far have run; whether there was time for that."""
         if self.kernel is not None and self.kernel.is_alive:
             return True
         if self.kernel is not None:  # it ended between two cells
-            self._note(self.kernel.watch.incident or Incident("kernel-died", "between two cells"), None)
+            self._note(self.kernel.incident or Incident("kernel-died", "between two cells"), None)
         while self.left > 0:
             self._drop()
             self.kernel = self._started()
-            if not self.kernel.execute(WARM_UP, self.limits.start_seconds).alive:
-                continue
             for part in list(self.done):
                 if self.left <= 0:
                     return False
@@ -169,14 +165,14 @@ class _Run:
         """A kernel; on a machine that is busy it may take more than one attempt."""
         for seconds in PAUSES:
             try:
-                return Kernel(self.sandbox).__enter__()
-            except KernelError:
+                return Kernel(self.server)
+            except StartError:
                 time.sleep(seconds)
-        return Kernel(self.sandbox).__enter__()
+        return Kernel(self.server)
 
     def _drop(self) -> None:
         if self.kernel is not None:
-            self.kernel.__exit__(None, None, None)
+            self.kernel.close()
             self.kernel = None
 
     def _note(self, incident: Incident, part: Part | None) -> None:
@@ -191,35 +187,27 @@ class _Run:
 
     def _check(self, number: int, part: Part) -> Ran:
         """Let the check's cell give its answers, and judge them."""
-        task = task_of(part)
-        call = f"\nguard({list(self.seeds)})\n"
-        renewed = self._execute(f"exec({GUARD + call!r}, {{}})")
-        for changes in data_of(renewed.outputs, GUARD_MIME):
-            if changes:
-                self._note(Incident("tampered", ", ".join(map(str, changes))[:300]), part)
-        ran = self._execute(part.source) if renewed.alive else renewed
-        found = data_of(ran.outputs, MIME)
-        # Outputs of student code in between may be anything; answers are for the judge, not for display.
-        ran.outputs = [output for output in ran.outputs if MIME not in output.get("data", {})]
-        if len(found) > 1:
-            self._note(Incident("tampered", f"{len(found)} sets of answers where the check gives one"), part)
-        if not found:
+        examination = Examination(task_of(part), self.seeds)
+        ran = self._execute(part.source, examination)
+        if ran.changed:
+            self._note(Incident("tampered", ", ".join(ran.changed)[:300]), part)
+        verdict = examination.verdict
+        if verdict is None:
             reason = why_no_answers(ran, self.stopped)
             if ran.incident is None and ran.error is None:
                 self._note(Incident("no-answers"), part)
             self.result.graded.append(_none(part, reason))
             return ran
-        for kind in faults(found[-1]):
+        for kind in examination.faults:
             self._note(Incident(kind), part)
-        score = judged(task, found[-1], self.seeds)
-        if isinstance(score, Incident):
-            self._note(score, part)
-            self.result.graded.append(_none(part, score.text))
+        if isinstance(verdict, Incident):
+            self._note(verdict, part)
+            self.result.graded.append(_none(part, verdict.text))
         else:
             self.result.graded.append(
-                Graded(part.name or "", score.points, float(score.of), score.reason, score.to_json())
+                Graded(part.name or "", verdict.points, float(verdict.of), verdict.reason, verdict.to_json())
             )
-            ran.outputs.append(_shown(score))
+            ran.outputs.append(_shown(verdict))
         return ran
 
 

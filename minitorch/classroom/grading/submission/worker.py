@@ -1,8 +1,9 @@
 """A process that grades submissions one after the other; the class is shared out among several.
 
-It reads jobs from its standard input, one line of JSON each, writes each result to a file, and then a line with the
-file's name. When its standard input ends, because whoever started it is done or dead, it ends at once
-with everything that it has started. It never opens the gradebook.
+It reads jobs from its standard input, one line of JSON each, and writes each result to its standard output: eight
+bytes, the length, and so many bytes of JSON. It keeps a fork server, has a clerk for each job, and writes no file. When
+its standard input is closed, because whoever started it is done or dead, it ends with everything that it has started.
+It never opens the gradebook.
 """
 
 from __future__ import annotations
@@ -10,26 +11,23 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import queue
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
-import traceback
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import psutil
-
 from ..limits import Limits
+
+LENGTH = 8  # bytes
 
 
 @dataclass(frozen=True)
 class Job:
-    """One submission: the student's folder, the exercise, the notebook that was handed out, and the conditions."""
+    """One submission: the student and the folder, the exercise and what was handed out, and the conditions."""
 
+    student: str
     folder: str
     exercise: str
     release: str
@@ -37,9 +35,10 @@ class Job:
     limits: Limits
     slot: int
     safe: bool
+    seconds: float
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls, text: str | bytes) -> Self:
         """A job that came as text."""
         data = json.loads(text)
         return cls(**{**data, "limits": Limits(**data["limits"]), "seeds": tuple(data["seeds"])})
@@ -61,8 +60,7 @@ class Worker:
             [sys.executable, "-m", __name__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
+            env=environment | {"OPENBLAS_NUM_THREADS": "1"},
             start_new_session=True,  # an interrupt from the keyboard is the parent's to handle
         )
 
@@ -78,76 +76,93 @@ class Worker:
             self.process.wait()
         self.process.stdout.close()
 
-    def do(self, job: Job, seconds: float) -> dict[str, Any]:
+    def do(self, job: Job) -> dict[str, Any]:
         """Have a job done; what came of it, or ``{"error": why nothing did}``. A worker that fails is replaced."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        late = threading.Timer(seconds, self.process.kill)
+        late = threading.Timer(job.seconds + 60, self.process.kill)
         late.daemon = True
         late.start()
         try:
-            self.process.stdin.write(json.dumps(asdict(job)) + "\n")
+            self.process.stdin.write(json.dumps(asdict(job)).encode() + b"\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
+            size = int.from_bytes(self.process.stdout.read(LENGTH))
+            content = self.process.stdout.read(size)
         except OSError:
-            line = ""
+            size, content = 1, b""
         finally:
             late.cancel()
-        if not line.endswith("\n"):
+        if not size or len(content) < size:
             self.stop()
             self._start()
-            return {"error": f"its worker process ended, or took more than {seconds:.0f} s"}
-        result: dict[str, Any] = json.loads(Path(line[:-1]).read_text())
+            return {"error": "its worker process ended"}
+        result: dict[str, Any] = json.loads(content)
         return result
 
 
 def main() -> None:
     """Do jobs until there are no more."""
-    from ..sandbox.kernel import FOLDERS
-    from .run import grade
-
-    folder = Path(tempfile.mkdtemp(prefix="minitorch-grade-"))
-    FOLDERS.add(folder)
-    jobs: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=_read, args=(jobs,), daemon=True).start()
-    with os.fdopen(os.dup(1), "w") as answers:
-        os.dup2(2, 1)  # whatever else is printed is not an answer
-        while True:
-            job = Job.from_json(jobs.get())
-            (folder / "result.json").write_text(json.dumps(_do(job, grade)))
-            answers.write(f"{folder / 'result.json'}\n")
-            answers.flush()
-
-
-def _do(job: Job, grade: Any) -> dict[str, Any]:
     from ..sandbox.bubblewrap import Sandbox
-    from ..sandbox.kernel import KernelError
+    from ..sandbox.server import ForkServer
+    from . import feedback, run  # noqa: F401  before there are clerks, which are copies of this process
+    from .clerk import AbandonedError
+
+    answers = os.dup(1)
+    os.dup2(2, 1)  # whatever else is printed is not an answer
+    pending = b""
+    with contextlib.ExitStack() as stack, contextlib.suppress(AbandonedError):
+        server: ForkServer | None = None
+        while True:
+            while b"\n" not in pending:
+                part = os.read(0, 1 << 16)
+                if not part:
+                    return
+                pending += part
+            line, _, pending = pending.partition(b"\n")
+            job = Job.from_json(line)
+            sandbox = Sandbox(job.limits, job.slot, job.safe)
+            if server is None or server.sandbox != sandbox or not server.is_alive:
+                stack.close()
+                server = stack.enter_context(ForkServer(sandbox))
+            content = _done(job, server)
+            os.write(answers, len(content).to_bytes(LENGTH))
+            view = memoryview(content)
+            while view:
+                view = view[os.write(answers, view) :]
+
+
+def _done(job: Job, server: Any) -> bytes:
+    from .clerk import LostError, by_a_clerk
+
+    try:
+        server.wait()
+        return by_a_clerk(lambda: json.dumps(_graded(job, server)).encode(), job.seconds, [0])
+    except LostError as lost:
+        return json.dumps({"error": str(lost)}).encode()
+    except Exception as error:
+        return json.dumps({"error": f"{type(error).__name__}: {error}"[:500]}).encode()
+
+
+def _graded(job: Job, server: Any) -> dict[str, Any]:
+    """The result as plain data, with the notebook and the page as texts."""
+    from ..sandbox.server import StartError
+    from .feedback import page
     from .preflight import released
-    from .run import GradingError
+    from .run import GradingError, grade
 
     try:
         release = released(Path(job.release))
-        sandbox = Sandbox(job.limits, job.slot, job.safe)
-        result = grade(Path(job.folder), job.exercise, release, job.seeds, sandbox)
+        result = grade(Path(job.folder), job.exercise, release, job.seeds, server)
+        notebook = result.notebook and json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        return {**result.to_json(), "notebook": notebook, "page": page(job.student, job.exercise, result)}
     except GradingError as error:
         return {"fatal": str(error)}
+    except StartError as error:  # which says all there is to say
+        return {"error": str(error)}
     except Exception as error:  # whatever it is: it must not be the end of the run, and it must have a name
-        if not isinstance(error, KernelError):  # which says all there is to say
-            traceback.print_exc()
+        import traceback
+
+        traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"[:500]}
-    return {**result.to_json(), "notebook": result.notebook}
-
-
-def _read(jobs: queue.Queue[str]) -> None:
-    for line in sys.stdin:
-        jobs.put(line)
-    from ..sandbox.kernel import FOLDERS
-
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            process.kill()
-    for folder in list(FOLDERS):
-        shutil.rmtree(folder, ignore_errors=True)
-    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,128 @@
+"""The first process of a submission: PID 1 of its namespace. It limits itself, starts the shell and watches the leash.
+
+All processes of a submission end with this one, which student code can neither stop nor look into: signals do not reach
+PID 1 of a namespace from inside, it is not dumpable, and it has no descriptor that leads to the shell.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from . import linux, seccomp
+
+if TYPE_CHECKING:
+    from .fork_server import Options
+
+INTERRUPT = b"i"  # on the leash: interrupt the cell
+STARTED = b"s"  # the answer to a request, which carries the number of this process
+
+
+def begin(options: Options, shell: Any, channel: int, leash: int, raw: int) -> NoReturn:
+    """Become a submission. Called in a copy of the fork server."""
+    status = 1
+    try:
+        if options.caged:
+            linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+        child = os.fork()  # the first process in the new namespace of process numbers
+        if child == 0:
+            _first(options, shell, channel, leash, raw)
+        for each in (channel, leash, raw):
+            os.close(each)
+        os.waitpid(child, 0)
+        status = 0
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(status)
+
+
+def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> NoReturn:
+    try:
+        if options.caged:
+            _mount(options.folders, options.kept)
+        for name, value in options.limits.items():
+            resource.setrlimit(getattr(resource, name), (value, value))
+        connection = socket.socket(fileno=leash)
+        connection.sendmsg([STARTED + str(os.getpid()).encode()])
+        if not connection.recv(1):  # the grader has seen who this is
+            os._exit(0)
+        student = os.fork()
+        if student == 0:
+            connection.close()
+            _student(options, shell, channel, raw)
+        os.close(channel)
+        os.close(raw)
+        if options.caged:
+            linux.keep_capabilities(*([linux.CAP_KILL] if options.uid is not None else []))
+        _supervise(student, connection)
+    except BaseException as error:
+        os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(1)
+
+
+def _mount(folders: dict[str, str], kept: list[str]) -> None:
+    """Empty folders in memory, and a view of the processes of this namespace alone."""
+    linux.mount("", "/", linux.MS_REC | linux.MS_PRIVATE)
+    sources = {path: os.open(path, os.O_PATH) for path in kept}
+    for path, options in folders.items():
+        linux.mount("tmpfs", path, linux.MS_NOSUID | linux.MS_NODEV, options)
+    for path, source in sources.items():
+        os.makedirs(path)
+        linux.bind(f"/proc/self/fd/{source}", path)
+        os.close(source)
+    linux.mount("proc", "/proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
+
+
+def _supervise(student: int, leash: socket.socket) -> NoReturn:
+    """Reap what ends, pass interrupts on, and end with the shell or with the leash."""
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    while True:
+        try:
+            while (ended := os.waitpid(-1, os.WNOHANG)[0]) != 0:
+                if ended == student:
+                    os._exit(0)
+        except ChildProcessError:
+            os._exit(0)
+        waiting: list[Any] = [leash, woken]
+        ready, _, _ = select.select(waiting, [], [])
+        if woken in ready:
+            os.read(woken, 4096)
+        if leash in ready:
+            message = leash.recv(1)
+            if not message:
+                os._exit(0)
+            os.kill(student, signal.SIGINT)
+
+
+def _student(options: Options, shell: Any, channel: int, raw: int) -> NoReturn:
+    """Give up all rights, and run cells."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(raw, 1)
+    os.dup2(raw, 2)
+    os.set_inheritable(channel, False)
+    for each in (null, raw):
+        os.close(each)
+    if options.caged:
+        if options.uid is not None:
+            os.setgroups([])
+            os.setresgid(options.uid, options.uid, options.uid)
+            os.setresuid(options.uid, options.uid, options.uid)
+        linux.keep_capabilities()
+        linux.prctl(linux.PR_SET_DUMPABLE, 1)
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+        seccomp.install()
+    else:
+        os.setsid()
+    os.chdir(os.environ["HOME"])
+    shell.serve(socket.socket(fileno=channel))
+    os._exit(0)

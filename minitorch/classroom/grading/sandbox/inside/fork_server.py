@@ -1,0 +1,98 @@
+"""The fork server: a Python in which everything is imported that student code needs, and which is copied by `fork`.
+
+To start Python and import the engine takes a second, a copy of a process a hundredth of that. The copy is a new
+submission, in namespaces of its own: nothing of an earlier one is left in it, since nothing but this server is copied.
+
+It is the first process in bubblewrap's namespaces, and knows nothing that is secret. A request is one message on the
+socket, with three descriptors: the channel for frames, the leash, and where the raw output goes (see `first`). When the
+socket is closed the server ends, and with it everything that it has started.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from . import first, linux
+
+DESCRIPTORS = 3
+READY = b"ready"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How submissions run.
+
+    Attributes:
+        name: by which the processes of a run are found.
+        control: the number of the descriptor of the socket for requests.
+        limits: resource limits by their names in the module `resource`.
+        folders: what may be written to, and the options with which each is mounted in memory.
+        kept: what is seen inside of such a folder all the same.
+        uid: the user that student code becomes; None if it stays who it is.
+        preload: modules to import before the first request.
+        caged: whether there are namespaces; False runs student code with the rights of whoever grades.
+    """
+
+    name: str
+    control: int
+    limits: dict[str, int]
+    folders: dict[str, str]
+    kept: list[str]
+    uid: int | None
+    preload: list[str]
+    caged: bool
+
+
+def main() -> None:
+    """Serve requests until the socket is closed."""
+    options = Options(**json.loads(sys.argv[1]))
+    if options.caged:
+        linux.prctl(linux.PR_SET_DUMPABLE, 0)
+    control = socket.socket(fileno=options.control)
+    for name in options.preload:
+        importlib.import_module(name)
+    shell = _shell()
+    assert threading.active_count() == 1, "a thread is not copied by fork"
+    gc.collect()
+    gc.freeze()  # or the collector would look at every object of each copy, and so copy every page
+    control.send(READY)
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(control, 1, DESCRIPTORS)
+        if not request:
+            break
+        if os.fork() == 0:
+            control.close()
+            first.begin(options, shell, *descriptors)  # does not return
+        for each in descriptors:
+            os.close(each)
+        _reap()
+    if not options.caged:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def _shell() -> Any:
+    from .shell import make_shell
+
+    return make_shell()
+
+
+def _reap() -> None:
+    """Forget the children that have ended."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
+
+
+if __name__ == "__main__":
+    main()

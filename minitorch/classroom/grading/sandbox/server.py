@@ -1,0 +1,85 @@
+"""The fork server as its owner sees it: a bubblewrap of which each submission gets a copy of the first process."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import tempfile
+from types import TracebackType
+from typing import Self
+
+from .bubblewrap import Sandbox
+from .inside.fork_server import READY
+
+
+class StartError(Exception):
+    """A process that did not start: a fault of this machine, never of a submission."""
+
+
+class ForkServer:
+    """A running fork server; a context manager, at whose end nothing of it is left."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self.sandbox = sandbox
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._ready = False
+        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  it has no name, so nothing is left of it
+        with theirs:
+            self.process = subprocess.Popen(
+                sandbox.command(theirs.fileno()),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._complaints,
+                pass_fds=[theirs.fileno()],
+                env=sandbox.surroundings(),
+                start_new_session=True,
+            )
+
+    def wait(self) -> None:
+        """Wait until it has imported everything.
+
+        Raises:
+            StartError: if it ends before, or takes too long.
+        """
+        if self._ready:
+            return
+        self.control.settimeout(self.sandbox.limits.start_seconds)
+        try:
+            if self.control.recv(len(READY)) == READY:
+                self.control.settimeout(None)
+                self._ready = True
+                return
+            reason = "it ended"
+        except (TimeoutError, ConnectionError):
+            reason = "it did not answer"
+        raise StartError(f"the sandbox did not start: {self.complaint() or reason}")
+
+    def complaint(self) -> str:
+        """The end of what it has written to standard error."""
+        size = self._complaints.seek(0, os.SEEK_END)
+        self._complaints.seek(max(0, size - 2000))
+        return self._complaints.read().decode(errors="replace").strip()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still runs."""
+        return self.process.poll() is None
+
+    def copy(self, channel: socket.socket, leash: socket.socket, raw: int) -> None:
+        """Ask for a new submission with these descriptors, of which it gets copies."""
+        try:
+            socket.send_fds(self.control, [b"n"], [channel.fileno(), leash.fileno(), raw])
+        except OSError as error:
+            raise StartError(f"the sandbox has ended: {self.complaint() or error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.control.close()
+        self.process.kill()
+        self.process.wait()
+        self._complaints.close()

@@ -1,0 +1,113 @@
+"""What a submission uses, added up over all of its processes, as no limit of a single process does.
+
+It is read from outside, in the namespace's own ``/proc``: there are the processes of this submission and no others.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from ..incidents import Incident
+from ..limits import MIB, Limits
+
+PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+SECONDS = 0.25  # between two looks; raising it costs less, and lets a submission exceed a limit for longer
+SHARE = 0.75  # of the limit of processes, at which a submission is stopped: before its own kernel cannot start a thread
+
+
+@dataclass
+class Usage:
+    """Of a submission at one moment: processes, threads, open files, resident bytes."""
+
+    processes: int = 0
+    threads: int = 0
+    descriptors: int = 0
+    resident: int = 0
+
+
+def processes(first: int) -> list[str]:
+    """The folders in ``/proc`` of the processes of a submission, the first one left out.
+
+    Args:
+        first: the first process, by its number here.
+    """
+    folder = f"/proc/{first}/root/proc"
+    try:
+        return [f"{folder}/{name}" for name in os.listdir(folder) if name.isdigit() and name != "1"]
+    except OSError:
+        return []
+
+
+def usage(first: int) -> Usage:
+    """What all processes of a submission use together."""
+    found = Usage()
+    for folder in processes(first):
+        with suppress(OSError, ValueError, IndexError):  # it has ended
+            found.processes += 1
+            found.threads += len(os.listdir(f"{folder}/task"))
+            found.descriptors += len(os.listdir(f"{folder}/fd"))
+            found.resident += int(_text(f"{folder}/statm").split()[1]) * PAGE
+    return found
+
+
+def proportional(first: int) -> int:
+    """Resident bytes, of which those that several processes share count once; slow to find."""
+    total = 0
+    for folder in processes(first):
+        with suppress(OSError, ValueError, IndexError):
+            line = next(line for line in _text(f"{folder}/smaps_rollup").splitlines() if line.startswith("Pss:"))
+            total += int(line.split()[1]) * 1024
+    return total
+
+
+def excess(first: int, limits: Limits) -> Incident | None:
+    """The limit that a submission exceeds, as an incident."""
+    now = usage(first)
+    most = SHARE * limits.processes
+    if now.processes > most or now.threads > most:
+        return Incident("processes", f"{max(now.processes, now.threads)} processes and threads")
+    if now.descriptors > limits.descriptors:
+        return Incident("files", f"{now.descriptors} open files")
+    if now.resident > limits.memory and proportional(first) > limits.memory:
+        return Incident("memory", f"more than {limits.memory // MIB} MiB")
+    return None
+
+
+def names(first: int) -> list[str]:
+    """What the processes of a submission are called, but for its own shell, which is the first to have been started."""
+    found = []
+    for folder in sorted(processes(first), key=lambda folder: int(folder.rpartition("/")[2]))[1:]:
+        with suppress(OSError):
+            words = _text(f"{folder}/cmdline").split("\0")
+            found.append(" ".join(words[:2]).strip() or _text(f"{folder}/comm").strip())
+    return found
+
+
+def _text(path: str) -> str:
+    with open(path, errors="replace") as file:
+        return file.read(1 << 16)
+
+
+class Watch(threading.Thread):
+    """A thread that looks at a submission until `stop`; whoever exceeds a limit is named, and ended by `end`."""
+
+    def __init__(self, first: int, limits: Limits, end: Callable[[], None]) -> None:
+        super().__init__(daemon=True)
+        self.first, self.limits, self.end = first, limits, end
+        self.incident: Incident | None = None
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """Look, until there is nothing to look for any more."""
+        while self.incident is None and not self._stopped.wait(SECONDS):
+            self.incident = excess(self.first, self.limits)
+        if self.incident is not None:
+            self.end()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stopped.set()
