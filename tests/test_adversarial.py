@@ -91,6 +91,8 @@ def sends(*frames: str) -> str:
     return "\n".join([begin, *lines])
 
 
+MANY_FRAMES = "for _ in range(450):\n" + indent(sends("bytes(7 * 2**20)"))
+
 FORGED = """
 import json
 for message in ({"task": "eager.unbroadcast"}, {"answers": []}, {"answers": {"list": []}}, {"done": {}}):
@@ -193,6 +195,7 @@ SHOW = "display({'text/plain': 'x' * 9000}, raw=True)"
 MANY_OUTPUTS = "\n".join(["from IPython.display import display", *[SHOW] * 20])
 
 OVERRUN = frozenset({"processes", "cell-time"})  # on a busy machine the time may be over before anybody has counted
+TOO_MUCH = frozenset({"output", "memory", "cell-time"})
 MAY_DIE = (frozenset({0, 30}), 30)  # it depends on whether the interruption comes before the memory is used up
 DIES = (0, 30)  # the cell is lost, and its function with it
 
@@ -240,7 +243,7 @@ ATTACKS = [
     Attack("closed-connection", then("get_ipython().outbox.connection.close()"), ("kernel-died",), DIES),
     Attack("endless-output", then("i = 0\nwhile True: print(i); i += 1"), ("output",)),
     Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), MAY_DIE),
-    Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (frozenset({"output", "memory"}),), MAY_DIE),
+    Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (TOO_MUCH,), MAY_DIE),
     Attack("html", then("from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"), ()),
     Attack("looks-it-up", LOOKS_IT_UP, ("borrowed",)),
     Attack("half-a-character", then("half = '\ud800'"), ()),

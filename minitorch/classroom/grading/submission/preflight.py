@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ..incidents import Incident
 Cell = dict[str, Any]
 
 RELEASE_BYTES = 100_000_000
+ENTRIES, DEPTH = 1000, 8  # of a student's folder; raising them finds notebooks in larger ones, and takes longer
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def find(folder: Path, exercise: str, names: set[str], largest: int) -> tuple[An
     right = folder / f"{exercise}.ipynb"
     if os.path.lexists(right):
         return load(right, largest), []
-    others = sorted(path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
+    others = notebooks(folder)
     if not others:
         raise DamagedError("missing-notebook")
     if len(others) > 1:
@@ -101,6 +103,28 @@ def find(folder: Path, exercise: str, names: set[str], largest: int) -> tuple[An
     if len(others) != 1:
         raise DamagedError("several-notebooks", f"{len(others)} of them have cells of this exercise")
     return load(others[0], largest), [Incident("renamed", str(others[0].relative_to(folder)))]
+
+
+def notebooks(folder: Path) -> list[Path]:
+    """The notebooks in a folder and those inside it, in order; of a hostile one, not more than anybody means.
+
+    The walk is not recursive, does not follow links, and ends after `ENTRIES` entries and at `DEPTH`.
+    """
+    found: list[Path] = []
+    left, pending = ENTRIES, [(folder, 0)]
+    while pending:
+        here, depth = pending.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in islice(entries, left):
+                    left -= 1
+                    if entry.name.endswith(".ipynb"):
+                        found.append(Path(entry.path))
+                    elif depth < DEPTH and entry.name != ".ipynb_checkpoints" and entry.is_dir(follow_symlinks=False):
+                        pending.append((Path(entry.path), depth + 1))
+        except OSError:  # a folder that may not be entered
+            continue
+    return sorted(found)
 
 
 def _is_meant(path: Path, names: set[str], largest: int) -> bool:
