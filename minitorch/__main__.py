@@ -196,6 +196,30 @@ COMMANDS: dict[str, Command] = {
         ),
         json=True,
     ),
+    "export": Command(
+        "write points and feedback in the forms that Canvas and Moodle import",
+        classroom("export"),
+        (
+            argument("form", choices=("canvas", "moodle", "worksheet", "feedback")),
+            argument("file", nargs="?", help="what Canvas (gradebook) or Moodle (grading worksheet) exported"),
+            argument("--to", required=True, metavar="PATH", help="the file to write; for feedback a .zip or a folder"),
+            argument("--course", default=".", metavar="FOLDER", help="the folder of the course (the present one)"),
+            argument("--exercise", action="append", default=[], metavar="NAME", help="only this one"),
+            argument(
+                "--missing", choices=("empty", "zero"), default="empty", help="who handed in nothing (%(default)s)"
+            ),
+            argument("--scale", action="store_true", help="scale points to the platform's maximum"),
+            argument("--column", action="append", default=[], metavar="WHAT=NAME", help="an exercise's column"),
+            argument("--roster", metavar="CSV", help="who is in the course (roster.csv there, if there is one)"),
+        ),
+        (
+            ("minitorch export canvas Grades.csv --to upload.csv", "Canvas's gradebook, filled in"),
+            ("minitorch export worksheet Grades.csv --exercise 03-graph --to upload.csv", "an assignment in Moodle"),
+            ("minitorch export moodle --to grades.csv --missing zero", "for Moodle's Grades, Import"),
+            ("minitorch export feedback --exercise 03-graph --to feedback.zip", "pages, back to the platform"),
+        ),
+        json=True,
+    ),
     "similar": Command(
         "compare the submissions for an exercise, and show where code is alike",
         classroom("similar"),

@@ -123,3 +123,21 @@ def similar(options: Namespace) -> int:
         print(f"\n{side_by_side(found.pairs)}")
     print("\nThe lines side by side are in " + " and ".join(map(str, written)) + ".")
     return 0
+
+
+def export(options: Namespace) -> int:
+    """``minitorch export``: points and feedback for a platform; the status is 1 if there is something to know."""
+    from .grading.course.folders import Course
+    from .grading.enrolment.deadlines import deadlines_of
+    from .grading.enrolment.roster import roster_of
+    from .grading.exporting.export import export as write
+    from .grading.exporting.filled import Choices
+
+    root = Path(options.course)
+    course = Course(root / "submitted", root / "exercises")
+    choices = Choices(options.missing == "zero", options.scale, pairs(options.column))
+    file = Path(options.file) if options.file else None
+    rules, roster = deadlines_of(root), roster_of(root, options.roster)
+    found = write(options.form, file, Path(options.to), course, rules, roster, options.exercise, choices)
+    print(json.dumps(found.to_json(), indent=2) if options.json else found)
+    return int(bool(found.notes))

@@ -10,6 +10,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,16 @@ from ...imports import quick_imports
 from ..results import Result
 from ..submission.preflight import Part
 from .private import opened
+
+
+@dataclass(frozen=True)
+class Total:
+    """A student's points for an exercise, those that it can give, and whether a person has still to look at it."""
+
+    student: str
+    points: float
+    of: float
+    by_hand: bool
 
 
 class Book:
@@ -90,6 +101,15 @@ class Book:
                     for grade in notebook.grades:
                         found[submission.student.id, exercise.name, grade.name] = grade.score
         return found
+
+    def exercises(self) -> list[str]:
+        """The names of all exercises that are known."""
+        return sorted(exercise.name for exercise in self._book.assignments)
+
+    def totals(self, exercise: str) -> list[Total]:
+        """The points of all who handed in an exercise."""
+        rows = self._book.submission_dicts(exercise)
+        return [Total(row["student"], row["score"], row["max_score"], bool(row["needs_manual_grade"])) for row in rows]
 
 
 @contextmanager

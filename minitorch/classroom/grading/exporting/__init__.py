@@ -1,0 +1,5 @@
+"""Getting points out: `minitorch export`.
+
+The data that flows: the gradebook and the rules of being late become standings (`standings`), the rows of a platform's
+file are matched with students (`people`), and the file is filled in (`canvas`, `moodle`); `pages` is for feedback.
+"""

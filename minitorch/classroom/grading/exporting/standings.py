@@ -1,0 +1,110 @@
+"""Each student's points for an exercise, out of the gradebook, with what is taken for being late."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from ....errors import CommandError
+from ..collecting.attempts import Attempt, attempts, digest_of
+from ..collecting.fill import notebooks_in
+from ..course.folders import Course
+from ..course.gradebook import Book
+from ..course.handed_in import handed_in
+from ..enrolment.deadlines import Deadlines, Penalty
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A student's points for an exercise.
+
+    Attributes:
+        student, exercise: whose they are, and for what.
+        earned, of: as graded, and as many as there are.
+        penalty: for being late.
+        by_hand: whether a person has still to look at it.
+        attempt: the attempt that was graded, if it was collected.
+    """
+
+    student: str
+    exercise: str
+    earned: float
+    of: float
+    penalty: Penalty
+    by_hand: bool = False
+    attempt: Attempt | None = None
+
+    @property
+    def points(self) -> float:
+        """What counts."""
+        return max(0.0, self.earned - self.penalty.points)
+
+
+@dataclass(frozen=True)
+class Standings:
+    """All points of some exercises, and the submissions that have none yet."""
+
+    exercises: tuple[str, ...]
+    graded: dict[tuple[str, str], Standing]
+    waiting: tuple[tuple[str, str], ...]
+
+    def of(self, exercise: str) -> dict[str, Standing]:
+        """The points for an exercise, by student."""
+        return {student: found for (student, name), found in self.graded.items() if name == exercise}
+
+    def maximum(self, exercise: str) -> float:
+        """The points that an exercise can give."""
+        return max((found.of for found in self.of(exercise).values()), default=0.0)
+
+
+def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) -> Standings:
+    """The points of a course.
+
+    Args:
+        course: where things are.
+        deadlines: the rules of being late.
+        only: exercises; all that were graded by default.
+
+    Raises:
+        CommandError: if nothing was graded.
+    """
+    if not course.gradebook.is_file():
+        raise CommandError(f"there is no {course.gradebook}: `minitorch grade {course.submitted}` makes it")
+    with Book(course.gradebook) as book:
+        totals = {name: book.totals(name) for name in book.exercises() if not only or name in only}
+    if strange := [name for name in only if not totals.get(name)]:
+        raise CommandError(f"nothing was graded for {strange[0]}")
+    graded: dict[tuple[str, str], Standing] = {}
+    waiting = set(_handed_in(course, totals))
+    for exercise, rows in totals.items():
+        for total in rows:
+            attempt, when = _attempt(course, total.student, exercise)
+            if attempt is not None and attempt.points is None:
+                continue  # another attempt was graded than the one that counts now
+            late = attempt is not None and attempt.late
+            penalty = deadlines.penalty(total.student, exercise, when, late, total.points, total.of)
+            graded[total.student, exercise] = Standing(
+                total.student, exercise, total.points, total.of, penalty, total.by_hand, attempt
+            )
+            waiting.discard((total.student, exercise))
+    return Standings(tuple(sorted(name for name, rows in totals.items() if rows)), graded, tuple(sorted(waiting)))
+
+
+def _handed_in(course: Course, exercises: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for exercise in exercises:
+        for folder in course.submitted.glob(f"*/{exercise}"):
+            if folder.is_dir() and not folder.parent.name.startswith("."):
+                yield folder.parent.name, exercise
+
+
+def _attempt(course: Course, student: str, exercise: str) -> tuple[Attempt | None, datetime | None]:
+    """The attempt that lies in `submitted/`, and when it was handed in."""
+    folder: Path = course.submitted / student / exercise
+    known = attempts(course.root, student, exercise)
+    digest = digest_of(notebooks_in(folder)) if known else ""
+    for attempt in known:
+        if attempt.digest == digest:
+            return attempt, attempt.first
+    return None, handed_in(folder)[0]
