@@ -180,7 +180,8 @@ COMMANDS: dict[str, Command] = {
         classroom("grade"),
         (
             argument("submitted", help="the folder with STUDENT/EXERCISE/EXERCISE.ipynb"),
-            argument("--only", nargs="+", default=[], metavar="NAME", help="these students or exercises"),
+            argument("--only", nargs="+", default=[], metavar="NAME", help="these students, these exercises, or both"),
+            argument("--task", default="", metavar="TASK", help="this task alone; all else stays as it was recorded"),
             argument("--exercises", metavar="FOLDER", help="the released exercises (exercises/, beside SUBMITTED)"),
             argument("--workers", type=int, metavar="N", help="submissions at a time (one for each processor)"),
             argument("--cell-time", type=float, default=60, metavar="SECONDS", help="for one cell (%(default)s)"),

@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import os
+import subprocess
 import sys
 from datetime import datetime
 from html.parser import HTMLParser
@@ -19,14 +20,16 @@ from hypothesis import given, settings, strategies
 
 from minitorch.__main__ import main
 from minitorch.classroom.grading.course import grade as courses
-from minitorch.classroom.grading.course import journal
 from minitorch.classroom.grading.course.config import FOLDERS, configure, lets_code_run
 from minitorch.classroom.grading.course.folders import Course, Stray, submissions
 from minitorch.classroom.grading.course.gradebook import Book
 from minitorch.classroom.grading.course.handed_in import handed_in, parsed
-from minitorch.classroom.grading.course.journal import Journal
+from minitorch.classroom.grading.course.journal import Entry, Journal
+from minitorch.classroom.grading.course.keys import ENTRIES, conditions_of, notebooks, work_of
+from minitorch.classroom.grading.course.ledger import Ledger
 from minitorch.classroom.grading.course.private import replace, tighten
 from minitorch.classroom.grading.course.progress import Progress
+from minitorch.classroom.grading.course.recorder import Recorder
 from minitorch.classroom.grading.course.report import Report
 from minitorch.classroom.grading.incidents import KINDS, Incident
 from minitorch.classroom.grading.limits import Limits
@@ -238,6 +241,8 @@ def test_no_text_is_an_exception(text: str) -> None:
 def test_a_gradebook_that_is_none_is_said_in_a_sentence(course: Course) -> None:
     course.gradebook.write_bytes(b"no database" * 100)
     with pytest.raises(CommandError, match=r"gradebook.db cannot be used as a gradebook: .* move it away"):
+        Ledger.read(course.gradebook)
+    with pytest.raises(CommandError, match=r"gradebook.db cannot be used as a gradebook: .* move it away"):
         Book(course.gradebook)
 
 
@@ -281,9 +286,9 @@ def test_formgraders_autograde_runs_no_students_code(
 
     ran = course.root / "ran"
     path = hand_in(course.root, "ana", notebook(sample(f"open({str(ran)!r}, 'w')\n{RIGHT}")))
-    with Book(course.gradebook) as book:
-        book.exercise(classes.EXERCISE, released(course.release(classes.EXERCISE)))
-        book.record("ana", classes.EXERCISE, Result([Graded("first-check", 30, 30, "")]))
+    with Recorder(course, {}) as recorder:
+        recorder.exercise(classes.EXERCISE, released(course.release(classes.EXERCISE)))
+        recorder.record(("ana", classes.EXERCISE), Result([Graded("first-check", 30, 30, "")]), "work", None)
     configure(course)
     if not is_ours:  # so that the test shows that it would run
         steps = 'c.Autograde.autograde_preprocessors = ["nbgrader.preprocessors.Execute"]'
@@ -301,8 +306,7 @@ def test_formgraders_autograde_runs_no_students_code(
     if is_ours:
         assert "students' code is not run here" in said["log"] and "minitorch grade" in said["log"]
         assert kept.read_text() == path.read_text(), "nothing that was there is removed"
-        with Book(course.gradebook) as book:
-            assert book.scores()["ana", classes.EXERCISE, "first-check"] == 30
+        assert Ledger.read(course.gradebook).marks["ana", classes.EXERCISE]["first-check"].points == 30
 
 
 def test_what_is_written_is_its_owners_alone(course: Course) -> None:
@@ -313,8 +317,8 @@ def test_what_is_written_is_its_owners_alone(course: Course) -> None:
         path.chmod(0o664)
     assert not tighten(*course.private, course.root / "nowhere")
     replace(course.feedback("bob", classes.EXERCISE), "page")
-    with Journal(course.root / "new"), Book(course.root / "new.db"):
-        pass
+    with Journal(course.root / "new"):
+        Book(course.root / "new.db").close()
     written = [course.journal, course.gradebook, old, course.feedback("bob", classes.EXERCISE)]
     written += [course.root / "new", course.root / "new.db"]
     assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
@@ -361,33 +365,72 @@ def test_an_exercise_that_fits_no_check_is_refused(course: Course) -> None:
 # --- the journal -----------------------------------------------------------------------------------------------
 
 
+def result(points: float, *incidents: str) -> dict[str, Any]:
+    graded = [Graded("first-check", points, 30, "a reason")]
+    return Result(graded, [Incident(kind) for kind in incidents]).to_json()
+
+
 def test_half_a_line_does_not_count(tmp_path: Path) -> None:
     path = tmp_path / "journal"
+    ana, bob = ("ana", "x"), ("bob", "x")
     with Journal(path) as first:
         seeds = first.seeds
-        first.add("ana", "x", "key", {"points": 1})
-        first.add("bob", "x", "key", {"points": 2})
+        first.add(ana, Entry("conditions", "work", result(1)))
+        first.add(bob, Entry("conditions", "work", result(2)))
     path.write_bytes(path.read_bytes()[:-9])
     with Journal(path) as second:
         assert second.seeds == seeds
-        assert second.done("ana", "x", "key") == {"points": 1}
-        assert second.done("bob", "x", "key") is None
-        second.add("bob", "x", "key", {"points": 3})
+        assert second.entries[ana].result == result(1) and bob not in second.entries
+        second.add(bob, Entry("conditions", "work", result(3), 2))
     with Journal(path) as third:
-        assert third.done("bob", "x", "key") == {"points": 3}
+        assert (third.entries[bob].result, third.entries[bob].attempt) == (result(3), 2)
 
 
 def test_a_result_counts_for_what_it_was_made_from(tmp_path: Path) -> None:
     root = classes.course(tmp_path)
     release = root / "exercises" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
     path = hand_in(root, "ana", notebook(sample()))
-    keys = [journal.key_of(path.parent, release, Limits(), True)]
-    keys.append(journal.key_of(path.parent, release, Limits(cell_seconds=1), True))
+    assert conditions_of(release, Limits(), True) != conditions_of(release, Limits(cell_seconds=1), True)
+    before = conditions_of(release, Limits(), True)
+    release.write_text(notebook(sample(RIGHT)))
+    assert conditions_of(release, Limits(), True) != before
+    works = [work_of(path.parent, 10**6)]
     path.write_text(notebook(sample(RIGHT)))
-    keys.append(journal.key_of(path.parent, release, Limits(), True))
+    works.append(work_of(path.parent, 10**6))
     path.rename(path.with_name("other.ipynb"))
-    keys.append(journal.key_of(path.parent, release, Limits(), True))
-    assert len(set(keys)) == len(keys)
+    works.append(work_of(path.parent, 10**6))
+    (path.parent / "below").mkdir()
+    path.with_name("other.ipynb").rename(path.parent / "below" / "other.ipynb")
+    works.append(work_of(path.parent, 10**6))
+    path.mkdir()
+    works.append(work_of(path.parent, 10**6))
+    assert len(set(works)) == len(works)
+    (path.parent / "notes.txt").write_text("what is no notebook does not count")
+    assert work_of(path.parent, 10**6) == works[-1]
+
+
+def test_looking_at_a_folder_has_bounds(tmp_path: Path) -> None:
+    deep = tmp_path / "deep"
+    deep.mkdir()
+    handle = os.open(deep, os.O_RDONLY)
+    for _ in range(1000):  # deeper than any path can say
+        os.mkdir("x", dir_fd=handle)
+        below = os.open("x", os.O_RDONLY, dir_fd=handle)
+        os.close(handle)
+        handle = below
+    os.close(handle)
+    (deep / "a.ipynb").write_text("{}")
+    wide = tmp_path / "wide"
+    wide.mkdir()
+    for number in range(1000):
+        (wide / f"{number}.ipynb").symlink_to("/dev/zero")
+    (tmp_path / "round").symlink_to(tmp_path)
+    try:
+        assert [path.name for path in notebooks(deep)] == ["a.ipynb"]
+        assert len(notebooks(wide)) == ENTRIES and not notebooks(tmp_path / "nowhere")
+        assert work_of(wide, 100) == work_of(wide, 100) != work_of(deep, 100)
+    finally:
+        subprocess.run(["rm", "-rf", deep], check=True)
 
 
 def test_a_course_is_graded_by_one_process(tmp_path: Path) -> None:
@@ -400,29 +443,6 @@ def test_a_damaged_journal_is_not_guessed_at(tmp_path: Path) -> None:
     (tmp_path / "journal").write_text("{}\n")
     with pytest.raises(CommandError, match="damaged; move it away"):
         Journal(tmp_path / "journal").__enter__()
-
-
-# --- the gradebook ---------------------------------------------------------------------------------------------
-
-
-def test_points_that_a_person_gave_stay_and_what_needs_one_is_marked(course: Course) -> None:
-    release = released(course.release(classes.EXERCISE))
-    result = Result([Graded("first-check", 10, 30, "a reason"), Graded("second-check", 30, 30, "")])
-    with Book(course.gradebook) as book:
-        book.exercise(classes.EXERCISE, release)
-        book.record("ana", classes.EXERCISE, result, datetime(2026, 1, 2))
-        grade = book._book.find_grade("first-check", classes.EXERCISE, classes.EXERCISE, "ana")
-        assert (grade.score, grade.needs_manual_grade) == (10, False)
-        grade.manual_score = 25
-        book._book.db.commit()
-        book.exercise(classes.EXERCISE, release)
-        book.record("ana", classes.EXERCISE, result)
-        assert book.scores()["ana", classes.EXERCISE, "first-check"] == 25
-        damaged = Result(
-            [Graded("first-check", 0, 30, "a"), Graded("second-check", 0, 30, "b")], [Incident("not-json")]
-        )
-        book.record("bob", classes.EXERCISE, damaged)
-        assert book._book.find_grade("first-check", classes.EXERCISE, classes.EXERCISE, "bob").needs_manual_grade
 
 
 # --- feedback and progress -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import traceback
 from argparse import Namespace
 from pathlib import Path
 
@@ -90,13 +91,21 @@ def grade(options: Namespace) -> int:
     workers = options.workers or default_workers()
     progress = Progress(sys.stderr)
     try:
-        report = grade_course(course, limits, workers, not options.unsafe, options.only, options.again, progress)
+        report = grade_course(
+            course, limits, workers, not options.unsafe, options.only, options.again, progress, options.task
+        )
     except KeyboardInterrupt:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)
         return 130
     except OSError as error:  # a full disk, a folder that may not be written to: what is done is in the journal
         where = f"{error.filename}: " if error.filename else ""
         raise CommandError(f"{where}{error.strerror or error}; what is done is kept, run it again") from error
+    except CommandError:
+        raise
+    except Exception:
+        traceback.print_exc()
+        print("minitorch grade: the grader itself failed, which is our fault; what is done is kept", file=sys.stderr)
+        return 3
     if options.json:
         print(json.dumps(report.to_json(), indent=2))
     else:

@@ -1,7 +1,7 @@
 """``minitorch grade``: all submissions of a course, in several processes, resumed where it was left.
 
 This process alone writes: the journal, `autograded/`, `feedback/` and the gradebook, in the folders and forms of
-nbgrader. A submission counts as done when its line is in the journal, which is the last file to be written.
+nbgrader. A submission counts as done when its line is in the journal; the gradebook follows the journal.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import queue
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,13 @@ from ..submission.run import GradingError, task_of
 from ..submission.worker import Job, Worker
 from .config import configure, lets_code_run
 from .folders import Course, Submission, submissions
-from .gradebook import Book
-from .handed_in import handed_in
-from .journal import Journal, key_of
+from .journal import Journal
+from .keeper import Keeper
+from .keys import conditions_of
+from .plan import Item, Plan, exercises_with, items, merged, planned, planned_task
 from .private import replace, tighten
 from .progress import Progress
+from .recorder import Recorder
 from .report import Report, Row
 
 
@@ -43,6 +46,7 @@ def grade(
     only: Sequence[str] = (),
     again: bool = False,
     progress: Progress | None = None,
+    task: str = "",
 ) -> Report:
     """Grade everything that is not graded yet, and report on everything.
 
@@ -51,9 +55,10 @@ def grade(
         limits: what a submission may use.
         workers: number of submissions that are graded at the same time.
         safe: run student code in a sandbox.
-        only: names of students or exercises; all by default.
+        only: names of students, of exercises, or of both; all by default.
         again: grade what was graded before, too.
         progress: is told of each submission that is done.
+        task: grade this task alone; all other points and reasons stay as they were recorded.
 
     Raises:
         CommandError: if grading cannot begin: no sandbox, nothing to grade, a course that does not fit.
@@ -61,43 +66,73 @@ def grade(
     check_safety(course, safe)
     found, strays = submissions(course, only)
     releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}
+    cells: dict[str, str] = {}
+    if task:
+        tasks = {part.name or "": task_of(part).name for each in releases.values() for part in each if part.is_check}
+        cells = exercises_with(task, releases, tasks)
+        found = [each for each in found if each.exercise in cells]
+        releases = {exercise: releases[exercise] for exercise in cells}
+    conditions = {exercise: conditions_of(course.release(exercise), limits, safe) for exercise in releases}
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(course.journal))
-        book = stack.enter_context(Book(course.gradebook))
+        looked_at = items(found, conditions, journal.entries, limits.notebook)
+        plan = planned_task(looked_at, cells, releases) if task else planned(course, looked_at, again)
         configure(course)
         notes = _warnings(course, tighten(*course.private))
+        recorder = stack.enter_context(Recorder(course, journal.entries))
         for exercise, release in releases.items():
-            book.exercise(exercise, release)
-        keys = {each: key_of(each.folder, course.release(each.exercise), limits, safe) for each in found}
-        rows: dict[Submission, Row] = {}
-
-        def finish(each: Submission, result: Result) -> None:
-            when, wrong = handed_in(each.folder)
-            if wrong is not None:
-                result.incidents.append(wrong)
-            book.record(each.student, each.exercise, result, when)
-            note_result(course, each, result)
-            rows[each] = Row(each.student, each.exercise, result)
-
-        todo = []
-        for each in found:
-            before = None if again else journal.done(each.student, each.exercise, keys[each])
-            if before is None or not course.feedback(each.student, each.exercise).exists():
-                todo.append(each)
-            else:
-                finish(each, Result.from_json(before))
+            recorder.exercise(exercise, release)
+        keeper = Keeper(journal, recorder, partial(_write, course), partial(note_result, course))
+        for item in plan.kept:
+            assert item.before is not None
+            keeper.known(item, Result.from_json(item.before.result))
         if progress is not None:
-            progress.begin(len(found), len(rows))
-        for each, result in stack.enter_context(_graded(course, todo, releases, journal.seeds, limits, workers, safe)):
-            _write(course, each, result)
-            if not any(incident.kind == "grader" for incident in result.incidents):  # that is to be tried again
-                journal.add(each.student, each.exercise, keys[each], result.to_json())
-            finish(each, result)
+            progress.begin(len(plan.todo) + len(plan.kept), len(plan.kept))
+        todo = {item.submission: item for item in plan.todo if not item.trouble}
+
+        def done(item: Item, result: Result) -> None:
+            order = [part.name or "" for part in releases[item.submission.exercise] if part.points is not None]
+            why = "graded again" if item.before else "graded"
+            if task and item.before is not None:
+                result = merged(Result.from_json(item.before.result), result, cells[item.submission.exercise], order)
+                why = f"the task {task} was graded again"
+            row = keeper.done(item, result, why, bool(task))
             if progress is not None:
-                progress.step(str(rows[each]), result.look)
-    if failed := sum(any(incident.kind == "grader" for incident in row.result.incidents) for row in rows.values()):
-        notes.append(f"The grader itself failed {failed} times; the same command tries these submissions again.")
-    return Report([rows[each] for each in found], strays, notes)
+                progress.step(str(row), row.result.look)
+
+        for item in plan.todo:
+            if item.trouble:
+                done(item, _result({"error": item.trouble}, releases[item.submission.exercise]))
+        grading = _graded(course, list(todo), releases, journal.seeds, limits, workers, safe)
+        for each, result in stack.enter_context(grading):
+            done(todo[each], result)
+    rows = [keeper.rows[each] for each in found if each in keeper.rows]
+    notes += [*recorder.notes, *_failed(journal, rows), *_passed_over(plan)]
+    return Report(rows, strays, notes)
+
+
+def _failed(journal: Journal, rows: list[Row]) -> list[str]:
+    """Of which submissions the grader itself failed, and whether it will try again."""
+    failed = [row for row in rows if any(incident.kind == "grader" for incident in row.result.incidents)]
+    final = [row for row in failed if journal.entries[row.student, row.exercise].is_final]
+    again = [row for row in failed if row not in final]
+    notes = []
+    if again:
+        notes.append(f"The grader itself failed on {_names(again)}; the same command tries once more.")
+    if final:
+        notes.append(f"The grader itself failed on {_names(final)}, which stays so; `--again` tries once more.")
+    return notes
+
+
+def _passed_over(plan: Plan) -> list[str]:
+    if not plan.passed_over:
+        return []
+    names = ", ".join(" ".join(item.who) for item in plan.passed_over)
+    return [f"Not graded, since there is no result of this work whose other tasks could stay: {names}."]
+
+
+def _names(rows: Sequence[Row]) -> str:
+    return ", ".join(f"{row.student} {row.exercise}" for row in rows)
 
 
 def _warnings(course: Course, readable: list[Path]) -> list[str]:

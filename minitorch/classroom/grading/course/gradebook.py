@@ -1,6 +1,6 @@
-"""Points into nbgrader's gradebook, by nbgrader's own interface. Only the parent process has it open.
+"""Writing nbgrader's gradebook, by nbgrader's own interface. Only the parent process has it open.
 
-Recording the same result twice changes nothing, and points that a person gave are left alone.
+It is opened when there is something to write: loading nbgrader takes longer than reading a class of 300 (`ledger.py`).
 """
 
 from __future__ import annotations
@@ -8,18 +8,16 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from ....errors import CommandError
 from ...imports import quick_imports
-from ..results import Result
-from ..submission.preflight import Part
+from .ledger import Cells, Mark, Who
 from .private import opened
 
 
@@ -34,73 +32,117 @@ class Total:
 
 
 class Book:
-    """The gradebook of a course; a context manager."""
+    """The gradebook of a course."""
 
     def __init__(self, path: Path) -> None:
         try:
             with quick_imports():
-                from nbgrader.api import Gradebook
+                from nbgrader import api
         except ImportError:
             raise CommandError("grading needs the course extra: pip install 'minitorch[course]'") from None
+        self._api = api
+        self._path = path
         os.close(opened(path, os.O_RDWR))  # an empty file is an empty database, and its owner's alone
         with _programs_of_this_python():  # to stamp a new database it runs `alembic`
             try:
-                self._book: Any = Gradebook(f"sqlite:///{path}")
+                self._book: Any = api.Gradebook(f"sqlite:///{path}")
             except Exception as error:  # SQLAlchemy's, of which there are many, with the database's own inside
-                reason = next(iter(str(error).splitlines()), type(error).__name__)
                 raise CommandError(
-                    f"{path} cannot be used as a gradebook: {reason}; move it away to begin one"
+                    f"{path} cannot be used as a gradebook: {_reason(error)}; move it away to begin one"
                 ) from error
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Close the database."""
         self._book.close()
 
-    def exercise(self, name: str, release: list[Part]) -> None:
-        """Make the exercise known, cell by cell."""
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """What is written in it is kept together, or not at all.
+
+        Raises:
+            CommandError: if the database cannot be written to.
+        """
+        from sqlalchemy.exc import OperationalError
+
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "Object of type", module=r"nbgrader\.api")  # on every new submission
+                yield
+            self._book.db.commit()
+        except OperationalError as error:
+            self._book.db.rollback()
+            raise CommandError(f"{self._path} cannot be written: {_reason(error)}; what is done is kept") from error
+        except BaseException:
+            self._book.db.rollback()
+            raise
+
+    def exercise(self, name: str, cells: Cells) -> None:
+        """Make the exercise known, cell by cell, and forget what is no longer in it, with its grades and comments."""
         book = self._book
         book.update_or_create_assignment(name)
-        book.update_or_create_notebook(name, name)
-        for part in release:
-            if part.name is None or part.about is None:
-                continue
-            if part.points is not None:
-                book.update_or_create_grade_cell(part.name, name, name, max_score=part.points, cell_type=part.kind)
-            if part.solution:
-                book.update_or_create_solution_cell(part.name, name, name)
-            about = {"cell_type": part.kind, "source": part.source, "checksum": part.about.get("checksum")}
-            locked = not part.solution and (part.points is not None or bool(part.about.get("locked")))
-            book.update_or_create_source_cell(part.name, name, name, locked=locked, **about)
+        notebook = book.update_or_create_notebook(name, name)
+        gone = [cell for cell in notebook.grade_cells if cell.name not in cells.graded]
+        gone += [cell for cell in notebook.solution_cells if cell.name not in cells.solutions]
+        gone += [cell for cell in notebook.task_cells if cell.name not in cells.sources]
+        for cell in gone:
+            for table in (self._api.Grade, self._api.Comment):
+                book.db.query(table).filter(table.cell_id == cell.id).delete(synchronize_session=False)
+            book.db.delete(cell)
+        for cell in notebook.source_cells:
+            if cell.name not in cells.sources:
+                book.db.delete(cell)
+        book.db.commit()
+        book.db.expire_all()
+        for cell, (most, kind) in cells.graded.items():
+            book.update_or_create_grade_cell(cell, name, name, max_score=most, cell_type=kind)
+        for cell in cells.solutions:
+            book.update_or_create_solution_cell(cell, name, name)
+        for cell, (kind, locked, source, checksum) in cells.sources.items():
+            about = {"cell_type": kind, "locked": locked, "source": source, "checksum": checksum}
+            book.update_or_create_source_cell(cell, name, name, **about)
 
-    def record(self, student: str, exercise: str, result: Result, handed_in: datetime | None = None) -> None:
-        """Put a result in. Where a person should look, formgrader says that grading by hand is needed."""
+    def refit(self, name: str, marks: Mapping[Who, Mapping[str, Mark]]) -> None:
+        """Give every submission of an exercise a grade for each of its cells, and a comment for each of a student's."""
+        book, api = self._book, self._api
+        notebook = book.find_notebook(name, name)
+        ids = {cell.name: cell.id for cell in notebook.grade_cells}
+        solutions = {cell.id for cell in notebook.solution_cells}
+        for submitted in notebook.submissions:
+            theirs = marks.get((submitted.student.id, name), {})
+            grades = {grade.cell_id: grade for grade in submitted.grades}
+            for cell, mark in theirs.items():
+                grade = grades.get(ids[cell])
+                if grade is None:
+                    grade = api.Grade(cell_id=ids[cell], notebook=submitted)
+                    book.db.add(grade)
+                grade.auto_score, grade.needs_manual_grade = mark.program, mark.waits
+            for cell in solutions - {comment.cell_id for comment in submitted.comments}:
+                book.db.add(api.Comment(cell_id=cell, notebook=submitted))
+
+    def record(self, who: Who, marks: Mapping[str, Mark], handed_in: datetime | None = None) -> None:
+        """Put the points of the checks in; those that a person gave are left alone."""
+        student, exercise = who
         book = self._book
         book.update_or_create_student(student)
         about = {} if handed_in is None else {"timestamp": handed_in}
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", "Object of type", module=r"nbgrader\.api"
-            )  # SQLAlchemy's, on every new one
-            book.update_or_create_submission(exercise, student, **about)
-        for graded in result.graded:
-            grade = book.find_grade(graded.cell, exercise, exercise, student)
-            grade.auto_score = None if graded.manual else graded.points
-            grade.needs_manual_grade = graded.manual or result.look or grade.manual_score is not None
-        book.db.commit()
+        book.update_or_create_submission(exercise, student, **about)
+        for cell, mark in marks.items():
+            grade = self._grade(cell, exercise, student)
+            grade.auto_score, grade.needs_manual_grade = mark.program, mark.waits
 
-    def scores(self) -> dict[tuple[str, str, str], float]:
-        """All points by student, exercise and cell, those that a person gave before those of a program."""
-        found = {}
-        for exercise in self._book.assignments:
-            for submission in exercise.submissions:
-                for notebook in submission.notebooks:
-                    for grade in notebook.grades:
-                        found[submission.student.id, exercise.name, grade.name] = grade.score
-        return found
+    def _grade(self, cell: str, exercise: str, student: str) -> Any:
+        book, api = self._book, self._api
+        try:
+            return book.find_grade(cell, exercise, exercise, student)
+        except api.MissingEntry:  # the submission is older than the cell
+            submitted = book.find_submission_notebook(exercise, exercise, student)
+            grade = api.Grade(cell_id=book.find_grade_cell(cell, exercise, exercise).id, notebook=submitted)
+            book.db.add(grade)
+            return grade
+
+
+def _reason(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
     def exercises(self) -> list[str]:
         """The names of all exercises that are known."""

@@ -7,21 +7,74 @@ the run is resumed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
-from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ....errors import CommandError
-from ...checks import task as checks
-from ..limits import Limits
+from .history import now
+from .ledger import Who
 from .private import opened
 
 SEEDS = 3
+ATTEMPTS = 2
+"""How often a submission is graded when the grader itself fails; then a person has to look at it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line: the result of a submission.
+
+    Attributes:
+        conditions: a digest of the release, the checks and the limits.
+        work: a digest of what was handed in.
+        result: as `Result.to_json` gives it.
+        attempt: the number of times that exactly this was tried.
+        at: when, in UTC.
+    """
+
+    conditions: str
+    work: str
+    result: dict[str, Any]
+    attempt: int = 1
+    at: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the grader itself failed."""
+        return any(each["kind"] == "grader" for each in self.result["incidents"])
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is not tried again by itself."""
+        return not self.failed or self.attempt >= ATTEMPTS
+
+
+def read(content: bytes, path: Path) -> tuple[tuple[int, ...], dict[Who, Entry]]:
+    """The hidden seeds and the last entry of each submission; half a line at the end does not count.
+
+    Raises:
+        CommandError: if it is damaged.
+    """
+    seeds: tuple[int, ...] = ()
+    entries: dict[Who, Entry] = {}
+    for line in content[: content.rfind(b"\n") + 1].splitlines():
+        try:
+            data = json.loads(line)
+            if "seeds" in data:
+                seeds = tuple(data["seeds"])
+                continue
+            if "key" in data:  # of an earlier version, which is graded again
+                data = {**data, "conditions": data["key"], "work": data["key"]}
+            entry = Entry(data["conditions"], data["work"], data["result"], data.get("attempt", 1), data.get("at", ""))
+            entries[data["student"], data["exercise"]] = entry
+        except (ValueError, KeyError, TypeError):
+            raise CommandError(f"{path} is damaged; move it away to grade everything again") from None
+    return seeds, entries
 
 
 class Journal:
@@ -30,7 +83,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.seeds: tuple[int, ...] = ()
-        self._done: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {}
+        self.entries: dict[Who, Entry] = {}
 
     def __enter__(self) -> Self:
         self._file = os.fdopen(opened(self.path, os.O_RDWR | os.O_APPEND), "a+b")
@@ -53,31 +106,19 @@ class Journal:
     def _read(self) -> None:
         self._file.seek(0)
         content = self._file.read()
+        self.seeds, self.entries = read(content, self.path)
         whole = content.rfind(b"\n") + 1
         if whole < len(content):  # killed in the middle of a line
             self._file.truncate(whole)
-        for line in content[:whole].splitlines():
-            try:
-                entry = json.loads(line)
-                if "seeds" in entry:
-                    self.seeds = tuple(entry["seeds"])
-                else:
-                    self._done[entry["student"], entry["exercise"]] = (entry["key"], entry["result"])
-            except (ValueError, KeyError, TypeError):
-                raise CommandError(f"{self.path} is damaged; move it away to grade everything again") from None
         if not self.seeds:
             self.seeds = tuple(1 + secrets.randbelow(2**31 - 1) for _ in range(SEEDS))
             self._write({"seeds": self.seeds})
 
-    def done(self, student: str, exercise: str, key: str) -> dict[str, Any] | None:
-        """The result of a submission, if exactly this one was graded."""
-        known, result = self._done.get((student, exercise), ("", None))
-        return result if known == key else None
-
-    def add(self, student: str, exercise: str, key: str, result: dict[str, Any]) -> None:
+    def add(self, who: Who, entry: Entry) -> None:
         """Note that a submission is done; when this returns it is on the disk."""
-        self._done[student, exercise] = (key, result)
-        self._write({"student": student, "exercise": exercise, "key": key, "result": result})
+        student, exercise = who
+        self.entries[who] = entry
+        self._write({"student": student, "exercise": exercise, **vars(entry), "at": entry.at or now()})
 
     def _write(self, entry: dict[str, Any]) -> None:
         self._file.write(json.dumps(entry).encode() + b"\n")
@@ -91,17 +132,3 @@ def _lock(file: int) -> None:
     except ImportError:  # Windows
         return
     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def key_of(folder: Path, release: Path, limits: Limits, safe: bool) -> str:
-    """A digest of all that a result depends on: the submission, the release, the checks, and the limits."""
-    digest = hashlib.sha256(json.dumps([limits.to_json(), safe], sort_keys=True).encode())
-    checked = sorted(Path(checks.__file__).parent.rglob("*.py"))
-    handed_in = sorted(path for path in folder.rglob("*.ipynb") if ".ipynb_checkpoints" not in path.parts)
-    for path in [release, *checked, *handed_in]:
-        digest.update(b"\0" + path.name.encode(errors="surrogateescape") + b"\0")
-        with suppress(OSError):  # what cannot be read is not graded either
-            if path.is_file() and not path.is_symlink():
-                with path.open("rb") as file:
-                    digest.update(file.read(limits.notebook + 1))
-    return digest.hexdigest()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from ..results import Result
 from .folders import Stray
+from .ledger import Mark
 from .names import visible
 
 
@@ -19,10 +21,27 @@ class Row:
     student: str
     exercise: str
     result: Result
+    marks: Mapping[str, Mark] | None = None
+
+    @property
+    def points(self) -> float:
+        """The points that count: those in the gradebook, where a person may have given others than the checks."""
+        return sum(mark.points for mark in self.marks.values()) if self.marks else self.result.points
+
+    @property
+    def of(self) -> float:
+        """The maximum of points."""
+        return sum(mark.of for mark in self.marks.values()) if self.marks else self.result.of
+
+    @property
+    def by_hand(self) -> dict[str, float]:
+        """The points that a person gave, extra credit included, by cell."""
+        marks = (self.marks or {}).items()
+        return {cell: mark.points for cell, mark in marks if mark.person is not None or mark.extra}
 
     def __str__(self) -> str:
         kinds = ", ".join(dict.fromkeys(incident.kind for incident in self.result.incidents))
-        points = f"{self.result.points:g}/{self.result.of:g}"
+        points = f"{self.points:g}/{self.of:g}"
         return f"{self.student} {self.exercise} {points}" + (f"  {kinds}" if kinds else "")
 
     def to_json(self) -> dict[str, Any]:
@@ -30,8 +49,9 @@ class Row:
         return {
             "student": self.student,
             "exercise": self.exercise,
-            "points": self.result.points,
-            "of": self.result.of,
+            "points": self.points,
+            "of": self.of,
+            "by_hand": self.by_hand,
             "look": self.result.look,
             **self.result.to_json(),
         }
@@ -70,13 +90,14 @@ class Report:
         width = max(len("student"), *(len(row.student) for row in rows))
         lines = [
             "",
-            f"{exercise}: {len(rows)} submissions, median {median(row.result.points for row in rows):g} points",
+            f"{exercise}: {len(rows)} submissions, median {median(row.points for row in rows):g} points",
         ]
         lines.append(f"  {'student':<{width}}  {'points':>9}  incidents")
         for row in rows:
-            points = f"{row.result.points:g}/{row.result.of:g}"
+            points = f"{row.points:g}/{row.of:g}"
             kinds = Counter(incident.kind for incident in row.result.incidents)
             named = ", ".join(f"{kind} ×{count}" if count > 1 else kind for kind, count in kinds.items())
             look = "  ← look at it" if row.result.look else ""
-            lines.append(f"  {row.student:<{width}}  {points:>9}  {named}{look}".rstrip())
+            hand = f"  {len(row.by_hand)} by hand" if row.by_hand else ""
+            lines.append(f"  {row.student:<{width}}  {points:>9}  {named}{hand}{look}".rstrip())
         return lines

@@ -1,0 +1,134 @@
+"""Who changed which points, and when: a file with a line for each change, to which lines are only ever added.
+
+Programs say what they change. nbgrader keeps a change that a person makes in formgrader without name and time. Such one
+is found by comparing the gradebook with what the history knows, and lies between two times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from getpass import getuser
+from pathlib import Path
+from typing import Any
+
+from ....errors import CommandError
+from .ledger import Mark, Who
+from .private import opened
+
+PERSON = "a person, in formgrader"
+OTHER = "another program"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One value of one cell.
+
+    Attributes:
+        cell: the `grade_id`.
+        field: one of `Mark`'s, or ``"cell"`` where the cell itself has gone.
+        before: its value; of a cell, all of them.
+        after: its value now.
+    """
+
+    cell: str
+    field: str
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
+class Event:
+    """Changes of one student's points for one exercise.
+
+    Attributes:
+        at: when, or when it was found; in UTC, ISO 8601.
+        since: after when, if that is all that is known.
+        who: the program with the user who ran it, or `PERSON`.
+        why: the reason.
+        seen: what of a submission was recorded, so that a person is not asked twice to look at the same.
+    """
+
+    at: str
+    who: str
+    student: str
+    exercise: str
+    changes: tuple[Change, ...]
+    why: str = ""
+    since: str = ""
+    seen: Any = None
+
+
+def now() -> str:
+    """The time, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def program() -> str:
+    """Who changes points when this program does."""
+    name = ""
+    with suppress(OSError, KeyError, ImportError):  # a user without a name
+        name = getuser()
+    return f"minitorch grade, run by {name}" if name else "minitorch grade"
+
+
+def between(before: Mark | None, after: Mark, cell: str) -> Iterator[Change]:
+    """The differences between two states of a mark."""
+    old, new = asdict(before) if before else {}, asdict(after)
+    empty = {"waits": False, "of": 0.0}
+    for name, value in new.items():
+        if (was := old.get(name, empty.get(name))) != value:
+            yield Change(cell, name, was, value)
+
+
+class History:
+    """The history of a course. `marks` and `seen` are its last states."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.events: list[Event] = []
+        self.marks: dict[Who, dict[str, Mark]] = {}
+        self.seen: dict[Who, Any] = {}
+        content = path.read_bytes() if path.exists() else b""
+        self._whole = content.rfind(b"\n") + 1  # killed in the middle of a line, perhaps
+        try:
+            for line in content[: self._whole].splitlines():
+                data = json.loads(line)
+                self._fold(Event(**{**data, "changes": tuple(Change(*each) for each in data["changes"])}))
+        except (ValueError, KeyError, TypeError) as error:
+            raise CommandError(f"{path} is damaged; move it away to begin another") from error
+
+    def _fold(self, event: Event) -> None:
+        who = (event.student, event.exercise)
+        marks = self.marks.setdefault(who, {})
+        for change in event.changes:
+            if change.field == "cell":
+                marks.pop(change.cell, None)
+            else:
+                mark = marks.get(change.cell, Mark(None))
+                marks[change.cell] = Mark(**{**asdict(mark), change.field: change.after})
+        if event.seen is not None:
+            self.seen[who] = event.seen
+        self.events.append(event)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Write some events down; when this returns they are on the disk."""
+        lines = []
+        for event in events:
+            changes = [[each.cell, each.field, each.before, each.after] for each in event.changes]
+            fields = {**vars(event), "changes": changes}
+            lines.append(json.dumps({name: value for name, value in fields.items() if value not in ("", None)}))
+            self._fold(event)
+        if not lines:
+            return
+        with os.fdopen(opened(self.path, os.O_RDWR), "r+b") as file:
+            file.seek(self._whole)
+            file.truncate()
+            file.write("".join(f"{line}\n" for line in lines).encode())
+            file.flush()
+            os.fsync(file.fileno())
+            self._whole = file.tell()

@@ -1,0 +1,89 @@
+"""Digests of all that a result depends on: the student's work, and the conditions under which it is graded.
+
+They are what makes a rerun cheap, so looking at a folder has bounds: whatever a student has handed in, at most some
+hundred entries are looked at, in at most eight levels of folders, without recursion.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import deque
+from functools import cache
+from pathlib import Path
+
+from ...checks import task as checks
+from ..limits import MIB, Limits
+from ..submission.preflight import DamagedError, contents
+
+ENTRIES = 300
+"""Entries of a submission's folders that are looked at; no exercise asks for more than a few."""
+DEPTH = 8
+"""Levels of folders that are entered."""
+BYTES = 64 * MIB
+"""Of a submission's notebooks together; of those beyond it, sizes and times count."""
+
+
+def conditions_of(release: Path, limits: Limits, safe: bool) -> str:
+    """A digest of what the grader contributes: the notebook that was handed out, the checks, the limits."""
+    digest = hashlib.sha256(json.dumps([limits.to_json(), safe], sort_keys=True).encode())
+    digest.update(_checks())
+    digest.update(release.read_bytes())
+    return digest.hexdigest()[:32]
+
+
+@cache
+def _checks() -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(Path(checks.__file__).parent.rglob("*.py")):
+        digest.update(b"\0" + path.name.encode() + b"\0" + path.read_bytes())
+    return digest.digest()
+
+
+def work_of(folder: Path, largest: int) -> str:
+    """A digest of what a student has handed in: the notebooks, with their paths.
+
+    Args:
+        folder: the student's files for an exercise.
+        largest: number of bytes of the largest notebook that is graded; of a larger one, it is known that it is larger.
+    """
+    digest = hashlib.sha256()
+    left = BYTES
+    for path in notebooks(folder):
+        digest.update(b"\0" + os.fsencode(path.relative_to(folder)) + b"\0")
+        try:
+            about = path.lstat()
+            if about.st_size > left:
+                digest.update(f"{about.st_size} {about.st_mtime_ns}".encode())
+                continue
+            content = contents(path, largest)
+            left -= len(content)
+            digest.update(content)
+        except DamagedError as damaged:
+            digest.update(damaged.incident.kind.encode())
+        except OSError as error:  # what cannot be read is not graded either
+            digest.update(type(error).__name__.encode())
+    return digest.hexdigest()[:32]
+
+
+def notebooks(folder: Path) -> list[Path]:
+    """The notebooks in a folder and those below it, within the bounds, in order; links are not followed."""
+    found: list[Path] = []
+    waiting = deque([(folder, 1)])
+    left = ENTRIES
+    while waiting and left:
+        place, depth = waiting.popleft()
+        try:
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if not left:
+                        break
+                    left -= 1
+                    if entry.name.endswith(".ipynb"):
+                        found.append(Path(entry.path))
+                    elif depth < DEPTH and entry.name != ".ipynb_checkpoints" and entry.is_dir(follow_symlinks=False):
+                        waiting.append((Path(entry.path), depth + 1))
+        except OSError:
+            continue
+    return sorted(found)

@@ -1,0 +1,152 @@
+"""The gradebook as it is: one reading of nbgrader's database, without nbgrader, which takes seconds to load.
+
+Only reading is done here. `gradebook.py` writes, by nbgrader's own interface, and only what differs from this.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from ....errors import CommandError
+from ..submission.preflight import Part
+
+Who = tuple[str, str]  # a student and an exercise
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The points of a student for one cell, as formgrader shows them.
+
+    Attributes:
+        program: the points that the checks gave; None where a person has to give them.
+        person: the points that a person gave, which count instead.
+        extra: what a person gave beyond them.
+        of: what can be earned.
+        waits: whether formgrader says "needs manual grade".
+    """
+
+    program: float | None
+    person: float | None = None
+    extra: float | None = None
+    of: float = 0.0
+    waits: bool = False
+
+    @property
+    def points(self) -> float:
+        """The points that count.
+
+        Example:
+            >>> Mark(10, person=25).points, Mark(10, extra=1).points, Mark(None).points
+            (25, 11, 0.0)
+        """
+        given = self.program if self.person is None else self.person
+        return (given or 0.0) + (self.extra or 0.0)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of an exercise that nbgrader has to know.
+
+    Attributes:
+        graded: the most points and the type of each graded cell.
+        solutions: the names of the cells that a student fills in.
+        sources: of each cell its type, whether it is locked, its source, and its checksum.
+    """
+
+    graded: dict[str, tuple[float, str]] = field(default_factory=dict)
+    solutions: frozenset[str] = frozenset()
+    sources: dict[str, tuple[str, bool, str, str | None]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, release: list[Part]) -> Self:
+        """Those of a notebook that was handed out."""
+        known = [part for part in release if part.name is not None and part.about is not None]
+        sources = {}
+        for part in known:
+            about = part.about or {}
+            locked = not part.solution and (part.points is not None or bool(about.get("locked")))
+            sources[part.name or ""] = (part.kind, locked, part.source, about.get("checksum"))
+        graded = {part.name or "": (part.points, part.kind) for part in known if part.points is not None}
+        return cls(graded, frozenset(part.name or "" for part in known if part.solution), sources)
+
+
+@dataclass
+class Ledger:
+    """What is in a gradebook, by exercise, and by student and exercise."""
+
+    cells: dict[str, Cells] = field(default_factory=dict)
+    handed_in: dict[Who, datetime | None] = field(default_factory=dict)
+    penalties: dict[Who, float] = field(default_factory=dict)
+    marks: dict[Who, dict[str, Mark]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """The content of a database; nothing if there is none yet.
+
+        Raises:
+            CommandError: if it is no gradebook.
+        """
+        if not path.exists() or not path.stat().st_size:
+            return cls()
+        try:
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+                times, penalties = _submissions(database)
+                return cls(_cells(database), times, penalties, _marks(database))
+        except (sqlite3.Error, ValueError) as error:
+            raise CommandError(f"{path} cannot be used as a gradebook: {error}; move it away to begin one") from error
+
+
+def _cells(database: sqlite3.Connection) -> dict[str, Cells]:
+    found: dict[str, Cells] = {}
+    solutions: dict[str, set[str]] = {}
+    notebook = "JOIN notebook n ON n.id = c.notebook_id JOIN assignment a ON a.id = n.assignment_id AND a.name = n.name"
+    for (name,) in database.execute("SELECT a.name FROM notebook n JOIN assignment a ON a.id = n.assignment_id"):
+        found[name], solutions[name] = Cells(), set()
+    graded = (
+        f"SELECT a.name, c.name, g.max_score, g.cell_type FROM grade_cells g JOIN base_cell c USING (id) {notebook}"
+    )
+    for exercise, cell, most, kind in database.execute(graded):
+        found[exercise].graded[cell] = (most, kind)
+    for exercise, cell in database.execute(
+        f"SELECT a.name, c.name FROM solution_cells s JOIN base_cell c USING (id) {notebook}"
+    ):
+        solutions[exercise].add(cell)
+    source = f"SELECT a.name, c.name, c.cell_type, c.locked, c.source, c.checksum FROM source_cell c {notebook}"
+    for exercise, cell, kind, locked, text, checksum in database.execute(source):
+        found[exercise].sources[cell] = (kind, bool(locked), text, checksum)
+    return {name: Cells(each.graded, frozenset(solutions[name]), each.sources) for name, each in found.items()}
+
+
+def _submissions(database: sqlite3.Connection) -> tuple[dict[Who, datetime | None], dict[Who, float]]:
+    times: dict[Who, datetime | None] = {}
+    penalties: dict[Who, float] = {}
+    query = (
+        "SELECT s.student_id, a.name, s.timestamp, sum(n.late_submission_penalty) FROM submitted_assignment s "
+        "JOIN assignment a ON a.id = s.assignment_id "
+        "LEFT JOIN submitted_notebook n ON n.assignment_id = s.id GROUP BY s.id"
+    )
+    for student, exercise, time, penalty in database.execute(query):
+        times[student, exercise] = datetime.fromisoformat(time) if time else None
+        penalties[student, exercise] = penalty or 0.0
+    return times, penalties
+
+
+def _marks(database: sqlite3.Connection) -> dict[Who, dict[str, Mark]]:
+    found: dict[Who, dict[str, Mark]] = {}
+    query = (
+        "SELECT s.student_id, a.name, c.name, g.auto_score, g.manual_score, g.extra_credit, "
+        "m.max_score, g.needs_manual_grade FROM grade g "
+        "JOIN base_cell c ON c.id = g.cell_id JOIN grade_cells m ON m.id = c.id "
+        "JOIN notebook b ON b.id = c.notebook_id "
+        "JOIN submitted_notebook n ON n.id = g.notebook_id JOIN submitted_assignment s ON s.id = n.assignment_id "
+        "JOIN assignment a ON a.id = s.assignment_id AND a.name = b.name"
+    )
+    rows: Any = database.execute(query)
+    for student, exercise, cell, program, person, extra, of, waits in rows:
+        found.setdefault((student, exercise), {})[cell] = Mark(program, person, extra, of, bool(waits))
+    return found
