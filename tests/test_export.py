@@ -18,7 +18,7 @@ import pytest
 from minitorch.__main__ import main
 from minitorch.classroom.grading.collecting.points import note_result
 from minitorch.classroom.grading.course.folders import Course, Submission
-from minitorch.classroom.grading.course.gradebook import Book
+from minitorch.classroom.grading.course.recorder import Recorder
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.sheets import is_formula
 from minitorch.classroom.grading.submission.feedback import page
@@ -69,9 +69,9 @@ def graded(root: Path, student: str, points: float) -> None:
     result = Result(
         [Graded("first-check", min(points, 30), 30, ""), Graded("second-check", max(0, points - 30), 30, "")]
     )
-    with Book(here.gradebook) as book:
-        book.exercise(EXERCISE, released(here.release(EXERCISE)))
-        book.record(student, EXERCISE, result)
+    with Recorder(here, {}) as recorder:
+        recorder.exercise(EXERCISE, released(here.release(EXERCISE)))
+        recorder.record((student, EXERCISE), result, str(points), None)
     note_result(here, Submission(student, EXERCISE, root / "submitted" / student / EXERCISE), result)
     path = here.feedback(student, EXERCISE)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -297,6 +297,16 @@ def test_feedback_as_one_file_for_each_student(root: Path, tmp_path: Path, run: 
 def test_work_of_no_platform_has_no_zip(made: dict[str, Path], tmp_path: Path, run: Run) -> None:
     status, said = run(made["nbgrader"], "feedback", "--to", str(tmp_path / "f.zip"))
     assert status == 2 and "folder" in str(said["error"]) and not (tmp_path / "f.zip").exists()
+
+
+def test_who_handed_in_no_notebook_has_a_page_and_points_all_the_same(tmp_path: Path, run: Run) -> None:
+    root = course(tmp_path / "course")
+    files = moodle("Ana López", 901, ALL) | moodle("Bo Li", 902, "%PDF", "report.pdf")
+    main(["collect", str(packed(tmp_path / "d.zip", files)), "--to", str(root / "submitted")])
+    for student, points in (("ana-lópez", 60), ("bo-li", 0)):
+        graded(root, student, points)
+    status, said = run(root, "feedback", "--to", str(tmp_path / "f.zip"))
+    assert said["count"] == 2 and status == 0
 
 
 # What is not up to date ------------------------------------------------------------------------------------------

@@ -158,10 +158,17 @@ def _merged(before: Attempt, now: Attempt) -> Attempt:
 
 def note_points(course: Path, student: str, exercise: str, folder: Path, points: Points) -> None:
     """Note the points of the attempt that was graded, for the best to be chosen; nothing if it was not collected."""
-    place = home(course, student, exercise)
-    if not place.is_dir():
-        return
-    digest = digest_of(sorted(folder.glob("*.ipynb")))
-    for attempt in attempts(course, student, exercise):
-        if attempt.digest == digest and attempt.points != points:
-            write(place / attempt.name / ABOUT, replace(attempt, points=points).to_text())
+    attempt = current(course, student, exercise, folder)
+    if attempt is not None and attempt.points != points:
+        write(home(course, student, exercise) / attempt.name / ABOUT, replace(attempt, points=points).to_text())
+
+
+def current(course: Path, student: str, exercise: str, folder: Path) -> Attempt | None:
+    """The attempt whose notebooks lie in a folder, or the newest one without any if there are none; None if neither."""
+    known = attempts(course, student, exercise)
+    if not known:
+        return None
+    there = sorted(path for path in folder.glob("*.ipynb") if path.is_file() and not path.is_symlink())
+    digest = digest_of(there)
+    empty = [each for each in known if not there and not notebooks(course, student, exercise, each)]
+    return next((each for each in known if each.digest == digest), empty[-1] if empty else None)

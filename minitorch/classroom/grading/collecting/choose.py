@@ -45,4 +45,4 @@ def worth(attempt: Attempt, student: str, exercise: str, deadlines: Deadlines) -
 
 
 def _time(attempt: Attempt) -> str:
-    return f"{attempt.last:%Y-%m-%d %H:%M} UTC" if attempt.last else "at an unknown time"
+    return f"{attempt.last:%Y-%m-%d %H:%M} UTC" if attempt.last else f"file {attempt.order}, at an unknown time"

@@ -8,9 +8,20 @@ from pathlib import Path
 
 from ....errors import CommandError
 from ..course.folders import Course
+from ..incidents import KINDS, Incident
 from ..limits import Limits
 from ..submission.preflight import DamagedError, grade_id, load, released
 from .platforms import plain_name
+
+
+def in_short(incident: Incident) -> str:
+    """An incident without what follows from it, since the attempt is not graded.
+
+    Example:
+        >>> in_short(Incident("not-json", "line 1"))
+        'the file is damaged and cannot be read as a notebook'
+    """
+    return KINDS[incident.kind].meaning.partition(";")[0]
 
 
 class Exercises:
@@ -53,7 +64,7 @@ class Exercises:
         try:
             cells = load(path, Limits().notebook)["cells"]
         except DamagedError as error:
-            return self.only or self.by_name(file), error.incident.text
+            return self.only or self.by_name(file), in_short(error.incident)
         ids = {name for cell in cells if (name := grade_id(cell))}
         counts = {name: len(ids & known) for name, known in self._cells.items()}
         best = max(counts.values())

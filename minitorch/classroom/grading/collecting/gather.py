@@ -12,7 +12,7 @@ from ..course.names import visible
 from ..submission.preflight import DamagedError
 from .attempts import Attempt, digest_of
 from .entries import Entry
-from .exercises import Exercises
+from .exercises import Exercises, in_short
 from .people import People, UnknownError
 from .platforms import Handed, Sender, recognise
 
@@ -110,7 +110,7 @@ def _open(handed: Handed, parcel: _Parcel, exercises: Exercises, path: Path) -> 
         content = handed.entry.read()
     except DamagedError as error:
         exercise = handed.exercise or exercises.only or exercises.by_name(handed.file)
-        parcel.notebooks.append(_Notebook(handed, None, error.incident.text, exercise))
+        parcel.notebooks.append(_Notebook(handed, None, in_short(error.incident), exercise))
         return
     if handed.file == "timestamp.txt":
         try:

@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -19,16 +18,6 @@ from ....errors import CommandError
 from ...imports import quick_imports
 from .ledger import Cells, Mark, Who
 from .private import opened
-
-
-@dataclass(frozen=True)
-class Total:
-    """A student's points for an exercise, those that it can give, and whether a person has still to look at it."""
-
-    student: str
-    points: float
-    of: float
-    by_hand: bool
 
 
 class Book:
@@ -143,15 +132,6 @@ class Book:
 
 def _reason(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
-
-    def exercises(self) -> list[str]:
-        """The names of all exercises that are known."""
-        return sorted(exercise.name for exercise in self._book.assignments)
-
-    def totals(self, exercise: str) -> list[Total]:
-        """The points of all who handed in an exercise."""
-        rows = self._book.submission_dicts(exercise)
-        return [Total(row["student"], row["score"], row["max_score"], bool(row["needs_manual_grade"])) for row in rows]
 
 
 @contextmanager

@@ -42,7 +42,7 @@ class Mark:
 
         Example:
             >>> Mark(10, person=25).points, Mark(10, extra=1).points, Mark(None).points
-            (25, 11, 0.0)
+            (25.0, 11, 0.0)
         """
         given = self.program if self.person is None else self.person
         return (given or 0.0) + (self.extra or 0.0)

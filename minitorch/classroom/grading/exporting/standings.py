@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from ....errors import CommandError
-from ..collecting.attempts import Attempt, attempts, digest_of
-from ..collecting.fill import notebooks_in
+from ..collecting.attempts import Attempt, current
 from ..course.folders import Course
-from ..course.gradebook import Book
 from ..course.handed_in import handed_in
+from ..course.ledger import Ledger
 from ..enrolment.deadlines import Deadlines, Penalty
 
 
@@ -72,24 +70,25 @@ def standings(course: Course, deadlines: Deadlines, only: Sequence[str] = ()) ->
     """
     if not course.gradebook.is_file():
         raise CommandError(f"there is no {course.gradebook}: `minitorch grade {course.submitted}` makes it")
-    with Book(course.gradebook) as book:
-        totals = {name: book.totals(name) for name in book.exercises() if not only or name in only}
-    if strange := [name for name in only if not totals.get(name)]:
+    marks = {
+        who: each for who, each in Ledger.read(course.gradebook).marks.items() if each and (not only or who[1] in only)
+    }
+    exercises = sorted({exercise for _, exercise in marks})
+    if strange := [name for name in only if name not in exercises]:
         raise CommandError(f"nothing was graded for {strange[0]}")
     graded: dict[tuple[str, str], Standing] = {}
-    waiting = set(_handed_in(course, totals))
-    for exercise, rows in totals.items():
-        for total in rows:
-            attempt, when = _attempt(course, total.student, exercise)
-            if attempt is not None and attempt.points is None:
-                continue  # another attempt was graded than the one that counts now
-            late = attempt is not None and attempt.late
-            penalty = deadlines.penalty(total.student, exercise, when, late, total.points, total.of)
-            graded[total.student, exercise] = Standing(
-                total.student, exercise, total.points, total.of, penalty, total.by_hand, attempt
-            )
-            waiting.discard((total.student, exercise))
-    return Standings(tuple(sorted(name for name, rows in totals.items() if rows)), graded, tuple(sorted(waiting)))
+    waiting = set(_handed_in(course, exercises))
+    for (student, exercise), cells in marks.items():
+        attempt, when = _attempt(course, student, exercise)
+        if attempt is not None and attempt.points is None:
+            continue  # another attempt was graded than the one that counts now
+        earned, of = sum(mark.points for mark in cells.values()), sum(mark.of for mark in cells.values())
+        late = attempt is not None and attempt.late
+        penalty = deadlines.penalty(student, exercise, when, late, earned, of)
+        by_hand = any(mark.waits for mark in cells.values())
+        graded[student, exercise] = Standing(student, exercise, earned, of, penalty, by_hand, attempt)
+        waiting.discard((student, exercise))
+    return Standings(tuple(exercises), graded, tuple(sorted(waiting)))
 
 
 def _handed_in(course: Course, exercises: Iterable[str]) -> Iterable[tuple[str, str]]:
@@ -101,10 +100,6 @@ def _handed_in(course: Course, exercises: Iterable[str]) -> Iterable[tuple[str, 
 
 def _attempt(course: Course, student: str, exercise: str) -> tuple[Attempt | None, datetime | None]:
     """The attempt that lies in `submitted/`, and when it was handed in."""
-    folder: Path = course.submitted / student / exercise
-    known = attempts(course.root, student, exercise)
-    digest = digest_of(notebooks_in(folder)) if known else ""
-    for attempt in known:
-        if attempt.digest == digest:
-            return attempt, attempt.first
-    return None, handed_in(folder)[0]
+    folder = course.submitted / student / exercise
+    attempt = current(course.root, student, exercise, folder)
+    return attempt, handed_in(folder)[0] if attempt is None else attempt.first

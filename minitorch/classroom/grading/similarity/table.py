@@ -40,7 +40,8 @@ class Comparison:
         }
 
     def __str__(self) -> str:
-        head = f"{self.exercise}: {self.students} submissions, {len(self.pairs)} similar pairs"
+        plural = "" if len(self.pairs) == 1 else "s"
+        head = f"{self.exercise}: {self.students} submissions, {len(self.pairs)} similar pair{plural}"
         lines = [head, SAYING]
         if self.pairs:
             width = max(len(name) for pair in self.pairs for name in (pair.one, pair.other))
