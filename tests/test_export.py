@@ -19,6 +19,7 @@ from minitorch.__main__ import main
 from minitorch.classroom.grading.collecting.points import note_result
 from minitorch.classroom.grading.course.folders import Course, Submission
 from minitorch.classroom.grading.course.recorder import Recorder
+from minitorch.classroom.grading.exporting.after import Rules
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.sheets import is_formula
 from minitorch.classroom.grading.submission.feedback import page
@@ -339,3 +340,26 @@ def test_without_a_gradebook_there_is_one_sentence(tmp_path: Path, run: Run) -> 
     root = course(tmp_path / "course")
     status, said = run(root, "moodle", "--to", str(tmp_path / "up.csv"))
     assert status == 2 and "minitorch grade" in str(said["error"])
+
+
+# The gradebook ---------------------------------------------------------------------------------------------------
+
+
+def test_nbgrader_shows_the_same_penalties(root: Path, tmp_path: Path, run: Run) -> None:
+    from nbgrader.api import Gradebook
+
+    def read() -> dict[str, float]:
+        with Gradebook(f"sqlite:///{root / 'gradebook.db'}") as book:
+            found = book.assignment_submissions(EXERCISE)
+            return {each.student.id: max(0.0, each.score - each.late_submission_penalty) for each in found}
+
+    run(root, "moodle", "--to", str(tmp_path / "up.csv"))
+    assert read() == COUNTS
+    (root / "deadlines.toml").unlink()  # and when the rules change, so do they
+    run(root, "moodle", "--to", str(tmp_path / "up.csv"))
+    assert read() == EARNED
+
+
+def test_a_grading_run_says_who_handed_in_nothing(root: Path) -> None:
+    notes = Rules.of(here := Course(root / "submitted", root / "exercises")).apply(here, [EXERCISE])
+    assert notes == [f"Nothing was handed in for {EXERCISE} by eve."]

@@ -17,6 +17,7 @@ from typing import Any
 
 from ....errors import CommandError
 from ..collecting.points import note_result
+from ..exporting.after import Rules
 from ..incidents import Incident
 from ..limits import Limits
 from ..results import Graded, Result
@@ -64,6 +65,7 @@ def grade(
         CommandError: if grading cannot begin: no sandbox, nothing to grade, a course that does not fit.
     """
     check_safety(course, safe)
+    rules = Rules.of(course)
     found, strays = submissions(course, only)
     releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}
     cells: dict[str, str] = {}
@@ -107,7 +109,7 @@ def grade(
         for each, result in stack.enter_context(grading):
             done(todo[each], result)
     rows = [keeper.rows[each] for each in found if each in keeper.rows]
-    notes += [*recorder.notes, *_failed(journal, rows), *_passed_over(plan)]
+    notes += [*rules.apply(course, releases), *recorder.notes, *_failed(journal, rows), *_passed_over(plan)]
     return Report(rows, strays, notes)
 
 

@@ -119,6 +119,11 @@ class Book:
             grade = self._grade(cell, exercise, student)
             grade.auto_score, grade.needs_manual_grade = mark.program, mark.waits
 
+    def penalise(self, who: Who, points: float) -> None:
+        """Enter what is taken from somebody's points for being late."""
+        student, exercise = who
+        self._book.find_submission_notebook(exercise, exercise, student).late_submission_penalty = points
+
     def _grade(self, cell: str, exercise: str, student: str) -> Any:
         book, api = self._book, self._api
         try:

@@ -10,6 +10,7 @@ from ..course.folders import Course
 from ..course.private import replace
 from ..enrolment.deadlines import Deadlines
 from ..enrolment.roster import Roster
+from .after import enter_penalties
 from .canvas import Filled, fill_canvas
 from .filled import Choices, Export, late, notes
 from .moodle import fill_worksheet, grade_import, one_exercise
@@ -46,6 +47,7 @@ def export(
         CommandError: if nothing was graded, or files do not fit.
     """
     found = standings(course, deadlines, exercises)
+    enter_penalties(course, deadlines)
     if form == "feedback":
         return _feedback(course, found, to)
     if (file is None) != (form == "moodle"):
