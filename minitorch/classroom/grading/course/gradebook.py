@@ -6,9 +6,11 @@ It is opened when there is something to write: loading nbgrader takes longer tha
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +20,8 @@ from ....errors import CommandError
 from ...imports import quick_imports
 from .ledger import Cells, Mark, Who
 from .private import opened
+
+UNFINISHED = ".gradebook-"
 
 
 class Book:
@@ -31,9 +35,11 @@ class Book:
             raise CommandError("grading needs the course extra: pip install 'minitorch[course]'") from None
         self._api = api
         self._path = path
-        os.close(opened(path, os.O_RDWR))  # an empty file is an empty database, and its owner's alone
         with _programs_of_this_python():  # to stamp a new database it runs `alembic`
             try:
+                if not path.exists():
+                    _create(path, api.Gradebook)
+                os.close(opened(path, os.O_RDWR))  # its owner's alone
                 self._book: Any = api.Gradebook(f"sqlite:///{path}")
             except Exception as error:  # SQLAlchemy's, of which there are many, with the database's own inside
                 raise CommandError(
@@ -137,6 +143,25 @@ class Book:
 
 def _reason(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def _create(path: Path, make: Callable[[str], Any]) -> None:
+    """Make a gradebook as a whole or not at all, and see that nothing of it is left elsewhere.
+
+    nbgrader makes a folder for temporary files to do so. A run that is killed meanwhile leaves it in the course, and
+    the next one removes it.
+    """
+    for unfinished in path.parent.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(unfinished, ignore_errors=True)
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=path.parent) as folder:
+        try:
+            tempfile.tempdir = folder
+            made = Path(folder) / path.name
+            make(f"sqlite:///{made}").close()
+            os.replace(made, path)
+        finally:
+            tempfile.tempdir = before
 
 
 @contextmanager

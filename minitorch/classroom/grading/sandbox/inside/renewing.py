@@ -1,4 +1,4 @@
-"""Before each check: the checks as they are on the disk, and a look at what student code has changed.
+"""Before each check: a look at what student code has changed in the checks, which are then loaded from the disk again.
 
 It protects no points, since judging is done outside: it keeps a careless or curious change from spoiling the honest
 answers, and names it.
@@ -37,21 +37,36 @@ def of_checks() -> dict[str, CodeType]:
     return {path: code for name, module in modules for path, code in codes(module, name).items()}
 
 
-def renew(shell: Any, ask: Callable[[object], Any]) -> list[str]:
-    """Load the checks again, put them where the notebook has them, and have them ask the grader for inputs.
+class Renewal:
+    """The checks as they were loaded first.
 
-    Returns:
-        What was different from what is on the disk, by name.
+    Args:
+        shell: in which they are used.
     """
-    changes = [f"built-in {name}" for name in USED if isinstance(getattr(builtins, name, None), FunctionType)]
-    if shell.ast_transformers:
-        shell.ast_transformers.clear()
-        changes.append("how cells are compiled")
-    before = of_checks()
-    for name in [name for name in sys.modules if name.startswith(ROOM)]:
-        del sys.modules[name]
-    checks = importlib.import_module(CHECKS)
-    after = of_checks()
-    shell.user_ns["checks"] = checks
-    checks.ask_grader(ask)
-    return (changes + sorted(path for path in before if before[path] != after.get(path)))[:MOST]
+
+    def __init__(self, shell: Any) -> None:
+        self._shell = shell
+        self._checks = sys.modules.get(CHECKS)
+        self._codes = of_checks()
+
+    def renew(self, ask: Callable[[object], Any]) -> list[str]:
+        """Put the checks where the notebook has them, loaded again if they were changed, and let them ask the grader.
+
+        Returns:
+            What was changed, by name.
+        """
+        changes = [f"built-in {name}" for name in USED if isinstance(getattr(builtins, name, None), FunctionType)]
+        if self._shell.ast_transformers:
+            self._shell.ast_transformers.clear()
+            changes.append("how cells are compiled")
+        now = of_checks()
+        replaced = sorted(path for path, code in self._codes.items() if code is not now.get(path))
+        if replaced or sys.modules.get(CHECKS) is not self._checks:
+            for name in [name for name in sys.modules if name.startswith(ROOM)]:
+                del sys.modules[name]
+            self._checks = importlib.import_module(CHECKS)
+            self._codes = of_checks()
+        if self._checks is not None:
+            self._shell.user_ns["checks"] = self._checks
+            self._checks.ask_grader(ask)
+        return (changes + replaced)[:MOST]
