@@ -386,6 +386,20 @@ def test_no_name_of_a_platform_becomes_a_dangerous_folder(name: str, root: Path,
     assert {each.split("/")[0] for each in tree(tmp_path)} - {each.split("/")[0] for each in before} <= {"d.zip"}
 
 
+def test_nobody_hands_in_for_somebody_else(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the exchange everybody may write; whoever owns a folder of that name is who handed it in."""
+    forged = exchange("ana", "2026-11-23 10:00:00 UTC", BLANK)
+    source = folder(tmp_path / "inbound", exchange("ana", TIME, DONE) | exchange("mallory", TIME, ALL) | forged)
+    by = {"ana+01-sample+2026-11-22": "ana", "mallory": "mallory", "ana+01-sample+2026-11-23": "mallory"}
+    monkeypatch.setattr(
+        "minitorch.classroom.grading.collecting.entries.owner_of",
+        lambda path: next(owner for start, owner in by.items() if path.parent.name.startswith(start)),
+    )
+    status, said = run(root, source)
+    assert work(root) == {"ana": DONE, "mallory": ALL} and status == 1
+    assert "belongs to mallory" in said["left_out"][0]["reason"]
+
+
 # Hostile zips ----------------------------------------------------------------------------------------------------
 
 

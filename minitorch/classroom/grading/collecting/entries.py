@@ -37,11 +37,13 @@ class Entry:
         read: returns its content, or raises `DamagedError` if it is damaged or larger than the grader opens; None for a
             file that is not read.
         reason: why it is not read.
+        owner: the login of whoever wrote it, if it is a file of this machine.
     """
 
     parts: tuple[str, ...]
     read: Callable[[], bytes] | None = None
     reason: str = ""
+    owner: str = ""
 
     def __str__(self) -> str:
         return visible("/".join(self.parts))
@@ -95,7 +97,7 @@ def _in_folder(root: Path) -> Iterator[Entry]:
 
 def _file(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
     if is_wanted(parts[-1]):
-        yield Entry(parts, lambda: contents(path, Limits().notebook))
+        yield Entry(parts, lambda: contents(path, Limits().notebook), owner=owner_of(path))
     elif not parts[-1].casefold().endswith(".zip"):
         yield Entry(parts, reason="it is no notebook")
     elif path.is_symlink() or not path.is_file():
@@ -106,6 +108,16 @@ def _file(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
                 yield from _in_zip(file, parts, FILES, BYTES, DIRECTORY, nested=True)
         except (OSError, _RefusedError) as error:
             yield Entry(parts, reason=str(error))
+
+
+def owner_of(path: Path) -> str:
+    """The login of a file's owner; empty if nobody has that number, or logins have none, as on Windows."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(path.lstat().st_uid).pw_name
+    except (ImportError, KeyError, OSError):
+        return ""
 
 
 class _RefusedError(Exception):

@@ -85,11 +85,19 @@ class _Around:
     def __init__(self, parcels: Parcels) -> None:
         self._exercises: dict[tuple[str, ...], set[str]] = {}
         self._senders: set[tuple[str, tuple[str, ...]]] = set()
+        self._keys = {sender.key for sender, _ in parcels}
         for (sender, place), parcel in parcels.items():
             known = {each.exercise for each in parcel.notebooks if each.exercise and not each.problem}
             self._exercises.setdefault(place[:-1], set()).update(known)
             if parcel.notebooks:
                 self._senders.add((sender.key, place[:-1]))
+
+    def forger(self, sender: Sender, parcel: _Parcel) -> str:
+        """Another student who owns files of a parcel: in nbgrader's exchange anybody can write in anybody's name."""
+        if sender.platform != "nbgrader":
+            return ""
+        owners = {each.handed.entry.owner for each in parcel.notebooks}
+        return next((owner for owner in sorted(owners) if owner != sender.key and owner in self._keys), "")
 
     def exercise(self, place: tuple[str, ...]) -> str | None:
         """The exercise that all notebooks of the download are for, if there is one: damaged ones are for it, too."""
@@ -135,6 +143,9 @@ def _attempts(
     """The attempts in a parcel: one for each exercise that it has notebooks of."""
     likely = exercises.only or around.exercise(place)
     if not parcel.notebooks and not parcel.others:
+        return []
+    if owner := around.forger(sender, parcel):
+        left_out.append(("/".join(map(visible, place)), f"it belongs to {visible(owner)}, who handed in other work"))
         return []
     try:
         student = people.student(sender, place[:-1])
