@@ -221,6 +221,21 @@ COMMANDS: dict[str, Command] = {
         ),
         json=True,
     ),
+    "report": Command(
+        "show a graded class: points by task, reasons, incidents, and what a person has to look at",
+        classroom("report"),
+        (
+            argument("course", nargs="?", default=".", help="the folder of the course (the present one)"),
+            argument("--only", nargs="+", default=[], metavar="NAME", help="these students, these exercises, or both"),
+            argument("--page", metavar="FILE", help="where to write the page (report.html in the course)"),
+            argument("--csv", action="store_true", help="print a line for each student and task instead"),
+        ),
+        (
+            ("minitorch report", "in the folder of the course; writes report.html, too"),
+            ("minitorch report --only 03-graph --csv", "one exercise, for a spreadsheet"),
+        ),
+        json=True,
+    ),
     "similar": Command(
         "compare the submissions for an exercise, and show where code is alike",
         classroom("similar"),

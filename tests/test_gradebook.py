@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from minitorch.__main__ import main
 from minitorch.classroom.grading.course import grade as courses
 from minitorch.classroom.grading.course import keeper, plan
 from minitorch.classroom.grading.course.folders import Course, Submission
@@ -23,6 +24,9 @@ from minitorch.classroom.grading.course.ledger import Ledger
 from minitorch.classroom.grading.course.report import Report
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.limits import Limits
+from minitorch.classroom.grading.overview.figures import overview
+from minitorch.classroom.grading.overview.page import page
+from minitorch.classroom.grading.overview.table import sheet, text
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.preflight import released
@@ -420,8 +424,6 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
 def test_a_crash_of_the_grader_has_a_status_of_its_own(
     course: Course, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from minitorch.__main__ import main
-
     def broken(*_: object, **__: object) -> None:
         raise AssertionError("a fault of ours")
 
@@ -454,8 +456,8 @@ def test_one_task_is_graded_again(course: Course, grader: Grader, tasks: None, n
         ("cell-time", "first"),
         ("cell-time", "second"),
     ]
-    page = course.feedback("ana", EXERCISE).read_text()
-    assert "55 of 80 points" in page and page.count("The notebook, as it was run") == page.count("</html>") == 1
+    shown = course.feedback("ana", EXERCISE).read_text()
+    assert "55 of 80 points" in shown and shown.count("The notebook, as it was run") == shown.count("</html>") == 1
     grader.graded.clear()
     assert agreed(course, run(course)) == {"ana": (55, 80), "bob": (65, 80), "eve": (50, 80)}
     assert not grader.graded, "everything counts as graded"
@@ -491,3 +493,50 @@ def test_an_earlier_journal_is_graded_again(course: Course, grader: Grader) -> N
     with suppress(CommandError):
         assert agreed(course, run(course)) == expected(BEFORE)
     assert grader.graded == ["ana", "bob", "eve"]
+
+
+# --- the class as a whole -----------------------------------------------------------------------------------------
+
+
+def test_the_report_says_what_the_gradebook_says(course: Course, grader: Grader, tmp_path: Path) -> None:
+    grader.incidents["eve"] = [Incident("borrowed", "<script>alert(1)</script>", "first")]
+    run(course)
+    give(course, "bob", "first-check", 31)
+    (course.root / "roster.csv").write_text("student id,name\nana,Ana\nzoe,Zoe\n")
+    found = overview(course)
+    (made,) = found.exercises
+    assert (made.students, made.of, made.mean, made.median) == (3, 80, (80 + 56 + 0) / 3, 56)
+    assert made.histogram == (1, 0, 0, 0, 0, 0, 0, 1, 0, 1) and made.missing == ("zoe",)
+    first, second = made.tasks
+    assert (first.name, first.of, first.all_points, first.no_points) == ("first-check", 30, 2, 1)
+    assert second.reasons == (("a reason", 3),) and found.hardest[0] == second
+    assert made.incidents == (("borrowed", 1),)
+    assert {(each.student, each.why[0][:8]) for each in found.queue} == {("bob", "first-ch"), ("eve", "borrowed")}
+    assert [(each.student, each.changes[0].after) for each in found.changes] == [("bob", 31)]
+    assert "bob 01-sample: first-check points none → 31" in text(found)
+    made_page = page(found)
+    assert "<script" not in made_page and "&lt;script&gt;" in made_page and "default-src 'none'" in made_page
+    rows = list(csv.DictReader(sheet(found).splitlines()))
+    assert {row["student"]: float(row["points"]) for row in rows if not row["cell"]} == {"ana": 80, "bob": 56, "eve": 0}
+    assert sum(float(row["points"]) for row in rows if row["cell"]) == 136
+    assert json.loads(json.dumps(found.to_json()))["hardest"][0] == "01-sample second-check"
+    assert [line.student for line in overview(course, ["bob", EXERCISE]).lines] == ["bob"]
+    for cell in ("first-check", "second-check"):
+        give(course, "eve", cell, 1)
+    assert [each.student for each in overview(course).queue] == ["bob"], "formgrader takes submissions off the queue"
+
+
+def test_the_report_is_a_command(course: Course, grader: Grader, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(course.root)]) == 2
+    assert "nothing was graded" in capsys.readouterr().err
+    run(course)
+    before = [path.read_bytes() for path in (course.gradebook, course.journal, course.history)]
+    for where in (course.root, course.submitted):
+        assert main(["report", str(where)]) == 0
+        assert "mean 40.0, median 40 of 80 points" in capsys.readouterr().out
+    assert (course.root / "report.html").stat().st_mode & 0o777 == 0o600
+    assert main(["report", str(course.root), "--csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == "ana,01-sample,first-check,30,30,,"
+    assert main(["report", str(course.root), "--json", "--only", "ana"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["lines"]) == 1
+    assert [path.read_bytes() for path in (course.gradebook, course.journal, course.history)] == before

@@ -150,3 +150,26 @@ def export(options: Namespace) -> int:
     found = write(options.form, file, Path(options.to), course, rules, roster, options.exercise, choices)
     print(json.dumps(found.to_json(), indent=2) if options.json else found)
     return int(bool(found.notes))
+
+
+def report(options: Namespace) -> int:
+    """``minitorch report``: a graded class as a whole; the status is 1 if a person should look at a submission."""
+    from .grading.course.folders import Course
+    from .grading.course.private import replace
+    from .grading.overview.figures import overview
+    from .grading.overview.page import page
+    from .grading.overview.table import sheet, text
+
+    root = Path(options.course)
+    submitted = root if root.name == "submitted" and not (root / "submitted").is_dir() else root / "submitted"
+    course = Course(submitted, submitted.parent / "exercises")
+    found = overview(course, options.only)
+    if options.json:
+        print(json.dumps(found.to_json(), indent=2))
+    elif options.csv:
+        print(sheet(found), end="")
+    else:
+        target = Path(options.page) if options.page else course.root / "report.html"
+        replace(target, page(found))
+        print(f"{text(found)}\n\nThe page is {target}.")
+    return int(bool(found.queue))
