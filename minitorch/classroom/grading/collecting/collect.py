@@ -169,24 +169,30 @@ def _alone(root: Path) -> Iterator[Path]:
     """A folder for temporary files, for one process at a time; whatever a killed run has left in it goes."""
     place = root / "collected"
     place.mkdir(mode=0o700, exist_ok=True)
-    handle = os.open(place, os.O_RDONLY)
     space = place / ".new"
-    try:
-        _lock(handle, place)
+    with _locked(place):
         shutil.rmtree(space, ignore_errors=True)
         space.mkdir(mode=0o700)
-        yield space
-    finally:
-        shutil.rmtree(space, ignore_errors=True)
-        os.close(handle)
+        try:
+            yield space
+        finally:
+            shutil.rmtree(space, ignore_errors=True)
 
 
-def _lock(handle: int, place: Path) -> None:
+@contextmanager
+def _locked(place: Path) -> Iterator[None]:
+    """A lock that goes with the process that has it, killed or not."""
     try:
         import fcntl
     except ImportError:  # Windows
+        yield
         return
+    handle = os.open(place, os.O_RDONLY)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise CommandError(f"another process is collecting into {place}") from None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CommandError(f"another process is collecting into {place}") from None
+        yield
+    finally:
+        os.close(handle)
