@@ -536,7 +536,7 @@ def test_the_report_is_a_command(course: Course, grader: Grader, capsys: pytest.
         assert "mean 40.0, median 40 of 80 points" in capsys.readouterr().out
     assert (course.root / "report.html").stat().st_mode & 0o777 == 0o600
     assert main(["report", str(course.root), "--csv"]) == 0
-    assert capsys.readouterr().out.splitlines()[1] == "ana,01-sample,first-check,30,30,,"
+    assert capsys.readouterr().out.splitlines()[1] == "ana,01-sample,first-check,30,30,,,"
     assert main(["report", str(course.root), "--json", "--only", "ana"]) == 0
     assert len(json.loads(capsys.readouterr().out)["lines"]) == 1
     assert [path.read_bytes() for path in (course.gradebook, course.journal, course.history)] == before

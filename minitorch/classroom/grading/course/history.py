@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from getpass import getuser
 from pathlib import Path
@@ -78,7 +78,9 @@ def program() -> str:
 
 def between(before: Mark | None, after: Mark, cell: str) -> Iterator[Change]:
     """The differences between two states of a mark."""
-    old, new = asdict(before) if before else {}, asdict(after)
+    if before == after:
+        return
+    old, new = vars(before) if before else {}, vars(after)
     empty = {"waits": False, "of": 0.0}
     for name, value in new.items():
         if (was := old.get(name, empty.get(name))) != value:
@@ -110,7 +112,7 @@ class History:
                 marks.pop(change.cell, None)
             else:
                 mark = marks.get(change.cell, Mark(None))
-                marks[change.cell] = Mark(**{**asdict(mark), change.field: change.after})
+                marks[change.cell] = Mark(**{**vars(mark), change.field: change.after})
         if event.seen is not None:
             self.seen[who] = event.seen
         self.events.append(event)

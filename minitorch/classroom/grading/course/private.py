@@ -55,19 +55,19 @@ def tighten(*paths: Path) -> list[Path]:
     kept = []
     for path in (each for top in paths for each in _below(top)):
         try:
-            mode = path.lstat().st_mode
+            mode = os.lstat(path).st_mode
             if not stat.S_ISLNK(mode) and mode & OTHERS:
-                path.chmod(stat.S_IMODE(mode) & ~OTHERS)
+                os.chmod(path, stat.S_IMODE(mode) & ~OTHERS)
         except OSError:
-            kept.append(path)
+            kept.append(Path(path))
     return kept
 
 
-def _below(top: Path) -> Iterator[Path]:
+def _below(top: Path) -> Iterator[str]:
     if not os.path.lexists(top):
         return
-    yield top
+    yield str(top)
     if top.is_symlink():
         return
     for place, folders, files in os.walk(top):
-        yield from (Path(place, name) for name in (*folders, *files))
+        yield from (os.path.join(place, name) for name in (*folders, *files))

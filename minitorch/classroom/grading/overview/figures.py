@@ -77,7 +77,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Line:
-    """One student's points for an exercise, by cell, and the kinds of incidents."""
+    """One student's points for an exercise, by cell, the kinds of incidents, and what being late costs beyond."""
 
     student: str
     exercise: str
@@ -86,6 +86,7 @@ class Line:
     cells: Mapping[str, float]
     by_hand: tuple[str, ...]
     incidents: tuple[str, ...]
+    penalty: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def overview(course: Course, only: Sequence[str] = ()) -> Overview:
         missing = [] if only or roster is None else [each for each in roster.by_student if (each, name) not in kept]
         exercises.append(_exercise(name, students, ledger, entries, sorted(filter(None, missing))))
     queue = [each for who in kept if (each := _waiting(who, ledger.marks[who], entries.get(who)))]
-    lines = [_line(who, ledger.marks[who], entries.get(who)) for who in kept]
+    lines = [_line(who, ledger, entries.get(who)) for who in kept]
     return Overview(tuple(exercises), tuple(lines), tuple(queue), tuple(by_hand[:CHANGES]))
 
 
@@ -210,11 +211,12 @@ def _above(mark: Mark) -> bool:
     return mark.person is not None and mark.person > mark.of
 
 
-def _line(who: Who, marks: Mapping[str, Mark], entry: Entry | None) -> Line:
+def _line(who: Who, ledger: Ledger, entry: Entry | None) -> Line:
+    marks, penalty = ledger.marks[who], ledger.penalties.get(who, 0.0)
     points = {cell: mark.points for cell, mark in marks.items()}
     by_hand = tuple(cell for cell, mark in marks.items() if mark.person is not None or mark.extra)
     kinds = tuple(dict.fromkeys(incident.kind for incident in _result(entry).incidents))
-    return Line(*who, sum(points.values()), sum(mark.of for mark in marks.values()), points, by_hand, kinds)
+    return Line(*who, sum(points.values()), sum(mark.of for mark in marks.values()), points, by_hand, kinds, penalty)
 
 
 def _result(entry: Entry | None) -> Result:

@@ -96,13 +96,15 @@ def sheet(found: Overview) -> str:
     """A line for each student, exercise and task, as CSV."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
-    writer.writerow(("student", "exercise", "cell", "points", "of", "by hand", "incidents"))
+    writer.writerow(("student", "exercise", "cell", "points", "of", "by hand", "late", "incidents"))
     most = {(each.name, task.cell): task.of for each in found.exercises for task in each.tasks}
     for line in found.lines:
         name, incidents = plain(line.student), " ".join(line.incidents)
         for cell, points in line.cells.items():
             by_hand = "yes" if cell in line.by_hand else ""
-            writer.writerow((name, line.exercise, cell, f"{points:g}", f"{most[line.exercise, cell]:g}", by_hand, ""))
-        by_hand = "yes" if line.by_hand else ""
-        writer.writerow((name, line.exercise, "", f"{line.points:g}", f"{line.of:g}", by_hand, incidents))
+            writer.writerow(
+                (name, line.exercise, cell, f"{points:g}", f"{most[line.exercise, cell]:g}", by_hand, "", "")
+            )
+        by_hand, late = "yes" if line.by_hand else "", f"{-line.penalty:g}" if line.penalty else ""
+        writer.writerow((name, line.exercise, "", f"{line.points:g}", f"{line.of:g}", by_hand, late, incidents))
     return file.getvalue()
