@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from minitorch.compiler.scheduling.rewrites import (
 )
 from minitorch.compiler.scheduling.schedules import choice as schedules
 from minitorch.compiler.scheduling.schedules.rows import row_schedule
+from minitorch.compiler.target import TARGETS
 from minitorch.dtypes import float32
 from minitorch.errors import ScheduleError
 from minitorch.graph import Graph
@@ -141,3 +143,18 @@ def test_columns_that_lie_far_apart_are_asked_for(rows: int, asked: bool) -> Non
     """Each row is a new page of memory: the processor does not foresee it."""
     (kernel, *_) = mt.jit(lambda x: x.amax(0)).ledger(mt.zeros(rows, 1024)).kernels
     assert ("prefetch" in str(kernel.schedule)) == ("# prefetch" in kernel.steps[-1].source) == asked
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rows_of_any_length_have_a_schedule_on_every_target(seed: int) -> None:
+    """Several copies of a result are written, of which none ends where a block of rows or a vector does."""
+    random = Random(seed)
+    n, m, depth = (random.choice((7, 10, 17, 33, 70, 100, 130, random.randint(5, 150))) for _ in range(3))
+    x, w, bias = mt.randn(n, depth), mt.randn(depth, m), mt.randn(random.randint(2, 5), n, m)
+    gradient = mt.grad(lambda x, w, bias: (x @ w + bias.sum(0)).relu().sum(), argnums=(0, 1, 2))
+    compiled = mt.jit(gradient)
+    for name in TARGETS:
+        for kernel in compiled.ledger(x, w, bias).for_target(name).kernels:
+            assert kernel.loops is None or kernel.schedule  # and none is the last resort, see conftest.py
+    for found, expected in zip(compiled(x, w, bias), gradient(x, w, bias), strict=True):
+        assert_close(found.numpy(), expected.numpy(), "gradient")

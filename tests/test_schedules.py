@@ -16,7 +16,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.kernels.steps import Measured
-from minitorch.compiler.loop_ir.expressions import Apply, Load
+from minitorch.compiler.loop_ir.expressions import ALWAYS, Apply, Choose, Load, Number
 from minitorch.compiler.loop_ir.index import Index, Variable, variable
 from minitorch.compiler.loop_ir.loops import Buffer
 from minitorch.compiler.loop_ir.source import compiled
@@ -83,7 +83,20 @@ def test_a_rewrite_keeps_the_numbers_or_is_refused(seed: int) -> None:
                 assert np.array_equal(found, wanted), rewrite
 
 
-@pytest.mark.parametrize("seed", range(200))
+def guards(random: Random, variables: list[Variable]) -> list[dependences.Bound]:
+    """Conditions on sums of loop variables, each of which holds somewhere."""
+    found = []
+    for _ in range(random.choice((0, 0, 1, 2))):
+        index = Index(())
+        for each in variables:
+            index = index + variable(each.name, each.extent) * random.choice((0, 1, 1, 2, 4))
+        low, high = index.bounds
+        start = random.randint(low, high)
+        found.append((start, index, random.randint(start + 1, high + 1)))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(400))
 def test_dependences_that_are_not_found_are_not_there(seed: int) -> None:
     """What the analysis calls independent never meets, as trying all iterations shows."""
     random = Random(seed)
@@ -102,8 +115,11 @@ def test_dependences_that_are_not_found_are_not_there(seed: int) -> None:
     apart, inner = variables[:1], frozenset(variables[1:2])  # the third is the same for both
     first, second = index(), index() if random.random() < 0.5 else None
     second = second or first
-    bounds = ((0, first, random.randint(1, first.bounds[1] + 1)),) if random.random() < 0.3 else ()
-    a, b = (dependences.Access(0, each, True, None, inner, bounds, 0) for each in (first, second))
+    common = ((0, first, random.randint(1, first.bounds[1] + 1)),) if random.random() < 0.3 else ()
+    a, b = (
+        dependences.Access(0, each, True, None, inner, (*common, *guards(random, variables)), 0)
+        for each in (first, second + random.choice((0, 0, 1, 5, 30)))
+    )
     if dependences.may_meet(a, b, frozenset(apart)):
         return
 
@@ -137,6 +153,31 @@ def by_way(read: Index) -> Procedure:
         Store(1, i * 4 + j, Read(int64, local)),
     )
     return Procedure(BUFFERS, (For(ROW, (For(COLUMN, body),)),))
+
+
+def in_copies(last: int, is_stored: bool = True) -> Procedure:
+    """Two copies of 538 elements, in blocks of 64; the last vector of the last block has as many elements as `last`.
+
+    With `is_stored`, the guard of that vector is one of its stores, else of the value that they store.
+    """
+    over = Variable("b", 9), Variable("v", 8), Variable("l", 8)
+    block, vector, lane = (variable(each.name, each.extent) for each in over)
+    zero, few = Number(int64, 0, "i64 0"), ALWAYS.and_(0, lane, last)
+    body = tuple(Store(1, block * 64 + vector * 8 + lane + start, zero) for start in (0, 538))
+    value = zero if is_stored else Choose(int64, few, Number(int64, 1, "i64 1"), zero)
+    rest: tuple[Any, ...] = tuple(Store(1, block * 64 + lane + (24 + start), value) for start in (0, 538))
+    whole = If(ALWAYS.and_(0, block * 8 + vector, 67), (For(over[2], body),))
+    tail = If(ALWAYS.and_(8, block, 9), (For(over[2], (If(few, rest),) if is_stored else rest),))
+    return Procedure((BUFFERS[0], Buffer((1088,), int64, True)), (For(over[0], (For(over[1], (whole,)), tail)),))
+
+
+def test_guards_are_constraints_of_the_iterations() -> None:
+    """The last element of the first copy and the first one of the second are written in different blocks."""
+    made = in_copies(2)
+    shared = R.parallelise("b")(made)
+    given = [np.ones(64, np.int64), np.ones(1088, np.int64)]
+    for order in ("iter", "reversed"):
+        assert all(map(np.array_equal, run(shared, given, order), run(made, given)))
 
 
 i, j = variable("i", 4), variable("j", 4)
@@ -175,6 +216,12 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
     "vectorise loops": (R.vectorise("i1"), product, "one statement at a time"),
     "vectorise five lanes": (R.vectorise("j0"), product, "lanes"),
     "parallelise a sum": (R.parallelise("j0"), product, "each other's results"),
+    "parallelise a tail of one element more": (R.parallelise("b"), lambda: in_copies(3), "each other's results"),
+    "parallelise a tail of guarded values": (
+        R.parallelise("b"),
+        lambda: in_copies(2, is_stored=False),
+        "each other's results",
+    ),
     "parallelise an inner loop": (R.parallelise("i1"), product, "outermost"),
     "unroll too much": (R.unroll("i0"), lambda: definition(lambda x: x * 2, mt.ones(10_000)), "copies"),
     "distribute what lives for one iteration": (R.distribute("i0", "i1"), product, "outlive"),
