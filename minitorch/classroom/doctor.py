@@ -145,8 +145,28 @@ def _sandbox() -> Iterator[Finding]:
     reason = sandbox.unavailable()
     if reason is None:
         yield Finding("sandbox", "good", "bubblewrap makes sandboxes, in which submissions are graded")
+        yield from _limits()
     else:
         yield Finding("sandbox", "note", reason, f"{sandbox.remedy()}; only who grades needs it")
+
+
+def _limits() -> Iterator[Finding]:
+    """Of what keeps a submission to its limits, what this machine has."""
+    from .grading.sandbox import groups
+    from .grading.sandbox.bubblewrap import knows
+    from .grading.sandbox.inside.seccomp import program
+
+    if program() is None:
+        yield Finding("system calls", "note", f"there is no filter for {platform.machine()}: memory can be hidden")
+    else:
+        more = "" if knows("--disable-userns") else " (bubblewrap 0.8 would deny user namespaces a second time)"
+        yield Finding("system calls", "good", f"those that hide memory or make namespaces are refused{more}")
+    if groups.can_prepare():
+        yield Finding("control groups", "good", "the kernel counts memory and processes of each submission")
+    else:
+        how = "memory and processes of a submission are added up four times a second"
+        fix = "with systemd: systemd-run --user --scope -p Delegate=yes minitorch grade ..."
+        yield Finding("control groups", "note", how, fix)
 
 
 def _formgrader() -> Iterator[Finding]:

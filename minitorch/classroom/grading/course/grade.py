@@ -22,6 +22,7 @@ from ..incidents import Incident
 from ..limits import Limits
 from ..results import Graded, Result
 from ..sandbox import bubblewrap as sandbox
+from ..sandbox import groups
 from ..submission import feedback
 from ..submission.judging import JUDGE_SECONDS
 from ..submission.preflight import DamagedError, Part, released
@@ -65,6 +66,8 @@ def grade(
         CommandError: if grading cannot begin: no sandbox, nothing to grade, a course that does not fit.
     """
     check_safety(course, safe)
+    if safe:
+        groups.prepare()
     rules = Rules.of(course)
     found, strays = submissions(course, only)
     releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}

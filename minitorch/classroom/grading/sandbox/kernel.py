@@ -19,6 +19,7 @@ from typing import Any, Protocol, Self
 
 from ..incidents import Incident
 from . import usage
+from .groups import Group, group_for
 from .inside.channel import frame
 from .inside.first import INTERRUPT, STARTED
 from .outputs import length, merge, output_of
@@ -79,6 +80,7 @@ class Kernel:
         self.channel = ours
         self._handle: int | None = None
         self._watch: usage.Watch | None = None
+        self._group: Group | None = None
         self._open = True
         self._cells = 0
         try:
@@ -104,6 +106,7 @@ class Kernel:
         if self.sandbox.safe:
             self.pid = CREDENTIALS.unpack(about[0][2])[0]
             self._handle = os.pidfd_open(self.pid)
+            self._group = group_for(f"{self.sandbox.name}-{self.pid}", self.pid, self.limits)
             self._watch = usage.Watch(self.pid, self.limits, self._end)
             self._watch.start()
         self._leash.send(b"g")
@@ -111,7 +114,8 @@ class Kernel:
     @property
     def incident(self) -> Incident | None:
         """The limit that it has exceeded, all cells taken together."""
-        return self._watch.incident if self._watch else None
+        found = self._watch.incident if self._watch else None
+        return found or (self._group.exceeded() if self._group else None)
 
     @property
     def is_alive(self) -> bool:
@@ -152,6 +156,8 @@ class Kernel:
                 self._end()
             select.select([self._handle], [], [], GRACE_SECONDS)
         self._leash.close()
+        if self._group is not None:
+            self._group.remove()
 
     def leftovers(self) -> list[str]:
         """Names of the processes that student code has started and that still run."""
