@@ -82,11 +82,11 @@ def require(tool, missing):
 
 def examined(task: Task, answer: Callable[[Any], Any], seeds: Iterable[int]) -> Score:
     """The score of a task whose questions and answers go through JSON, as they do when a class is graded."""
-    dialogue, answers = task.examine(seeds), None
+    dialogue, given = task.examine(seeds), None
     while True:
         try:
-            inputs = json.dumps(dialogue.send(answers), allow_nan=False)
+            case = json.dumps(dialogue.send(given), allow_nan=False)
         except StopIteration as end:
             score: Score = end.value
             return score
-        answers = json.loads(json.dumps(answer(json.loads(inputs)), allow_nan=False))
+        given = json.loads(json.dumps(answer(json.loads(case)), allow_nan=False))

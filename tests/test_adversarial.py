@@ -95,7 +95,7 @@ MANY_FRAMES = "for _ in range(450):\n" + indent(sends("bytes(7 * 2**20)"))
 
 FORGED = """
 import json
-for message in ({"task": "eager.unbroadcast"}, {"answers": []}, {"answers": {"list": []}}, {"done": {}}):
+for message in ({"task": "eager.unbroadcast"}, {"answer": []}, {"answer": {"list": []}}, {"done": {}}):
     content = json.dumps(message).encode()
     get_ipython().outbox.connection.sendall(len(content).to_bytes(4) + content)
 return gradient
@@ -195,6 +195,7 @@ SHOW = "display({'text/plain': 'x' * 9000}, raw=True)"
 MANY_OUTPUTS = "\n".join(["from IPython.display import display", *[SHOW] * 20])
 
 OVERRUN = frozenset({"processes", "cell-time"})  # on a busy machine the time may be over before anybody has counted
+SLOW_DISK = frozenset({"disk", "cell-time"})  # as long as thousands of folders take on a busy machine
 TOO_MUCH = frozenset({"output", "memory", "cell-time"})
 MAY_DIE = (frozenset({0, 30}), 30)  # it depends on whether the interruption comes before the memory is used up
 DIES = (0, 30)  # the cell is lost, and its function with it
@@ -213,7 +214,7 @@ ATTACKS = [
     Attack("disk-fill", then("for i in range(10**6): open(f'/tmp/{i}', 'wb').write(bytes(10**6))"), ("disk",)),
     Attack("large-file", then("open('x', 'wb').truncate(10**11)"), ("disk",)),
     Attack("many-files", then("for i in range(10**6): open(f'/tmp/{i}', 'w').close()"), ("disk",)),
-    Attack("nested-folders", then("import os\nwhile True: os.mkdir('x'); os.chdir('x')"), ("disk",)),
+    Attack("nested-folders", then("import os\nwhile True: os.mkdir('x'); os.chdir('x')"), (SLOW_DISK,)),
     Attack("many-descriptors", then("import os\nx = [os.pipe() for _ in range(10000)]"), ("files",)),
     Attack("memory-files", then(MEMORY_FILE), ("refused",)),
     Attack("shared-segments", then(SEGMENTS), ("refused",)),
@@ -230,7 +231,7 @@ ATTACKS = [
     Attack("patch-assert", NO_ASSERT, ("tampered",), DIES),
     Attack("patch-the-checks", PATCHED, ("borrowed", "tampered"), DIES),
     Attack("patch-equality", inside(ALWAYS), (), DIES),
-    Attack("forged-answers", inside(FORGED), ("tampered",), DIES),
+    Attack("forged-answers", inside(FORGED), ("no-answers", "tampered"), DIES),
     Attack("not-json", then(sends("b'x' * 10")), ("tampered",)),
     Attack("json-of-another-shape", then(sends("b'[]'", "b'{}'", "b'{\"stream\": null}'")), ("tampered",)),
     Attack("deep-json", then(sends("b'[' * 10**6")), ("tampered",)),
@@ -246,6 +247,7 @@ ATTACKS = [
     Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (TOO_MUCH,), MAY_DIE),
     Attack("html", then("from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"), ()),
     Attack("looks-it-up", LOOKS_IT_UP, ("borrowed",)),
+    Attack("pipe-for-a-time", RIGHT, ("timestamp",)),  # what the grader opens besides the notebook
     Attack("half-a-character", then("half = '\ud800'"), ()),
     Attack("raises-half-a-character", inside("raise ValueError(chr(0xd800))"), (), DIES),
     Attack("input", then("input('password: ')"), ("input",)),
@@ -317,8 +319,7 @@ def _graded(root: Path, ordinary: bool) -> tuple[Path, dict[str, dict[str, Any]]
         hand_in(root, attack.name, notebook(sample(source, RIGHT)))
     for accident in ACCIDENTS:
         hand_in(root, accident.name, accident.content, accident.file)
-    for attack in (ATTACKS[0], ATTACKS[1]):  # what the grader opens besides the notebook
-        os.mkfifo(root / "submitted" / attack.name / classes.EXERCISE / "timestamp.txt")
+    os.mkfifo(root / "submitted" / "pipe-for-a-time" / classes.EXERCISE / "timestamp.txt")
     link = hand_in(root, "link-to-another-student", "")
     link.unlink()
     link.symlink_to(root / "submitted" / "ana" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")
@@ -363,7 +364,10 @@ def test_no_zero_is_silent(graded: Any) -> None:
 
 def test_nothing_else_was_changed(graded: Any) -> None:
     root, _, before = graded
-    assert state(root, "autograded", "feedback", "gradebook.db", "grading.jsonl", "nbgrader_config.py") == before
+    assert (
+        state(root, "autograded", "feedback", "gradebook.db", "grading.jsonl", "history.jsonl", "nbgrader_config.py")
+        == before
+    )
 
 
 def test_the_gradebook_holds_what_the_report_says_and_nothing_else(graded: Any) -> None:

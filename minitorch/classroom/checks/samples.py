@@ -7,7 +7,7 @@ was drawn from. Both are short.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -124,6 +124,18 @@ def shrink(graph: Graph, is_wrong: Callable[[Graph], bool]) -> Graph:
           %0 = sub(x, x) : f32[2,3]
           return %0
     """
+    dialogue = shrinking(graph)
+    found = None
+    while True:
+        try:
+            found = is_wrong(dialogue.send(found))
+        except StopIteration as end:
+            smallest: Graph = end.value
+            return smallest
+
+
+def shrinking(graph: Graph) -> Generator[Graph, bool | None, Graph]:
+    """`shrink` as a dialogue: it gives a graph, is told whether that is wrong, and returns the smallest one."""
     tries = MOST_TRIES
     improved = True
     while improved:
@@ -134,7 +146,7 @@ def shrink(graph: Graph, is_wrong: Callable[[Graph], bool]) -> Graph:
             tries -= 1
             if tries < 0:
                 return graph
-            if is_wrong(smaller):
+            if (yield smaller):
                 graph, improved = smaller, True
                 break
     return graph

@@ -1,63 +1,49 @@
-"""The smallest graph on which an answer is wrong: found where the student's code runs, believed when judged again.
+"""The smallest graph on which an answer is wrong: the judge asks for answers to smaller and smaller ones.
 
 An attempt is ``(answer, None)`` or ``(answer, (smaller graph, answer to that))``. Points depend on the first alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable, Generator
 from typing import Any
 
-from ...errors import MinitorchError
 from ...graph import Graph
-from .plain import TIMEOUT, Fault, plain
-from .samples import shrink
+from . import samples
+from .plain import TIMEOUT, Fault
 
-Answer = Callable[[str], Any]  # from the text of a graph to what the student's code makes of it
 Wrong = Callable[[str, Any], str | None]  # from a graph's text and an answer to the reason why it is wrong
 TOO_LARGE = 1 << 20  # bytes of a value in a graph that is not our own
 
 
-def attempt(text: str, answer: Answer, wrong: Wrong) -> tuple[Any, tuple[str, Any] | None]:
-    """The answer to a graph; if it is wrong, a smaller graph to which it is wrong as well."""
-    given = answer(text)
-
-    kind = given.kind if isinstance(given, Fault) else None
-
-    def is_wrong(graph: Graph) -> bool:
-        again = answer(str(graph))
-        if isinstance(again, Fault) or kind is not None:
-            return isinstance(again, Fault) and again.kind == kind
-        return wrong(str(graph), plain(again)) is not None
-
-    if kind in (TIMEOUT, "NotImplementedError") or reason_for(text, plain(given), wrong) is None:
-        return given, None
-    small = str(shrink(Graph.parse(text), is_wrong))
-    return given, (small, answer(small))
-
-
-def attempts(
-    cases: Iterable[tuple[Hashable, str]], answer: Answer, wrong: Callable[[Any, str, Any], str | None]
-) -> list[Any]:
-    """The attempts at some graphs, each of a part of the task; of a part, only the first that is wrong is made smaller.
+def smaller(text: str, given: Any, wrong: Wrong) -> Generator[str, Any, tuple[str, Any] | None]:
+    """A dialogue that finds a smaller graph to which the answer is wrong as well; None if the given one is right.
 
     Args:
-        cases: the part, and the text of a graph.
-        answer: what the student's code makes of a graph.
-        wrong: ``(part, text, answer)`` -> the reason why it is wrong, or None.
+        text: of a graph.
+        given: the answer to it.
+        wrong: says why an answer to a graph is wrong.
     """
-    found: list[Any] = []
-    failed: set[Hashable] = set()
-    for part, text in cases:
-        if part in failed:
-            found.append((answer(text), None))
-            continue
-        found.append(attempt(text, answer, partial(wrong, part)))
-        if found[-1][1] is not None:
-            failed.add(part)
-    return found
+    kind = given.kind if isinstance(given, Fault) else None
+    if kind in (TIMEOUT, "NotImplementedError") or reason_for(text, given, wrong) is None:
+        return None
+    found = (text, given)
+    shrinking = samples.shrinking(Graph.parse(text))
+    is_wrong = None
+    while True:
+        try:
+            candidate = str(shrinking.send(is_wrong))
+        except StopIteration:
+            return found
+        answer = yield candidate
+        if isinstance(answer, Fault) or kind is not None:
+            if isinstance(answer, Fault) and answer.kind == TIMEOUT:
+                return found  # whatever else is tried may take as long
+            is_wrong = isinstance(answer, Fault) and answer.kind == kind
+        else:
+            is_wrong = wrong(candidate, answer) is not None
+        if is_wrong:
+            found = (candidate, answer)
 
 
 def reason_for(text: str, answer: Any, wrong: Wrong) -> str | None:
@@ -81,14 +67,9 @@ def explained(text: str, attempted: Any, wrong: Wrong) -> str | None:
 
 
 def believed(text: str, attempted: Any, wrong: Wrong) -> tuple[str, Any]:
-    """The graph and the answer that say best what is wrong: the smaller ones, if they are what they claim to be."""
-    answer, smaller = attempted
-    if smaller is not None and reason_for(text, answer, wrong) is not None:
-        small, given = smaller
-        with suppress(MinitorchError, TypeError, ValueError):
-            if len(small) <= len(text) and is_harmless(Graph.parse(small)) and reason_for(small, given, wrong):
-                return small, given
-    return text, answer
+    """The graph and the answer that say best what is wrong: the smaller ones, if the answer to the whole is wrong."""
+    answer, small = attempted
+    return (text, answer) if small is None or reason_for(text, answer, wrong) is None else small
 
 
 def is_harmless(graph: Graph) -> bool:

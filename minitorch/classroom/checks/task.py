@@ -1,13 +1,14 @@
 """`Task`: a check in three steps, of which only the second runs code of the student's.
 
-    inputs(seed)            -> plain data
-    answers(call, inputs)   -> plain data       `call` is the student's object, behind a time limit
-    judge(inputs, answers)  -> a reason, or none, for each part
+    inputs(seed)           -> cases, plain data
+    answer(call, case)     -> plain data       `call` is the student's object, behind a time limit
+    judge(cases, answers)  -> a reason, or none, for each part
 
-The steps are a dialogue (`Task.examine`): inputs are sent, answers come back, until there is a score. In the student's
-notebook both sides are in one process, on a few seeds that everybody has. When a class is graded, the very same cell
-gives the answers alone, to inputs that come from outside, and whoever grades holds the other end, in another process.
-There is then nothing in the student's process that would give points, and no seed.
+The steps are a dialogue (`Task.examine`): a case is sent, an answer comes back, until there is a score. Where an
+answer is wrong, smaller cases follow. In the student's notebook both sides are in one process, on a few seeds that
+everybody has. When a class is graded, the very same cell gives the answers alone, to cases that come from outside, and
+whoever grades holds the other end, in another process. There is then nothing in the student's process that would give
+points, and no seed.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from .limit import SECONDS, Limited
 from .plain import TIMEOUT, Fault, arrays, decode, encode
 from .score import Part, Score, in_halves, weakest
+from .smaller import smaller
 
 SEEDS = (0, 1, 2)  # of the student's own checks
 
@@ -35,10 +38,12 @@ class Task:
     Attributes:
         name: the module of the exercise and the name of what is to be written, e.g. ``"eager.unbroadcast"``.
         parts: what it asks for, and the points for each.
-        make: from a seed to the inputs.
-        ask: from the student's object and the inputs to the answers. It uses the engine as it likes.
-        verdicts: from inputs and answers to what is said of each part.
+        make: from a seed to the cases.
+        ask: from the student's object and a case to the answer. It uses the engine as it likes.
+        verdicts: from cases and answers to what is said of each part.
         seconds: for each call of the student's object.
+        shrinks: for cases that are a part and the text of a graph, ``(part, text, answer) -> why it is wrong``: of each
+            part the first wrong case is made smaller, and what `verdicts` gets are attempts (see `smaller.py`).
     """
 
     name: str
@@ -47,23 +52,20 @@ class Task:
     ask: Callable[[Limited, Any], Any] = field(repr=False)
     verdicts: Judge = field(repr=False)
     seconds: float = SECONDS
+    shrinks: Callable[[str, str, Any], str | None] | None = field(default=None, repr=False)
 
     @property
     def points(self) -> int:
         """The maximum of points."""
         return sum(self.parts.values())
 
-    def sent(self, seed: int) -> Any:
-        """The inputs of the student's code as JSON: the same for the same seed, always."""
-        return encode(self.make(seed))
+    def inputs(self, seed: int) -> list[Any]:
+        """The cases, as the student's code gets them: the same for the same seed, always."""
+        return [arrays(decode(encode(case))) for case in self.make(seed)]
 
-    def inputs(self, seed: int) -> Any:
-        """The inputs as the student's code gets them."""
-        return arrays(decode(self.sent(seed)))
-
-    def answers(self, student: object, inputs: Any, seconds: float | None = None) -> Any:
-        """The answers of the student's code to the inputs, as JSON; each call has its own time limit, or `seconds`."""
-        return encode(self.ask(Limited(student, seconds or self.seconds), inputs))
+    def answer(self, student: object, case: Any, seconds: float | None = None) -> Any:
+        """The answer of the student's code to a case, as JSON; each call has its own time limit, or `seconds`."""
+        return encode(self.ask(Limited(student, seconds or self.seconds), case))
 
     def judge(self, inputs: Any, answers: Any) -> Score:
         """The score of answers that came as JSON; of whatever else came, too: it has no points."""
@@ -74,27 +76,49 @@ class Task:
         return Score(self.name, tuple(_part(name, of, said[name]) for name, of in self.parts.items()))
 
     def examine(self, seeds: Iterable[int]) -> Generator[Any, Any, Score]:
-        """The judge's side of the dialogue: it gives inputs as JSON, takes answers as JSON, and returns the score.
+        """The judge's side of the dialogue: it gives cases as JSON, takes answers as JSON, and returns the score.
 
         A part counts if it is right for every one of the seeds.
         """
         scores = []
         for seed in seeds:
-            answers = yield self.sent(seed)
-            scores.append(self.judge(self.inputs(seed), answers))
+            cases, answers = self.inputs(seed), []
+            failed: set[str] = set()
+            for case in cases:
+                answer = yield encode(case)
+                if self.shrinks is not None and type(case[1]) is str:
+                    small = None if case[0] in failed else (yield from self._smaller(case[0], case[1], answer))
+                    if small is not None:
+                        failed.add(case[0])
+                    answer = {"tuple": [answer, small]}
+                answers.append(answer)
+            scores.append(self.judge(cases, {"list": answers}))
         return weakest(scores)
 
+    def _smaller(self, part: str, text: str, given: Any) -> Generator[Any, Any, Any]:
+        """A smaller graph and the answer to it, as JSON, if the given answer is wrong."""
+        assert self.shrinks is not None
+        try:
+            dialogue = smaller(text, decode(given), partial(self.shrinks, part))
+            candidate = next(dialogue)
+            while True:
+                candidate = dialogue.send(decode((yield encode((part, candidate)))))
+        except StopIteration as end:
+            return encode(end.value)
+        except Exception:  # an answer that is not to be trusted to have any form: the verdict says so
+            return None
+
     def answering(self, student: object) -> Callable[[Any], Any]:
-        """The student's side of the dialogue: from inputs as JSON to answers as JSON.
+        """The student's side of the dialogue: from a case as JSON to an answer as JSON.
 
         A function that had to be stopped once has less time from then on: a cell in which every call is stopped has to
         end before a grader stops the cell, and with it the parts of the task that are right.
         """
         seconds = self.seconds
 
-        def answer(inputs: Any) -> Any:
+        def answer(case: Any) -> Any:
             nonlocal seconds
-            found = self.answers(student, arrays(decode(inputs)), seconds)
+            found = self.answer(student, arrays(decode(case)), seconds)
             if f'"fault": ["{TIMEOUT}"' in json.dumps(found):
                 seconds = self.seconds / 4
             return found
@@ -110,14 +134,14 @@ class Task:
             True
         """
         dialogue, answer = self.examine(seeds), self.answering(student)
-        answers = None
+        given = None
         while True:
             try:
-                inputs = dialogue.send(answers)
+                case = dialogue.send(given)
             except StopIteration as end:
                 found: Score = end.value
                 return found
-            answers = answer(inputs)
+            given = answer(case)
 
     def __call__(self, student: object, seeds: Iterable[int] = ()) -> Score | None:
         """Check the student's object, on `seeds` besides those of every student; shown as the result of a cell.
@@ -127,9 +151,9 @@ class Task:
         if _grader is None:
             return self.score(student, (*SEEDS, *seeds))
         answer = self.answering(student)
-        inputs = _grader({"task": self.name})["inputs"]
-        while inputs is not None:
-            inputs = _grader({"answers": answer(inputs)})["inputs"]
+        case = _grader({"task": self.name})["case"]
+        while case is not None:
+            case = _grader({"answer": answer(case)})["case"]
         return None
 
 

@@ -68,13 +68,11 @@ def _gradient(unbroadcast: Any, a: Array, b: Array) -> Any:
     return x.grad
 
 
-def _unbroadcast_all(call: Limited, cases: Cases) -> list[Any]:
-    return [
-        limited(partial(_gradient, call.function, *case), call.seconds)
-        if part == ENGINE
-        else call(Tensor(case[0]), case[1])
-        for part, case in cases
-    ]
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    part, (first, second) = case
+    if part == ENGINE:
+        return limited(partial(_gradient, call.function, first, second), call.seconds)
+    return call(Tensor(first), second)
 
 
 def _sum_to(gradient: Array, shape: tuple[int, ...]) -> Array:
@@ -117,4 +115,4 @@ def _judge_unbroadcast(cases: Cases, answers: Any) -> Any:
     return by_case(UNBROADCAST, cases, answers, _wrong_unbroadcast)
 
 
-unbroadcast = Task("eager.unbroadcast", UNBROADCAST, _broadcasts, _unbroadcast_all, _judge_unbroadcast)
+unbroadcast = Task("eager.unbroadcast", UNBROADCAST, _broadcasts, _ask, _judge_unbroadcast)

@@ -63,8 +63,8 @@ def _observed(observe: Any, name: str, x: Array, y: Array) -> Any:
     return ledger
 
 
-def _observe_all(call: Limited, cases: Cases) -> list[Any]:
-    return [limited(partial(_observed, call.function, *case), call.seconds) for _, case in cases]
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    return limited(partial(_observed, call.function, *case[1]), call.seconds)
 
 
 def _note(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array], value: Array) -> None:
@@ -133,4 +133,4 @@ def _judge_observe(cases: Cases, answers: Any) -> Any:
     return by_case(OBSERVE, cases, answers, _wrong_observe)
 
 
-observe = Task("eager.observe", OBSERVE, _programs, _observe_all, _judge_observe)
+observe = Task("eager.observe", OBSERVE, _programs, _ask, _judge_observe)

@@ -35,14 +35,12 @@ def _losses(seed: int) -> Cases:
     ]
 
 
-def _lose_all(call: Limited, cases: Cases) -> list[Any]:
-    found = []
-    for part, (prediction, target) in cases:
-        answer = call(Tensor(prediction), Tensor(target))
-        refused = isinstance(answer, Fault) and part == "shapes that would broadcast"
-        expected = refused and answer.kind not in (TIMEOUT, "NotImplementedError", "NameError")
-        found.append((answer.kind, answer.text) if expected else answer)  # to refuse is what is wanted here
-    return found
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    part, (prediction, target) = case
+    answer = call(Tensor(prediction), Tensor(target))
+    refused = isinstance(answer, Fault) and part == "shapes that would broadcast"
+    expected = refused and answer.kind not in (TIMEOUT, "NotImplementedError", "NameError")
+    return (answer.kind, answer.text) if expected else answer  # to refuse is what is wanted here
 
 
 def _wrong_loss(case: tuple[Array, Array], answer: Any) -> str | None:
@@ -73,4 +71,4 @@ def _judge_loss(cases: Cases, answers: Any) -> Any:
     return by_case(LOSS, cases, answers, _wrong_loss)
 
 
-mean_squared_error = Task("eager.mean_squared_error", LOSS, _losses, _lose_all, _judge_loss)
+mean_squared_error = Task("eager.mean_squared_error", LOSS, _losses, _ask, _judge_loss)

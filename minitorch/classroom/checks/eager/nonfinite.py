@@ -71,8 +71,8 @@ def _records(case: Any) -> list[tuple[str, list[Array], Array]]:
     return records
 
 
-def _find_all(call: Limited, cases: Cases) -> list[Any]:
-    return [call(_records(case)) for _, case in cases]
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    return call(_records(case[1]))
 
 
 def _bad(array: Array) -> bool:
@@ -111,4 +111,4 @@ def _judge_first_bad(cases: Cases, answers: Any) -> Any:
     return by_case(FIRST_BAD, cases, answers, _wrong_first_bad)
 
 
-first_bad = Task("eager.first_bad", FIRST_BAD, _runs, _find_all, _judge_first_bad)
+first_bad = Task("eager.first_bad", FIRST_BAD, _runs, _ask, _judge_first_bad)

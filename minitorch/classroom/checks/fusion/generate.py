@@ -17,7 +17,7 @@ from ....ir import Node, Spec
 from ..limit import Limited, limited
 from ..plain import described
 from ..samples import evaluate
-from ..smaller import attempts, explained, indented
+from ..smaller import explained, indented
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
@@ -81,12 +81,8 @@ def _run(generate: Any, text: str) -> Any:
     return source, [float(each) for each in out]
 
 
-def _answer(call: Limited, text: str) -> Any:
-    return limited(partial(_run, call.function, text), call.seconds)
-
-
-def _generate_all(call: Limited, cases: Cases) -> list[Any]:
-    return attempts(cases, partial(_answer, call), _wrong)
+def _ask(call: Limited, case: tuple[str, str]) -> Any:
+    return limited(partial(_run, call.function, case[1]), call.seconds)
 
 
 def _wrong(part: str, text: str, answer: Any) -> str | None:
@@ -152,4 +148,4 @@ def _judge(cases: Cases, answers: Any) -> Any:
     return by_case(GENERATE, [(part, (part, text)) for part, text in cases], answers, wrong)
 
 
-generate = Task("fusion.generate", GENERATE, _graphs, _generate_all, _judge)
+generate = Task("fusion.generate", GENERATE, _graphs, _ask, _judge, shrinks=_wrong)

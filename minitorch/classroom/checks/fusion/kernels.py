@@ -42,12 +42,10 @@ def _kernels(seed: int) -> Cases:
     return cases
 
 
-def _bytes_all(call: Limited, cases: Cases) -> list[Any]:
-    found = []
-    for _, (text, places) in cases:
-        graph = Graph.parse(text)
-        found.append(call(graph, [operations(graph)[place] for place in places]))
-    return found
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    text, places = case[1]
+    graph = Graph.parse(text)
+    return call(graph, [operations(graph)[place] for place in places])
 
 
 def _wrong_bytes(case: Any, answer: Any) -> str | None:
@@ -88,6 +86,6 @@ kernel_bytes = Task(
     "fusion.kernel_bytes",
     BYTES,
     _kernels,
-    _bytes_all,
+    _ask,
     lambda cases, answers: by_case(BYTES, cases, answers, _wrong_bytes),
 )

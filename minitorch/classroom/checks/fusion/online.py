@@ -59,8 +59,8 @@ def _pairs(seed: int) -> Cases:
     ]
 
 
-def _merge_all(call: Limited, cases: Cases) -> list[Any]:
-    return [call(a, b) for _, (a, b) in cases]
+def _ask_pair(call: Limited, case: tuple[str, Any]) -> Any:
+    return call(*case[1])
 
 
 def _wrong_merge(case: tuple[Partial, Partial], answer: Any) -> str | None:
@@ -87,7 +87,7 @@ merge = Task(
     "fusion.merge",
     MERGE,
     _pairs,
-    _merge_all,
+    _ask_pair,
     lambda cases, answers: _overflowing(by_case(MERGE, cases, answers, _wrong_merge)),
 )
 
@@ -127,8 +127,8 @@ def _row(function: Any, part: str, blocks: list[list[float]]) -> Any:
     return function(_vanishing(blocks) if part == "one pass" else [list(block) for block in blocks])
 
 
-def _rows_all(call: Limited, cases: Cases) -> list[Any]:
-    return [limited(partial(_row, call.function, *case), call.seconds) for case in cases]
+def _ask_row(call: Limited, case: tuple[str, Any]) -> Any:
+    return limited(partial(_row, call.function, *case), call.seconds)
 
 
 def _wrong_row(case: tuple[str, list[list[float]]], answer: Any) -> str | None:
@@ -168,4 +168,4 @@ def _overflowing(said: Mapping[str, Verdict]) -> dict[str, Verdict]:
     }
 
 
-online_softmax = Task("fusion.online_softmax", ONLINE, _rows, _rows_all, _judge_rows)
+online_softmax = Task("fusion.online_softmax", ONLINE, _rows, _ask_row, _judge_rows)

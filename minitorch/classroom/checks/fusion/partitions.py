@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -11,7 +10,7 @@ from ....graph.text import node_names
 from ....ir import Node
 from ..limit import Limited
 from ..plain import Fault, described
-from ..smaller import attempts, believed, indented
+from ..smaller import believed, indented
 from ..task import Task, Verdict
 from .graphs import CHAIN, DIAMOND, SIBLINGS, SOFTMAX, ZIGZAG, random_kernels
 from .measure import illegal, reference, traffic
@@ -21,25 +20,19 @@ PARTITION = {"kernels that can run": 10, "few kernels": 10, "few bytes": 10}
 SIZES = (4, 6, 9, 12)
 
 
-def _graphs(seed: int) -> list[str]:
+def _graphs(seed: int) -> list[tuple[str, str]]:
     random = Random(seed)
-    return [CHAIN, DIAMOND, ZIGZAG, SIBLINGS, SOFTMAX, *(str(random_kernels(random, size)) for size in SIZES)]
+    texts = [CHAIN, DIAMOND, ZIGZAG, SIBLINGS, SOFTMAX, *(str(random_kernels(random, size)) for size in SIZES)]
+    return [("", text) for text in texts]  # every graph is for all parts
 
 
-def _places(call: Limited, text: str) -> Any:
-    graph = Graph.parse(text)
+def _ask(call: Limited, case: tuple[str, str]) -> Any:
+    graph = Graph.parse(case[1])
     where = {id(node): place for place, node in enumerate(operations(graph))}
     kernels = call(graph)
     if not isinstance(kernels, (list, tuple)) or not all(isinstance(kernel, (list, tuple)) for kernel in kernels):
         return kernels if isinstance(kernels, Fault) else described(kernels)
     return [[where.get(id(node), -1) for node in kernel] for kernel in kernels]
-
-
-def _partition_all(call: Limited, texts: list[str]) -> list[Any]:
-    def wrong(part: object, text: str, answer: Any) -> str | None:
-        return _wrong_partition(text, answer)
-
-    return attempts([("", text) for text in texts], partial(_places, call), wrong)
 
 
 def _read(text: str, answer: Any) -> tuple[Graph, list[list[Node]], str | None]:
@@ -79,10 +72,10 @@ def _gain(have: int, best: int, worst: int) -> float:
     return 1.0 if have <= best else (worst - have) / (worst - best)
 
 
-def _judge_partition(texts: list[str], answers: Any) -> dict[str, Verdict]:
+def _judge_partition(cases: list[tuple[str, str]], answers: Any) -> dict[str, Verdict]:
     if type(answers) is not list:
         raise ValueError("the answers are a list")
-    pairs = list(zip(texts, answers, strict=True))
+    pairs = [(text, attempted) for (_, text), attempted in zip(cases, answers, strict=True)]
     faults = [answer for _, (answer, _) in pairs if isinstance(answer, Fault)]
     if faults:
         return dict.fromkeys(PARTITION, str(faults[0]))
@@ -126,4 +119,11 @@ def _share(gains: list[float], reason: str) -> Verdict:
     return None if fraction >= 1 else (fraction, reason)
 
 
-partition = Task("fusion.partition", PARTITION, _graphs, _partition_all, _judge_partition)
+partition = Task(
+    "fusion.partition",
+    PARTITION,
+    _graphs,
+    _ask,
+    _judge_partition,
+    shrinks=lambda part, text, answer: _wrong_partition(text, answer),
+)

@@ -79,8 +79,8 @@ def _backward_once(backward: Any, text: str, x: float, y: float) -> Any:
     return backward(graph, pull)
 
 
-def _backward_all(call: Limited, cases: Cases) -> list[Any]:
-    return [limited(partial(_backward_once, call.function, *case), call.seconds) for _, case in cases]
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    return limited(partial(_backward_once, call.function, *case[1]), call.seconds)
 
 
 Shares = Callable[[Node, float], list[tuple[Node, float]]]
@@ -154,6 +154,6 @@ backward = Task(
     "graph.backward",
     BACKWARD,
     _ways_back,
-    _backward_all,
+    _ask,
     lambda cases, answers: by_case(BACKWARD, cases, answers, _wrong_backward),
 )

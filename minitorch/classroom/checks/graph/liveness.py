@@ -33,13 +33,10 @@ def _lives(seed: int) -> Cases:
     return texts
 
 
-def _release_all(call: Limited, cases: Cases) -> list[Any]:
-    found: list[Any] = []
-    for _, text in cases:
-        graph = Graph.parse(text)
-        plan = call(graph)
-        found.append([places_of(graph, step) for step in plan] if isinstance(plan, (list, tuple)) else plan)
-    return found
+def _ask(call: Limited, case: tuple[str, str]) -> Any:
+    graph = Graph.parse(case[1])
+    plan = call(graph)
+    return [places_of(graph, step) for step in plan] if isinstance(plan, (list, tuple)) else plan
 
 
 def _last_uses(graph: Graph) -> list[list[Node]]:
@@ -100,4 +97,4 @@ def _judge_release(cases: Cases, answers: Any) -> Any:
     return by_case(RELEASE, pairs, answers, _wrong_release)
 
 
-release = Task("graph.release", RELEASE, _lives, _release_all, _judge_release)
+release = Task("graph.release", RELEASE, _lives, _ask, _judge_release)

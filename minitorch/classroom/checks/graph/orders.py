@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -11,7 +10,7 @@ from ....ir import Node
 from ..limit import Limited
 from ..plain import described
 from ..samples import chain, ladder, random_graph
-from ..smaller import attempts, explained, indented
+from ..smaller import explained, indented
 from ..task import Task, by_case
 from .naming import DIAMOND, Cases, everything_in, name_of, places_of, text_of
 
@@ -39,15 +38,9 @@ def _graph_of(case: Any) -> Graph:
     return chain(case) if type(case) is int else Graph.parse(case)
 
 
-def _order_once(call: Limited, case: Any) -> Any:
-    graph = _graph_of(case)
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    graph = _graph_of(case[1])
     return places_of(graph, call(list(graph.outputs)))
-
-
-def _order_all(call: Limited, cases: Cases) -> list[Any]:
-    listed = [(part, case) for part, case in cases if type(case) is str]
-    found = attempts(listed, partial(_order_once, call), lambda part, text, answer: _wrong_order(text, answer))
-    return found + [_order_once(call, case) for _, case in cases if type(case) is int]  # which are the last ones
 
 
 def _judge_order(cases: Cases, answers: Any) -> Any:
@@ -90,4 +83,11 @@ def _wrong_order(case: Any, answer: Any) -> str | None:
     return None
 
 
-order = Task("graph.order", ORDER, _orders, _order_all, _judge_order)
+order = Task(
+    "graph.order",
+    ORDER,
+    _orders,
+    _ask,
+    _judge_order,
+    shrinks=lambda part, text, answer: _wrong_order(text, answer),
+)

@@ -61,8 +61,8 @@ def _run_once(run: Any, text: str, fetched: list[int], fed: list[str]) -> Any:
     return list(values) if isinstance(values, (list, tuple)) else values, places_of(graph, done)
 
 
-def _run_all(call: Limited, cases: Cases) -> list[Any]:
-    return [limited(partial(_run_once, call.function, *case), call.seconds) for _, case in cases]
+def _ask(call: Limited, case: tuple[str, Any]) -> Any:
+    return limited(partial(_run_once, call.function, *case[1]), call.seconds)
 
 
 def _wrong_run(case: Any, answer: Any) -> str | None:
@@ -101,4 +101,4 @@ def _judge_run(cases: Cases, answers: Any) -> Any:
     return said
 
 
-run = Task("graph.run", RUN, _sessions, _run_all, _judge_run)
+run = Task("graph.run", RUN, _sessions, _ask, _judge_run)

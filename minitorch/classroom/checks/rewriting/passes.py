@@ -16,7 +16,7 @@ from ..compare import different
 from ..limit import Limited, limited
 from ..plain import described
 from ..samples import evaluate, random_graph, values_for
-from ..smaller import Wrong, attempts, explained, indented, is_harmless
+from ..smaller import Wrong, explained, indented, is_harmless
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
@@ -39,12 +39,8 @@ def _run(function: Any, text: str) -> str:
     return str(run_pipeline(Graph.parse(text), [Pass("yours", checked, "A student's pass.")]).graph)
 
 
-def _answer(call: Limited, text: str) -> Any:
-    return limited(partial(_run, call.function, text), call.seconds)
-
-
-def _ask(wrong: Wrong) -> Callable[[Limited, Cases], list[Any]]:
-    return lambda call, cases: attempts(cases, partial(_answer, call), lambda part, text, answer: wrong(text, answer))
+def _ask(call: Limited, case: tuple[str, str]) -> Any:
+    return limited(partial(_run, call.function, case[1]), call.seconds)
 
 
 def _judge(parts: dict[str, int], wrong: Wrong, hint: str) -> Callable[[Cases, Any], Any]:
@@ -58,6 +54,13 @@ def _judge(parts: dict[str, int], wrong: Wrong, hint: str) -> Callable[[Cases, A
         return reason
 
     return lambda cases, answers: by_case(parts, cases, answers, told)
+
+
+def _task(name: str, parts: dict[str, int], make: Callable[[int], Cases], wrong: Wrong, hint: str) -> Task:
+    def wrong_part(part: str, text: str, answer: Any) -> str | None:
+        return wrong(text, answer)
+
+    return Task(f"rewriting.{name}", parts, make, _ask, _judge(parts, wrong, hint), shrinks=wrong_part)
 
 
 def legal(before: Graph, text: object) -> tuple[Graph | None, str]:
@@ -147,7 +150,7 @@ def _wrong_dead(text: str, answer: Any) -> str | None:
     return _wrong(text, answer, _missed_dead, NEEDED)
 
 
-dead_code = Task("rewriting.dead_code", DEAD, _dead, _ask(_wrong_dead), _judge(DEAD, _wrong_dead, NEEDED))
+dead_code = _task("dead_code", DEAD, _dead, _wrong_dead, NEEDED)
 
 # --- constant folding -------------------------------------------------------------------------------------------
 
@@ -188,9 +191,7 @@ def _wrong_fold(text: str, answer: Any) -> str | None:
     return _wrong(text, answer, _missed_folds, ALL)
 
 
-fold_constants = Task(
-    "rewriting.fold_constants", FOLD, _constants, _ask(_wrong_fold), _judge(FOLD, _wrong_fold, IN_PLACE)
-)
+fold_constants = _task("fold_constants", FOLD, _constants, _wrong_fold, IN_PLACE)
 
 # --- common subexpressions --------------------------------------------------------------------------------------
 
@@ -257,4 +258,4 @@ def _wrong_merge(text: str, answer: Any) -> str | None:
     return _wrong(text, answer, _missed_repeats, SAME)
 
 
-merge = Task("rewriting.merge", MERGE, _repeated, _ask(_wrong_merge), _judge(MERGE, _wrong_merge, SAME))
+merge = _task("merge", MERGE, _repeated, _wrong_merge, SAME)

@@ -34,14 +34,14 @@ Message = dict[str, Any]
 
 
 class Questions(Protocol):
-    """The judge's side of a check: it gives inputs as plain data, one after the other, and takes the answers."""
+    """The judge's side of a check: it gives cases as plain data, one after the other, and takes the answers."""
 
     @property
     def task(self) -> str:
         """The name of the task."""
 
-    def next(self, answers: object) -> Any:
-        """The next inputs, given the answers to those before (None at first); None when there are no more."""
+    def next(self, answer: object) -> Any:
+        """The next case, given the answer to the one before (None at first); None when there are no more."""
 
 
 @dataclass
@@ -181,8 +181,8 @@ class _Execution:
         self.kernel, self.limits, self.questions = kernel, kernel.limits, questions
         self.ran = Ran()
         self.size = 0  # characters of the outputs
-        self.asked = False  # whether the check has begun to ask for inputs
-        self.is_waiting = False  # whether inputs were given that are not answered yet
+        self.asked = False  # whether the check has begun to ask for cases
+        self.is_waiting = False  # whether a case was given that is not answered yet
         self.end, self.interrupted, self.done = 0.0, False, False
 
     def run(self, source: str, seconds: float) -> Ran:
@@ -280,7 +280,7 @@ class _Execution:
                 self._finish(content)
             case "task":
                 self._ask(content)
-            case "answers":
+            case "answer":
                 self._answer(content)
             case _:
                 self._keep(output_of(kind, content))
@@ -297,25 +297,25 @@ class _Execution:
 
     def _ask(self, task: object) -> None:
         if self.questions is None or task != self.questions.task or self.asked:
-            self._send({"inputs": None})
-            raise TamperedError("inputs were asked for where no check asks for them")
+            self._send({"case": None})
+            raise TamperedError("a case was asked for where no check asks for one")
         self.asked = True
         self._next(None)
 
-    def _answer(self, answers: object) -> None:
+    def _answer(self, answer: object) -> None:
         if not self.is_waiting:
-            self._send({"inputs": None})
-            raise TamperedError("answers to no question")
-        self._next(answers)
+            self._send({"case": None})
+            raise TamperedError("an answer to no question")
+        self._next(answer)
 
-    def _next(self, answers: object) -> None:
-        """Give the next inputs. Judging the answers is not part of the cell's time."""
+    def _next(self, answer: object) -> None:
+        """Give the next case. Judging the answer is not part of the cell's time."""
         assert self.questions is not None
         began = time.monotonic()
-        inputs = self.questions.next(answers)
+        case = self.questions.next(answer)
         self.end += time.monotonic() - began
-        self.is_waiting = inputs is not None
-        self._send({"inputs": inputs})
+        self.is_waiting = case is not None
+        self._send({"case": case})
 
     def _keep(self, output: Message) -> None:
         self.size += length(output)

@@ -45,13 +45,13 @@ class Examination:
         self._seconds = seconds
         self._dialogue = task.examine(seeds)
 
-    def next(self, answers: object) -> Any:
-        """The next inputs, given the answers to those before (None at first); None when there are no more."""
+    def next(self, answer: object) -> Any:
+        """The next case, given the answer to the one before (None at first); None when there are no more."""
         began = time.monotonic()
         try:
             with deadline(max(self._seconds, 0.01)), less_memory(JUDGE_BYTES):
-                self.faults |= dict.fromkeys(faults(answers))
-                return self._dialogue.send(answers)
+                self.faults |= dict.fromkeys(faults(answer))
+                return self._dialogue.send(answer)
         except StopIteration as end:
             self.verdict = end.value
         except TooLateError:
