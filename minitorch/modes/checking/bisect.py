@@ -17,6 +17,7 @@ Machine code runs in child processes: a crash is a fault like a wrong number.
 from __future__ import annotations
 
 import mmap
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -289,7 +290,9 @@ def _running(
 
 def _last_kernel(program: Program, ledger: Ledger, arrays: Sequence[Array]) -> str:
     """The kernel in which a crashing program ends, when it is run kernel by kernel."""
-    done = mmap.mmap(-1, 8)  # shared with the child
+    with tempfile.TemporaryFile() as file:
+        file.truncate(8)
+        done = mmap.mmap(file.fileno(), 8)  # shared with the child
 
     class Trail(Recorder):
         def add(self, begin: int, kind: str, what: Any) -> None:

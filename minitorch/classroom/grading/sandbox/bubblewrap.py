@@ -112,7 +112,8 @@ class Sandbox:
             *(part for name, value in environment().items() for part in ("--setenv", name, value)),
             *(part for path in shown if not is_in_memory(path) for part in open_folder(path)),
             *(part for path in SYSTEM for part in as_it_is(Path(path))),
-            *("--proc", "/proc", "--dev", "/dev"),
+            # To map /dev/zero takes memory that nobody counts; /dev/full reads the same and cannot be mapped.
+            *("--proc", "/proc", "--dev", "/dev", "--dev-bind", "/dev/full", "/dev/zero"),
             *(part for path in MEMORY for part in memory_folder(path)),
             # Visible folders come after the empty ones, which would hide them: an environment may lie in /tmp.
             *(part for path in shown if is_in_memory(path) for part in open_folder(path)),

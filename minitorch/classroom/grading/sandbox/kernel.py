@@ -78,6 +78,7 @@ class Kernel:
         self._raw, raw = os.pipe()
         os.set_blocking(self._raw, False)
         self.channel = ours
+        self.sources: list[Any] = [ours, self._raw]
         self._handle: int | None = None
         self._watch: usage.Watch | None = None
         self._group: Group | None = None
@@ -192,9 +193,8 @@ class _Execution:
         kernel._cells += 1
         if not self._send({"check" if self.questions else "run": source, "id": kernel._cells}):
             return self._dead(Incident("kernel-died"))
-        waiting: list[Any] = [kernel.channel, kernel._raw]
         while not self.done:
-            ready, _, _ = select.select(waiting, [], [], POLL_SECONDS)
+            ready, _, _ = select.select(kernel.sources, [], [], POLL_SECONDS)
             try:
                 self._read(ready)
             except FloodError as error:
@@ -267,7 +267,8 @@ class _Execution:
                 part = os.read(self.kernel._raw, 1 << 16)
             except OSError:
                 return
-            if not part:
+            if not part:  # nobody has it open any more; it would be ready to be read for ever
+                self.kernel.sources = [self.kernel.channel]
                 return
             self._keep({"output_type": "stream", "name": "stdout", "text": part.decode(errors="replace")})
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from ..incidents import Incident
 from ..limits import MIB, Limits
 
-PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 SECONDS = 0.25  # between two looks; raising it costs less, and lets a submission exceed a limit for longer
 SHARE = 0.75  # of the limit of processes, at which a submission is stopped: before its own kernel cannot start a thread
 
@@ -46,22 +45,49 @@ def usage(first: int) -> Usage:
     """What all processes of a submission use together."""
     found = Usage()
     for folder in processes(first):
-        with suppress(OSError, ValueError, IndexError):  # it has ended
+        with suppress(OSError, ValueError):  # it has ended
+            threads = _threads(folder)
             found.processes += 1
-            found.threads += len(os.listdir(f"{folder}/task"))
-            found.descriptors += len(os.listdir(f"{folder}/fd"))
-            found.resident += int(_text(f"{folder}/statm").split()[1]) * PAGE
+            found.threads += len(threads)
+            thread, about = next(((each, about) for each in threads if "VmRSS" in (about := _status(each))), ("", {}))
+            if thread:
+                found.descriptors += _descriptors(thread, about)
+                found.resident += sum(int(about[name].split()[0]) * 1024 for name in ("VmRSS", "VmPTE"))
     return found
+
+
+def _threads(folder: str) -> list[str]:
+    """The folders of a process's threads. The first may have ended before the others, and then tells nothing."""
+    return [f"{folder}/task/{name}" for name in os.listdir(f"{folder}/task")]
+
+
+def _status(folder: str) -> dict[str, str]:
+    return dict(line.split(":", 1) for line in _text(f"{folder}/status").splitlines())
+
+
+def _descriptors(folder: str, about: dict[str, str]) -> int:
+    """Open files; of a process that has hidden them from everybody, the size of its table."""
+    try:
+        return len(os.listdir(f"{folder}/fd"))
+    except PermissionError:
+        return int(about["FDSize"])
 
 
 def proportional(first: int) -> int:
     """Resident bytes, of which those that several processes share count once; slow to find."""
     total = 0
     for folder in processes(first):
-        with suppress(OSError, ValueError, IndexError):
-            line = next(line for line in _text(f"{folder}/smaps_rollup").splitlines() if line.startswith("Pss:"))
-            total += int(line.split()[1]) * 1024
+        with suppress(OSError, ValueError):
+            total += max(map(_share, _threads(folder)))
     return total
+
+
+def _share(folder: str) -> int:
+    try:
+        lines = _text(f"{folder}/smaps_rollup").splitlines()
+    except OSError:  # of a thread that has ended
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
 def excess(first: int, limits: Limits) -> Incident | None:

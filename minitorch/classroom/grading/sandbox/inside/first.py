@@ -27,7 +27,7 @@ def begin(options: Options, shell: Any, channel: int, leash: int, raw: int) -> N
     status = 1
     try:
         if options.caged:
-            linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWIPC)
+            linux.unshare(linux.CLONE_NEWNS | linux.CLONE_NEWPID | linux.CLONE_NEWIPC | linux.CLONE_NEWNET)
         child = os.fork()  # the first process in the new namespace of process numbers
         if child == 0:
             _first(options, shell, channel, leash, raw)
@@ -67,7 +67,7 @@ def _first(options: Options, shell: Any, channel: int, leash: int, raw: int) -> 
 
 
 def _mount(folders: dict[str, str], kept: list[str]) -> None:
-    """Empty folders in memory, and a view of the processes of this namespace alone."""
+    """Empty folders in memory, terminals of its own, and a view of the processes of this namespace alone."""
     linux.mount("", "/", linux.MS_REC | linux.MS_PRIVATE)
     sources = {path: os.open(path, os.O_PATH) for path in kept}
     for path, options in folders.items():
@@ -76,6 +76,7 @@ def _mount(folders: dict[str, str], kept: list[str]) -> None:
         os.makedirs(path)
         linux.bind(f"/proc/self/fd/{source}", path)
         os.close(source)
+    linux.mount("devpts", "/dev/pts", linux.MS_NOSUID | linux.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")
     linux.mount("proc", "/proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC)
 
 

@@ -5,6 +5,12 @@ mounts, some reach into other processes, and some have a history of holes and no
 with EPERM, so the program goes on. `clone3` fails with ENOSYS: its flags lie in memory, where a filter cannot look, and
 every C library then uses `clone`, whose flags are in a register.
 
+Some calls are refused by their arguments. Pages that are shared and belong to no file stay when no process maps them
+any more (`MADV_DONTNEED`), and memory is counted by what is mapped. What waits in a socket is counted nowhere: so its
+buffers keep the system's size, and there are no sockets on which many others, closed by now, can have left something
+(datagrams, and connections that were not accepted). A thread with a table of descriptors of its own would open files
+that are not seen in its process.
+
 The filter is a program for the classic BPF machine (the kernel's Documentation/userspace-api/seccomp_filter.rst).
 """
 
@@ -13,7 +19,6 @@ from __future__ import annotations
 import ctypes
 import platform
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from errno import ENOSYS, EPERM
 
@@ -21,14 +26,19 @@ from .linux import PR_SET_NO_NEW_PRIVS, prctl
 
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
-# Instructions: load a word of the call's description, compare it, return a verdict.
-LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT, SECOND_ARGUMENT = 0, 4, 16, 24  # offsets; of an argument its lower half
+# Instructions: load a word of the call's description, compare it, mask it, return a verdict.
+LOAD, EQUAL, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+NUMBER, ARCHITECTURE, FIRST, SECOND, THIRD, FOURTH = 0, 4, 16, 24, 32, 40  # offsets; of an argument its lower half
 ALLOW, REFUSE, KILL = 0x7FFF_0000, 0x0005_0000, 0x8000_0000
 
 NAMESPACES = 0x7E02_0080  # all CLONE_NEW* flags, CLONE_NEWTIME among them
 X32 = 0x4000_0000  # numbers of a second way to call the same kernel
-LOCAL, INTERNET, INTERNET_6 = 1, 2, 10  # families of sockets
+INTERNET, INTERNET_6 = 2, 10  # families of sockets; to try them says that there is no network
+STREAM, KIND = 1, 0xF  # of a socket; the other bits of its type are options
+OF_SOCKET, BUFFERS = 1, (7, 8, 32, 33)  # SOL_SOCKET; SO_SNDBUF, SO_RCVBUF, and the same with FORCE
+SHARED, ANONYMOUS = 0x01, 0x20  # of mmap
+THREAD, FILES = 0x0001_0000, 0x0000_0400  # CLONE_*
+OWN_TABLE = 2  # CLOSE_RANGE_UNSHARE
 
 # Names with their numbers on x86-64 and on 64-bit ARM (the kernel's tables); -1 where there is no such call.
 REFUSED: dict[str, tuple[int, int]] = {
@@ -62,6 +72,8 @@ REFUSED: dict[str, tuple[int, int]] = {
     "sched_setscheduler": (144, 119),
     "sched_setparam": (142, 118),
     "sched_setattr": (314, 274),
+    # memory that waits in sockets
+    "listen": (50, 201),
     # large and little used parts of the kernel
     "add_key": (248, 217),
     "request_key": (249, 218),
@@ -87,7 +99,32 @@ REFUSED: dict[str, tuple[int, int]] = {
     "syslog": (103, 116),
     "personality": (135, 92),
 }
-CLONE, CLONE3, SOCKET, PRLIMIT = (56, 220), (435, 435), (41, 198), (302, 261)
+CLONE3 = (435, 435)
+
+ALL_BITS = 0xFFFF_FFFF
+
+
+@dataclass(frozen=True)
+class Test:
+    """Whether some bits of an argument are one of these values; or, if not `among`, none of them."""
+
+    argument: int
+    bits: int
+    values: tuple[int, ...]
+    among: bool = True
+
+
+# Calls that are refused if all tests hold, by name, with their numbers.
+BY_ARGUMENTS: list[tuple[str, tuple[int, int], list[Test]]] = [
+    ("clone", (56, 220), [Test(FIRST, NAMESPACES, (0,), among=False)]),
+    ("clone", (56, 220), [Test(FIRST, THREAD | FILES, (THREAD,))]),
+    ("close_range", (436, 436), [Test(THIRD, OWN_TABLE, (OWN_TABLE,))]),
+    ("prlimit64", (302, 261), [Test(FIRST, ALL_BITS, (0,), among=False)]),
+    ("mmap", (9, 222), [Test(FOURTH, SHARED | ANONYMOUS, (SHARED | ANONYMOUS,))]),
+    ("socket", (41, 198), [Test(FIRST, ALL_BITS, (INTERNET, INTERNET_6), among=False)]),
+    ("socketpair", (53, 199), [Test(SECOND, KIND, (STREAM,), among=False)]),
+    ("setsockopt", (54, 208), [Test(SECOND, ALL_BITS, (OF_SOCKET,)), Test(THIRD, ALL_BITS, BUFFERS)]),
+]
 
 MACHINES = {"x86_64": (0, 0xC000_003E), "aarch64": (1, 0xC000_00B7)}  # the column above, and AUDIT_ARCH_*
 
@@ -123,26 +160,22 @@ def program(machine: str = platform.machine()) -> list[Instruction] | None:
         *(each for number in numbers for each in (Instruction(EQUAL, number, if_false=1), no)),
         Instruction(EQUAL, CLONE3[column], if_false=1),
         Instruction(RETURN, REFUSE | ENOSYS),
-        *_where(CLONE[column], [Instruction(LOAD, FIRST_ARGUMENT), Instruction(ANY_BIT, NAMESPACES, if_false=1), no]),
-        *_where(PRLIMIT[column], [Instruction(LOAD, FIRST_ARGUMENT), Instruction(EQUAL, 0, if_true=1), no]),
-        *_where(
-            SOCKET[column],
-            [
-                Instruction(LOAD, FIRST_ARGUMENT),
-                Instruction(EQUAL, LOCAL, if_true=3),
-                Instruction(EQUAL, INTERNET, if_true=2),
-                Instruction(EQUAL, INTERNET_6, if_true=1),
-                no,
-            ],
-        ),
+        *(each for _, call, tests in BY_ARGUMENTS for each in _refused(call[column], tests)),
         Instruction(RETURN, ALLOW),
     ]
 
 
-def _where(number: int, test: list[Instruction]) -> Iterable[Instruction]:
-    """Make a test for one call; the calls that pass it are allowed."""
-    allowed = Instruction(RETURN, ALLOW)
-    return [Instruction(EQUAL, number, if_false=len(test) + 1), *test, allowed]
+def _refused(number: int, tests: list[Test]) -> list[Instruction]:
+    """Refuse one call if all tests hold."""
+    found = [Instruction(RETURN, REFUSE | EPERM)]
+    for test in reversed(tests):
+        over = len(found)
+        compared = []
+        for left in range(len(test.values) - 1, -1, -1):  # the values that follow
+            hit, miss = (left, 0 if left else over) if test.among else (left + over, 0)
+            compared.append(Instruction(EQUAL, test.values[-1 - left], if_true=hit, if_false=miss))
+        found = [Instruction(LOAD, test.argument), Instruction(AND, test.bits), *compared, *found]
+    return [Instruction(EQUAL, number, if_false=len(found)), *found, Instruction(LOAD, NUMBER)]
 
 
 def install() -> bool:
