@@ -40,7 +40,7 @@ from minitorch.classroom.grading.sandbox.outputs import harmless
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim
 from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
-from minitorch.classroom.grading.submission.preflight import Part, released
+from minitorch.classroom.grading.submission.preflight import DamagedError, Part, contents, released
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import RIGHT, hand_in, notebook, sample
@@ -213,6 +213,12 @@ def test_a_time_that_cannot_be_read_is_an_incident(tmp_path: Path, text: str) ->
     (tmp_path / "timestamp.txt").write_text(text)
     when, incident = handed_in(tmp_path)
     assert when is None and incident is not None and incident.kind == "timestamp"
+
+
+def test_a_folder_named_like_a_notebook_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(DamagedError) as damaged:
+        contents(tmp_path, 100)
+    assert damaged.value.incident.kind == "not-a-file"
 
 
 def test_a_time_of_handing_in_is_read_from_a_small_file_only(tmp_path: Path) -> None:

@@ -145,10 +145,11 @@ def contents(path: Path, largest: int) -> bytes:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
         raise DamagedError("not-a-file", error.strerror or "") from None
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):  # asked first, because a folder cannot become a file object
+        os.close(handle)
+        raise DamagedError("not-a-file")
     with os.fdopen(handle, "rb") as file:
-        about = os.fstat(file.fileno())
-        if not stat.S_ISREG(about.st_mode):
-            raise DamagedError("not-a-file")
         content = file.read(largest + 1)
     if len(content) > largest:
         raise DamagedError("too-large", f"{about.st_size / 1e6:.1f} MB, and {largest / 1e6:.1f} MB are allowed")
