@@ -184,6 +184,7 @@ COMMANDS: dict[str, Command] = {
             argument("--task", default="", metavar="TASK", help="this task alone; all else stays as it was recorded"),
             argument("--exercises", metavar="FOLDER", help="the released exercises (exercises/, beside SUBMITTED)"),
             argument("--workers", type=int, metavar="N", help="submissions at a time (one for each processor)"),
+            argument("--scheduler", default="", metavar="ADDRESS", help="on a Dask cluster, such as tcp://grader:8786"),
             argument("--cell-time", type=float, default=60, metavar="SECONDS", help="for one cell (%(default)s)"),
             argument("--time", type=float, default=300, metavar="SECONDS", help="for one submission (%(default)s)"),
             argument("--memory", type=int, default=2048, metavar="MIB", help="for one submission (%(default)s)"),
@@ -193,6 +194,7 @@ COMMANDS: dict[str, Command] = {
         (
             ("minitorch grade submitted/", "everything that is new; the same again after an interruption"),
             ("minitorch grade submitted/ --only ana --again", "one student, from the beginning"),
+            ("minitorch grade submitted/ --scheduler tcp://grader:8786", "on all machines of a Dask cluster"),
             ("minitorch grade submitted/ --json", "the report, for a program to read"),
         ),
         json=True,

@@ -7,7 +7,6 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from minitorch.classroom.grading.overview.table import sheet, text
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.preflight import released
+from minitorch.classroom.grading.submission.worker import Job
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import EXERCISE, added, hand_in, known, notebook
@@ -68,22 +68,22 @@ class Grader:
         self.graded: list[str] = []
 
     @contextmanager
-    def __call__(self, course: Course, todo: list[Submission], *_: Any) -> Iterator[Iterator[Any]]:
-        yield ((each, self.result(course, each)) for each in todo)
+    def __call__(self, jobs: Mapping[Submission, Job], _: object) -> Iterator[Iterator[Any]]:
+        yield ((each, self.answer(job)) for each, job in jobs.items())
 
-    def result(self, course: Course, each: Submission) -> Result:
-        self.graded.append(each.student)
-        parts = [part for part in released(course.release(each.exercise)) if part.points is not None]
-        part = self.part[each.student]
+    def answer(self, job: Job) -> dict[str, Any]:
+        self.graded.append(job.student)
+        parts = [part for part in released(Path(job.release)) if part.points is not None]
+        part = self.part[job.student]
         found = [Graded(one.name or "", (one.points or 0) * part, one.points or 0, "a reason") for one in parts]
-        made = Result(found, list(self.incidents.get(each.student, [])), {"cells": []})
-        return replace(made, text="{}", page=feedback.page(each.student, each.exercise, made), notebook=None)
+        made = Result(found, list(self.incidents.get(job.student, [])), {"cells": []})
+        return {**made.to_json(), "notebook": "{}", "page": feedback.page(job.student, job.exercise, made)}
 
 
 @pytest.fixture
 def grader(monkeypatch: pytest.MonkeyPatch) -> Grader:
     found = Grader()
-    monkeypatch.setattr(courses, "_graded", found)
+    monkeypatch.setattr(courses, "here", found)
     monkeypatch.setattr(courses, "read_release", lambda course, name: released(course.release(name)))
     return found
 

@@ -54,9 +54,9 @@ def version_of(pin):
 # --- the lock ------------------------------------------------------------------------------------------
 
 
-def test_the_engine_needs_three_packages_and_the_extras_are_four():
+def test_the_engine_needs_three_packages_and_the_extras_are_five():
     assert [Requirement(text).name for text in PROJECT["dependencies"]] == ["numpy", "ml_dtypes", "llvmlite"]
-    assert set(EXTRAS) == {"jax", "viz", "course", "dev"}
+    assert set(EXTRAS) == {"jax", "viz", "course", "cluster", "dev"}
 
 
 @pytest.mark.parametrize("asked", ASKED_FOR)

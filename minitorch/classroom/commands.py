@@ -79,7 +79,6 @@ def pairs(texts: list[str]) -> dict[str, str]:
 def grade(options: Namespace) -> int:
     """``minitorch grade``: a class is graded; the status is 1 if a person should look at a submission."""
     from .grading.course.folders import Course
-    from .grading.course.grade import default_workers
     from .grading.course.grade import grade as grade_course
     from .grading.course.progress import Progress
     from .grading.limits import MIB, Limits
@@ -88,11 +87,18 @@ def grade(options: Namespace) -> int:
     exercises = Path(options.exercises) if options.exercises else submitted.resolve().parent / "exercises"
     limits = Limits(cell_seconds=options.cell_time, seconds=options.time, memory=options.memory * MIB)
     course = Course(submitted, exercises)
-    workers = options.workers or default_workers()
     progress = Progress(sys.stderr)
     try:
         report = grade_course(
-            course, limits, workers, not options.unsafe, options.only, options.again, progress, options.task
+            course,
+            limits,
+            options.workers,
+            not options.unsafe,
+            options.only,
+            options.again,
+            progress,
+            options.task,
+            options.scheduler,
         )
     except KeyboardInterrupt:
         print("\nstopped; what is done is kept, and the same command goes on from there", file=sys.stderr)

@@ -1,21 +1,20 @@
-"""``minitorch grade``: all submissions of a course, in several processes, resumed where it was left.
+"""``minitorch grade``: all submissions of a course, resumed where it was left.
 
 This process alone writes: the journal, `autograded/`, `feedback/` and the gradebook, in the folders and forms of
-nbgrader. A submission counts as done when its line is in the journal; the gradebook follows the journal.
+nbgrader. Students' work is run elsewhere, in worker processes (`local`) or on other machines (`cluster`). A submission
+counts as done when its line is in the journal; the gradebook follows the journal.
 """
 
 from __future__ import annotations
 
-import os
-import queue
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ....errors import CommandError
+from ..cluster.client import on_cluster
 from ..collecting.points import note_result
 from ..exporting.after import Rules
 from ..incidents import Incident
@@ -27,12 +26,13 @@ from ..submission import feedback
 from ..submission.judging import JUDGE_SECONDS
 from ..submission.preflight import DamagedError, Part, released
 from ..submission.run import GradingError, task_of
-from ..submission.worker import Job, Worker
+from ..submission.worker import Job
 from .config import configure, lets_code_run
 from .folders import Course, Submission, submissions
 from .journal import Journal
 from .keeper import Keeper
 from .keys import conditions_of
+from .local import here
 from .plan import Item, Plan, exercises_with, items, merged, planned, planned_task
 from .private import replace, tighten
 from .progress import Progress
@@ -43,31 +43,34 @@ from .report import Report, Row
 def grade(
     course: Course,
     limits: Limits,
-    workers: int,
+    workers: int | None = None,
     safe: bool = True,
     only: Sequence[str] = (),
     again: bool = False,
     progress: Progress | None = None,
     task: str = "",
+    scheduler: str = "",
 ) -> Report:
     """Grade everything that is not graded yet, and report on everything.
 
     Args:
         course: where things are.
         limits: what a submission may use.
-        workers: number of submissions that are graded at the same time.
+        workers: number of submissions that are graded at the same time; by default as many as there are processors.
         safe: run student code in a sandbox.
         only: names of students, of exercises, or of both; all by default.
         again: grade what was graded before, too.
         progress: is told of each submission that is done.
         task: grade this task alone; all other points and reasons stay as they were recorded.
+        scheduler: the address of a Dask cluster on whose machines student code is run.
 
     Raises:
         CommandError: if grading cannot begin: no sandbox, nothing to grade, a course that does not fit.
     """
-    check_safety(course, safe)
-    if safe:
-        groups.prepare()
+    if not scheduler:  # or the sandbox is where the workers are, and they have no course
+        check_safety(course, safe)
+        if safe:
+            groups.prepare()
     rules = Rules.of(course)
     found, strays = submissions(course, only)
     releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}
@@ -108,9 +111,10 @@ def grade(
         for item in plan.todo:
             if item.trouble:
                 done(item, _result({"error": item.trouble}, releases[item.submission.exercise]))
-        grading = _graded(course, list(todo), releases, journal.seeds, limits, workers, safe)
-        for each, result in stack.enter_context(grading):
-            done(todo[each], result)
+        jobs = {each: _job(course, each, releases[each.exercise], journal.seeds, limits, safe) for each in todo}
+        grading = on_cluster(jobs, scheduler, workers) if scheduler else here(jobs, workers)
+        for each, answer in stack.enter_context(grading):
+            done(todo[each], _result(answer, releases[each.exercise]))
     rows = [keeper.rows[each] for each in found if each in keeper.rows]
     notes += [*rules.apply(course, releases), *recorder.notes, *_failed(journal, rows), *_passed_over(plan)]
     return Report(rows, strays, notes)
@@ -186,60 +190,21 @@ def read_release(course: Course, exercise: str) -> list[Part]:
     return release
 
 
-@contextmanager
-def _graded(
-    course: Course,
-    todo: list[Submission],
-    releases: dict[str, list[Part]],
-    seeds: tuple[int, ...],
-    limits: Limits,
-    workers: int,
-    safe: bool,
-) -> Iterator[Iterator[tuple[Submission, Result]]]:
-    """Results as they come, from as many worker processes as asked for; nothing of them is left at the end."""
-    with ExitStack() as stack:
-        count = max(1, min(workers, len(todo)))
-        free: queue.Queue[tuple[int, Worker]] = queue.Queue()
-        if todo:
-            first = os.getpid() * sandbox.SLOTS
-            for slot in range(first, first + count):
-                free.put((slot, stack.enter_context(Worker())))
-        pool = stack.enter_context(ThreadPoolExecutor(count))
-        stack.callback(pool.shutdown, wait=True, cancel_futures=True)
-
-        def one(each: Submission) -> Result:
-            slot, worker = free.get()
-            try:
-                release = releases[each.exercise]
-                checks = sum(part.is_check for part in release)
-                job = Job(
-                    student=each.student,
-                    folder=str(each.folder.resolve()),
-                    exercise=each.exercise,
-                    release=str(course.release(each.exercise).resolve()),
-                    seeds=seeds,
-                    limits=limits,
-                    slot=slot,
-                    safe=safe,
-                    seconds=limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30,
-                )
-                return _result(worker.do(job), release)
-            finally:
-                free.put((slot, worker))
-
-        def each_as_it_comes() -> Iterator[tuple[Submission, Result]]:
-            # Few are handed out at a time, so that an interruption finds none waiting.
-            waiting = iter(todo)
-            running: dict[Future[Result], Submission] = {}
-            while True:
-                while len(running) < count and (each := next(waiting, None)) is not None:
-                    running[pool.submit(one, each)] = each
-                if not running:
-                    return
-                for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(done), done.result()
-
-        yield each_as_it_comes()
+def _job(
+    course: Course, each: Submission, release: list[Part], seeds: tuple[int, ...], limits: Limits, safe: bool
+) -> Job:
+    checks = sum(part.is_check for part in release)
+    return Job(
+        student=each.student,
+        folder=str(each.folder.resolve()),
+        exercise=each.exercise,
+        release=str(course.release(each.exercise).resolve()),
+        seeds=seeds,
+        limits=limits,
+        slot=0,
+        safe=safe,
+        seconds=limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30,
+    )
 
 
 def _result(answer: dict[str, Any], release: list[Part]) -> Result:
@@ -262,10 +227,3 @@ def _write(course: Course, each: Submission, result: Result) -> None:
         replace(course.autograded(each.student, each.exercise), result.text)
     page = result.page or feedback.page(each.student, each.exercise, result)
     replace(course.feedback(each.student, each.exercise), page)
-
-
-def default_workers() -> int:
-    """As many as there are processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -25,7 +26,10 @@ LENGTH = 8  # bytes
 
 @dataclass(frozen=True)
 class Job:
-    """One submission: the student and the folder, the exercise and what was handed out, and the conditions."""
+    """One submission: the student and the folder, the exercise and what was handed out, and the conditions.
+
+    ``temporary`` is a folder that was made for this job alone, and is removed with it.
+    """
 
     student: str
     folder: str
@@ -36,6 +40,7 @@ class Job:
     slot: int
     safe: bool
     seconds: float
+    temporary: str = ""
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
@@ -123,7 +128,11 @@ def main() -> None:
             if server is None or server.sandbox != sandbox or not server.is_alive:
                 stack.close()
                 server = stack.enter_context(ForkServer(sandbox))
-            content = _done(job, server)
+            try:
+                content = _done(job, server)
+            finally:  # also if whoever made it was killed
+                if job.temporary:
+                    shutil.rmtree(job.temporary, ignore_errors=True)
             os.write(answers, len(content).to_bytes(LENGTH))
             view = memoryview(content)
             while view:
