@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests import classes
-from tests.classes import BLANK, RIGHT, added, hand_in, notebook, sample
+from tests.classes import BLANK, RIGHT, added, hand_in, known, notebook, sample
 
 MARK = f"98765.{os.getpid():09}1"  # how long the attackers' processes sleep: by it they are found
 
@@ -259,6 +259,8 @@ SETUP, FIRST, FIRST_CHECK, SECOND, SECOND_CHECK = CELLS
 EASY_CHECK = {**FIRST_CHECK, "source": "30.0"}
 MORE_POINTS = json.loads(json.dumps(FIRST_CHECK).replace('"points": 30', '"points": 3000'))
 AS_HANDED_OUT = sample(BLANK, BLANK)[1]
+LATER = known("def observe(): ...", "third", solution=True, locked=False)
+LATER_CHECK = known("checks.eager.observe(observe)", "third-check", grade=True, points=35)
 
 ACCIDENTS = [
     Accident("wrong-kernelspec", notebook(CELLS, "julia-1.11", "julia"), ("wrong-kernel",)),
@@ -271,6 +273,7 @@ ACCIDENTS = [
     Accident("deleted-solution", notebook([SETUP, FIRST_CHECK, SECOND, SECOND_CHECK]), ("cell-missing",), DIES),
     Accident("doubled-solution", notebook([SETUP, FIRST, AS_HANDED_OUT, *CELLS[2:]]), ("cell-twice",)),
     Accident("doubled-check", notebook([*CELLS, FIRST_CHECK]), ("cell-twice",)),
+    Accident("check-of-a-task-that-was-dropped", notebook([*CELLS, LATER, LATER_CHECK]), ("check-dropped",)),
     Accident("other-order", notebook(CELLS[::-1]), ()),
     Accident("many-outputs", notebook([*CELLS, *[added(MANY_OUTPUTS)] * 30]), ("output",)),
     Accident("renamed-notebook", notebook(CELLS), ("renamed",), file="01-sample (copy).ipynb"),

@@ -317,6 +317,14 @@ def test_somebody_who_is_not_on_the_roster_is_named_and_left_out(root: Path, tmp
     assert "Mallory" in left["what"] and "not on the roster" in left["reason"]
 
 
+def test_a_roster_that_comes_late_names_who_is_not_on_it(root: Path, tmp_path: Path) -> None:
+    source = packed(tmp_path / "d.zip", moodle("Bo Li", 2, ALL))
+    assert run(root, source)[1]["notes"] == []
+    (root / "roster.csv").write_text(ROSTER)
+    (note,) = run(root, source)[1]["notes"]
+    assert note == f"In {root / 'submitted'} and not on the roster: bo-li"
+
+
 def test_two_people_of_one_name_are_not_mixed_up(root: Path, tmp_path: Path) -> None:
     source = packed(tmp_path / "d.zip", moodle("Ana Li", 1, DONE) | moodle("Ana Li", 2, ALL))
     status, said = run(root, source)

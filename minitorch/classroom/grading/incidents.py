@@ -33,6 +33,7 @@ KINDS: dict[str, Kind] = {
     "cell-twice": Kind("a cell was there twice; the last version that differs from what was handed out was graded"),
     "cell-edited": Kind("a cell that must stay as it is was changed; the original was used"),
     "cell-type": Kind("a cell had become text or code; it was changed back"),
+    "check-dropped": Kind("the exercise no longer has this check; it was not run"),
     # running it
     "cell-time": Kind("a cell ran for too long and was stopped"),
     "submission-time": Kind("all cells together ran for too long; the rest was not run", look=True),

@@ -113,7 +113,8 @@ def collect(
         for each in found:
             keep(course.root, each.student, each.exercise, each.attempt, each.files)
         rows = [_choose(course, deadlines, exercises, student, name) for student, name in touched]
-    return Collected(rows, absent(course, roster, [row.exercise for row in rows]), left_out, _notes(participants))
+    notes = _notes(participants) + _strangers(course, roster)
+    return Collected(rows, absent(course, roster, [row.exercise for row in rows]), left_out, notes)
 
 
 def absent(course: Course, roster: Roster | None, names: Sequence[str]) -> dict[str, list[str]]:
@@ -133,6 +134,15 @@ def _notes(participants: dict[str, Participant] | None) -> list[str]:
         f"{len(unread)} times in the worksheet are not understood, such as `{visible(unread[0].unread)}`: "
         "set Moodle to English, and download it again"
     ]
+
+
+def _strangers(course: Course, roster: Roster | None) -> list[str]:
+    """Those in `submitted/` who are not on the roster: it was made, or changed, after work had been collected."""
+    if roster is None or not course.submitted.is_dir():
+        return []
+    names = sorted(path.name for path in course.submitted.iterdir() if path.is_dir() and path.name[0] != ".")
+    strangers = [visible(name) for name in names if name not in roster.by_student]
+    return [f"In {course.submitted} and not on the roster: {', '.join(strangers)}"] if strangers else []
 
 
 def _keep_by_hand(course: Course, exercises: Exercises, student: str, exercise: str) -> None:

@@ -168,7 +168,9 @@ def _opened(file: io.BufferedIOBase | io.BufferedReader, directory: int) -> zipf
     """A zip whose table of contents is small enough to be read."""
     end = file.seek(0, io.SEEK_END)
     file.seek(max(0, end - 65_557))  # the record at the end has 22 bytes, and a comment of at most 65,535
-    record = file.read().rpartition(b"PK\x05\x06")[2]
+    _, end_of_zip, record = file.read().rpartition(b"PK\x05\x06")
+    if not end_of_zip:
+        raise _RefusedError("it is no zip, or not all of one")
     size = int.from_bytes(record[8:12], "little")
     if size == 0xFFFFFFFF:
         raise _RefusedError("it is in the form for more than 4 GB; unpack it and name the folder")

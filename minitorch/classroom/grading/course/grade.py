@@ -184,7 +184,7 @@ def read_release(course: Course, exercise: str) -> list[Part]:
     except DamagedError as error:
         raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
     except GradingError as error:
-        raise CommandError(f"{path}: {error}; `minitorch release` makes it again") from None
+        raise CommandError(f"{path}: {error}; correct solutions/ and run `minitorch release`") from None
     if not checks:
         raise CommandError(f"{path} has no graded cell; `minitorch release` makes it again")
     return release

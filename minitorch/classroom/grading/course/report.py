@@ -90,7 +90,8 @@ class Report:
         width = max(len("student"), *(len(row.student) for row in rows))
         lines = [
             "",
-            f"{exercise}: {len(rows)} submissions, median {median(row.points for row in rows):g} points",
+            f"{exercise}: {len(rows)} submission{'' if len(rows) == 1 else 's'}, "
+            f"median {median(row.points for row in rows):g} points",
         ]
         lines.append(f"  {'student':<{width}}  {'points':>9}  incidents")
         for row in rows:

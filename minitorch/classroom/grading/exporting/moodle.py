@@ -73,7 +73,10 @@ def grade_import(roster: Roster | None, found: Standings, choices: Choices) -> F
         CommandError: if there is no roster, or it has neither addresses nor numbers.
     """
     if roster is None or not any(person.email or person.number for person in roster.people):
-        raise CommandError("Moodle finds students by e-mail or ID number: roster.csv has to have one of these columns")
+        raise CommandError(
+            "Moodle finds students by e-mail or ID number: put a roster.csv with `Email address` or `ID number` into "
+            "the folder of the course, such as Moodle's own list of participants"
+        )
     header = ["Email address", "ID number", "Full name"]
     for exercise in found.exercises:
         header += [choices.columns.get(exercise, exercise), f"{choices.columns.get(exercise, exercise)} feedback"]

@@ -25,7 +25,7 @@ def text(found: Overview) -> str:
         ]
     parts += ["", f"For a person to look at: {len(found.queue)}"]
     for each in found.queue[:SHOWN]:
-        parts.append(f"  {each.student} {each.exercise}: {visible('; '.join(each.why))[:160]}")
+        parts.append(f"  {each.student} {each.exercise}: {_short('; '.join(each.why), 160)}")
     if len(found.queue) > SHOWN:
         parts.append(f"  ... and {len(found.queue) - SHOWN} more; the page and --json have all")
     if found.changes:
@@ -53,6 +53,12 @@ def _value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else f"{value:g}" if isinstance(value, float | int) else visible(value)
+
+
+def _short(text: str, most: int) -> str:
+    """A text for a line of a terminal."""
+    shown = visible(text)
+    return shown if len(shown) <= most else f"{shown[: most - 3].rstrip()}..."
 
 
 def _share(task: Task) -> str:
@@ -84,7 +90,7 @@ def _exercise(exercise: Exercise) -> list[str]:
             f"  {_share(task)}  {task.name}: mean {task.mean:.1f} of {task.of:g}, all points {task.all_points}, "
             f"none {task.no_points}"
         )
-        lines += [f"        {count:>4} × {visible(reason)[:110]}" for reason, count in task.reasons[:3]]
+        lines += [f"        {count:>4} × {_short(reason, 110)}" for reason, count in task.reasons[:3]]
     if exercise.incidents:
         lines.append(f"  incidents: {', '.join(f'{kind} {count}' for kind, count in exercise.incidents)}")
     if exercise.missing:

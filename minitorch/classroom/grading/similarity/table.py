@@ -43,7 +43,9 @@ class Comparison:
         plural = "" if len(self.pairs) == 1 else "s"
         head = f"{self.exercise}: {self.students} submissions, {len(self.pairs)} similar pair{plural}"
         lines = [head, SAYING]
-        if self.pairs:
+        if not self.pairs:
+            lines += ["", "Code that many have in common is left out; `--common 100` compares it, too."]
+        else:
             width = max(len(name) for pair in self.pairs for name in (pair.one, pair.other))
             lines += ["", f"  {'one':<{width}}  {'other':<{width}}  {'alike':>11}  {'lines':>5}  tokens"]
             lines += [

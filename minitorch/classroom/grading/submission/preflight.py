@@ -191,6 +191,12 @@ def grade_id(cell: Cell) -> str | None:
     return name if isinstance(name, str) else None
 
 
+def _is_check(cell: Cell) -> bool:
+    """Whether nbgrader made it a check: a graded cell that is not the student's to fill in."""
+    about = cell["metadata"].get("nbgrader")
+    return isinstance(about, dict) and bool(about.get("grade")) and not about.get("solution")
+
+
 def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]]:
     """The cells to be run: those of the release in their order, with what the student wrote in them and between them.
 
@@ -207,12 +213,15 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
     free = {part.id: part for part in release if part.id}
     edited: dict[str | None, Part] = {}
     handed_out = {part.source.strip() for part in release if part.name is None}
+    dropped: list[Incident] = []
     last: str | None = None
     for cell in notebook["cells"]:
         name = grade_id(cell)
         if name in found:
             found[name].append(cell)
             last = name
+        elif _is_check(cell):  # its task was dropped or renamed: to run it would ask for inputs that nobody has
+            dropped.append(Incident("check-dropped", name or ""))
         elif text_of(cell).strip() not in handed_out:
             part, identity = Part(text_of(cell), cell["cell_type"]), cell.get("id")
             if isinstance(identity, str) and identity in free:
@@ -221,7 +230,7 @@ def mend(notebook: Any, release: list[Part]) -> tuple[list[Part], list[Incident]
                 added.setdefault(last, []).append(part)
     if not any(found.values()):
         raise DamagedError("wrong-exercise")
-    incidents = _kernel(notebook)
+    incidents = _kernel(notebook) + dropped
     parts = added.pop(None, [])
     for part in release:
         if part.name is None:  # theirs to change; what others build on, such as imports, is run before all the same

@@ -222,7 +222,10 @@ def task_of(part: Part) -> Task:
     if task is None:
         raise GradingError(f"the graded cell {part.name} calls no check of minitorch.classroom.checks")
     if task.points != part.points:
-        raise GradingError(f"the cell {part.name} says {part.points:g} points and its task has {task.points}")
+        raise GradingError(
+            f"the cell {part.name} says {part.points:g} points, "
+            f"and minitorch gives {task.points} for its task {task.name}"
+        )
     return task
 
 
