@@ -25,7 +25,7 @@ from minitorch.classroom.grading.course.folders import Course, Stray, submission
 from minitorch.classroom.grading.course.gradebook import Book
 from minitorch.classroom.grading.course.handed_in import handed_in, parsed
 from minitorch.classroom.grading.course.journal import Entry, Journal
-from minitorch.classroom.grading.course.keys import ENTRIES, conditions_of, notebooks, work_of
+from minitorch.classroom.grading.course.keys import conditions_of, work_of
 from minitorch.classroom.grading.course.ledger import Ledger
 from minitorch.classroom.grading.course.private import replace, tighten
 from minitorch.classroom.grading.course.progress import Progress
@@ -40,7 +40,7 @@ from minitorch.classroom.grading.sandbox.outputs import harmless
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim
 from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
-from minitorch.classroom.grading.submission.preflight import DamagedError, Part, contents, released
+from minitorch.classroom.grading.submission.preflight import ENTRIES, DamagedError, Part, contents, notebooks, released
 from minitorch.errors import CommandError
 from tests import classes
 from tests.classes import RIGHT, hand_in, notebook, sample

@@ -1,7 +1,6 @@
 """Digests of all that a result depends on: the student's work, and the conditions under which it is graded.
 
-They are what makes a rerun cheap, so looking at a folder has bounds: whatever a student has handed in, at most some
-hundred entries are looked at, in at most eight levels of folders, without recursion.
+They are what makes a rerun cheap, so looking at a folder has bounds, which are those within which it is graded.
 """
 
 from __future__ import annotations
@@ -9,18 +8,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import deque
 from functools import cache
 from pathlib import Path
 
 from ...checks import task as checks
 from ..limits import MIB, Limits
-from ..submission.preflight import DamagedError, contents
+from ..submission.preflight import DamagedError, contents, notebooks
 
-ENTRIES = 300
-"""Entries of a submission's folders that are looked at; no exercise asks for more than a few."""
-DEPTH = 8
-"""Levels of folders that are entered."""
 BYTES = 64 * MIB
 """Of a submission's notebooks together; of those beyond it, sizes and times count."""
 
@@ -65,25 +59,3 @@ def work_of(folder: Path, largest: int) -> str:
         except OSError as error:  # what cannot be read is not graded either
             digest.update(type(error).__name__.encode())
     return digest.hexdigest()[:32]
-
-
-def notebooks(folder: Path) -> list[Path]:
-    """The notebooks in a folder and those below it, within the bounds, in order; links are not followed."""
-    found: list[Path] = []
-    waiting = deque([(folder, 1)])
-    left = ENTRIES
-    while waiting and left:
-        place, depth = waiting.popleft()
-        try:
-            with os.scandir(place) as entries:
-                for entry in entries:
-                    if not left:
-                        break
-                    left -= 1
-                    if entry.name.endswith(".ipynb"):
-                        found.append(Path(entry.path))
-                    elif depth < DEPTH and entry.name != ".ipynb_checkpoints" and entry.is_dir(follow_symlinks=False):
-                        waiting.append((Path(entry.path), depth + 1))
-        except OSError:
-            continue
-    return sorted(found)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from .bubblewrap import Sandbox
-from .inside.fork_server import READY
+from .inside.channel import READY
 
 
 class StartError(Exception):

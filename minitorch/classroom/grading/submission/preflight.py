@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import os
 import stat
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,10 @@ from ..incidents import Incident
 Cell = dict[str, Any]
 
 RELEASE_BYTES = 100_000_000
-ENTRIES, DEPTH = 1000, 8  # of a student's folder; raising them finds notebooks in larger ones, and takes longer
+ENTRIES = 300
+"""Entries of a submission's folders that are looked at; no exercise asks for more than a few."""
+DEPTH = 8
+"""Levels of folders that are entered."""
 
 
 @dataclass(frozen=True)
@@ -106,23 +109,23 @@ def find(folder: Path, exercise: str, names: set[str], largest: int) -> tuple[An
 
 
 def notebooks(folder: Path) -> list[Path]:
-    """The notebooks in a folder and those inside it, in order; of a hostile one, not more than anybody means.
-
-    The walk is not recursive, does not follow links, and ends after `ENTRIES` entries and at `DEPTH`.
-    """
+    """The notebooks in a folder and those below it, within the bounds, in order; links are not followed."""
     found: list[Path] = []
-    left, pending = ENTRIES, [(folder, 0)]
-    while pending:
-        here, depth = pending.pop()
+    waiting = deque([(folder, 1)])
+    left = ENTRIES
+    while waiting and left:
+        place, depth = waiting.popleft()
         try:
-            with os.scandir(here) as entries:
-                for entry in islice(entries, left):
+            with os.scandir(place) as entries:
+                for entry in entries:
+                    if not left:
+                        break
                     left -= 1
                     if entry.name.endswith(".ipynb"):
                         found.append(Path(entry.path))
                     elif depth < DEPTH and entry.name != ".ipynb_checkpoints" and entry.is_dir(follow_symlinks=False):
-                        pending.append((Path(entry.path), depth + 1))
-        except OSError:  # a folder that may not be entered
+                        waiting.append((Path(entry.path), depth + 1))
+        except OSError:
             continue
     return sorted(found)
 

@@ -12,6 +12,7 @@ import struct
 from typing import Any
 
 HEADER = struct.Struct("!I")
+READY = b"ready"  # what the fork server says when it has imported everything
 SHOWN = ("text/plain", "image/png", "image/jpeg")  # forms of an output that a grader reads
 
 

@@ -14,17 +14,16 @@ import gc
 import importlib
 import json
 import os
-import signal
 import socket
 import sys
 import threading
 from dataclasses import dataclass
-from typing import Any
 
 from . import first, linux
+from .channel import READY
+from .shell import make_shell
 
 DESCRIPTORS = 3
-READY = b"ready"
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ def main() -> None:
     control = socket.socket(fileno=options.control)
     for name in options.preload:
         importlib.import_module(name)
-    shell = _shell()
+    shell = make_shell()
     assert threading.active_count() == 1, "a thread is not copied by fork"
     gc.collect()
     gc.freeze()  # or the collector would look at every object of each copy, and so copy every page
@@ -68,21 +67,13 @@ def main() -> None:
     while True:
         request, descriptors, _, _ = socket.recv_fds(control, 1, DESCRIPTORS)
         if not request:
-            break
+            return
         if os.fork() == 0:
             control.close()
             first.begin(options, shell, *descriptors)  # does not return
         for each in descriptors:
             os.close(each)
         _reap()
-    if not options.caged:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-
-
-def _shell() -> Any:
-    from .shell import make_shell
-
-    return make_shell()
 
 
 def _reap() -> None:
