@@ -144,9 +144,17 @@ COMMANDS: dict[str, Command] = {
             argument("--source", default="solutions", help="the folder of the solutions (%(default)s)"),
             argument("--to", default="exercises", metavar="FOLDER", help="where to write (%(default)s)"),
             argument("--check", action="store_true", help="write nothing; fail if the folder is not up to date"),
+            argument(
+                "--package",
+                nargs="?",
+                const="package",
+                metavar="FOLDER",
+                help="write what students get, too: a zip for each exercise, and a wheel of minitorch (%(const)s)",
+            ),
         ),
         (
             ("minitorch release", "after a change in solutions/"),
+            ("minitorch release --package", "the files for students, in package/"),
             ("minitorch release --check", "has it been done?"),
         ),
     ),

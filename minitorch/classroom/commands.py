@@ -21,7 +21,8 @@ def check(options: Namespace) -> int:
 
 
 def release(options: Namespace) -> int:
-    """``minitorch release``: exercises made of solutions; with ``--check``, only looked at."""
+    """``minitorch release``: exercises made of solutions, and packed; with ``--check``, only looked at."""
+    from . import package
     from . import release as releasing
 
     folder = Path(options.to)
@@ -32,6 +33,10 @@ def release(options: Namespace) -> int:
         return 0
     for path in releasing.write(released, folder):
         print(folder / path)
+    if options.package is not None:
+        for path in package.zips(released, Path(options.package)):
+            print(path)
+        print(package.wheel(Path(options.package)))
     return 0
 
 
