@@ -214,6 +214,17 @@ def test_what_is_not_graded_again_yet_waits_in_formgrader(course: Course, grader
     assert (marks["second-check"].points, marks["second-check"].waits) == (25, False)
 
 
+def test_what_fails_in_the_middle_leaves_nothing_of_it(course: Course, grader: Grader) -> None:
+    run(course)
+    before = Ledger.read(course.gradebook)
+    with closing(Book(course.gradebook)) as book, pytest.raises(ZeroDivisionError), book.transaction():
+        book.record(("new", EXERCISE), {})
+        raise ZeroDivisionError
+    with formgrader(course) as left:
+        assert sorted(student.id for student in left.students) == sorted(STUDENTS)
+    assert Ledger.read(course.gradebook) == before
+
+
 class Killed(BaseException):
     """In the place of SIGKILL: nothing catches it."""
 

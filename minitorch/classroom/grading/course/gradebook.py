@@ -54,22 +54,29 @@ class Book:
     def transaction(self) -> Iterator[None]:
         """What is written in it is kept together, or not at all.
 
+        nbgrader commits after each row, which is slow as well: every commit waits for the disk. Here it only sends the
+        row to the database.
+
         Raises:
             CommandError: if the database cannot be written to.
         """
         from sqlalchemy.exc import OperationalError
 
+        commit = self._book.db.commit
+        self._book.db.commit = self._book.db.flush
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "Object of type", module=r"nbgrader\.api")  # on every new submission
                 yield
-            self._book.db.commit()
+            commit()
         except OperationalError as error:
             self._book.db.rollback()
             raise CommandError(f"{self._path} cannot be written: {_reason(error)}; what is done is kept") from error
         except BaseException:
             self._book.db.rollback()
             raise
+        finally:
+            del self._book.db.commit
 
     def exercise(self, name: str, cells: Cells) -> None:
         """Make the exercise known, cell by cell, and forget what is no longer in it, with its grades and comments."""
@@ -86,7 +93,7 @@ class Book:
         for cell in notebook.source_cells:
             if cell.name not in cells.sources:
                 book.db.delete(cell)
-        book.db.commit()
+        book.db.flush()
         book.db.expire_all()
         for cell, (most, kind) in cells.graded.items():
             book.update_or_create_grade_cell(cell, name, name, max_score=most, cell_type=kind)
@@ -98,21 +105,12 @@ class Book:
 
     def refit(self, name: str, marks: Mapping[Who, Mapping[str, Mark]]) -> None:
         """Give every submission of an exercise a grade for each of its cells, and a comment for each of a student's."""
-        book, api = self._book, self._api
-        notebook = book.find_notebook(name, name)
-        ids = {cell.name: cell.id for cell in notebook.grade_cells}
+        notebook = self._book.find_notebook(name, name)
         solutions = {cell.id for cell in notebook.solution_cells}
         for submitted in notebook.submissions:
-            theirs = marks.get((submitted.student.id, name), {})
-            grades = {grade.cell_id: grade for grade in submitted.grades}
-            for cell, mark in theirs.items():
-                grade = grades.get(ids[cell])
-                if grade is None:
-                    grade = api.Grade(cell_id=ids[cell], notebook=submitted)
-                    book.db.add(grade)
-                grade.auto_score, grade.needs_manual_grade = mark.program, mark.waits
+            self._grade(submitted, marks.get((submitted.student.id, name), {}))
             for cell in solutions - {comment.cell_id for comment in submitted.comments}:
-                book.db.add(api.Comment(cell_id=cell, notebook=submitted))
+                self._book.db.add(self._api.Comment(cell_id=cell, notebook=submitted))
 
     def record(self, who: Who, marks: Mapping[str, Mark], handed_in: datetime | None = None) -> None:
         """Put the points of the checks in; those that a person gave are left alone."""
@@ -121,24 +119,23 @@ class Book:
         book.update_or_create_student(student)
         about = {} if handed_in is None else {"timestamp": handed_in}
         book.update_or_create_submission(exercise, student, **about)
-        for cell, mark in marks.items():
-            grade = self._grade(cell, exercise, student)
-            grade.auto_score, grade.needs_manual_grade = mark.program, mark.waits
+        self._grade(book.find_submission_notebook(exercise, exercise, student), marks)
 
     def penalise(self, who: Who, points: float) -> None:
         """Enter what is taken from somebody's points for being late."""
         student, exercise = who
         self._book.find_submission_notebook(exercise, exercise, student).late_submission_penalty = points
 
-    def _grade(self, cell: str, exercise: str, student: str) -> Any:
-        book, api = self._book, self._api
-        try:
-            return book.find_grade(cell, exercise, exercise, student)
-        except api.MissingEntry:  # the submission is older than the cell
-            submitted = book.find_submission_notebook(exercise, exercise, student)
-            grade = api.Grade(cell_id=book.find_grade_cell(cell, exercise, exercise).id, notebook=submitted)
-            book.db.add(grade)
-            return grade
+    def _grade(self, submitted: Any, marks: Mapping[str, Mark]) -> None:
+        """Put the marks into a submitted notebook, which may be older than some of its cells."""
+        ids = {cell.name: cell.id for cell in submitted.notebook.grade_cells}
+        grades = {grade.cell_id: grade for grade in submitted.grades}
+        for cell, mark in marks.items():
+            grade = grades.get(ids[cell])
+            if grade is None:
+                grade = self._api.Grade(cell_id=ids[cell], notebook=submitted)
+                self._book.db.add(grade)
+            grade.auto_score, grade.needs_manual_grade = mark.program, mark.waits
 
 
 def _reason(error: Exception) -> str:
