@@ -8,6 +8,7 @@ import errno
 import io
 import json
 import os
+import queue
 import subprocess
 import sys
 from datetime import datetime
@@ -20,8 +21,9 @@ from hypothesis import given, settings, strategies
 
 from minitorch.__main__ import main
 from minitorch.classroom.grading.course import grade as courses
+from minitorch.classroom.grading.course import local
 from minitorch.classroom.grading.course.config import FOLDERS, configure, lets_code_run
-from minitorch.classroom.grading.course.folders import Course, Stray, submissions
+from minitorch.classroom.grading.course.folders import Course, Stray, Submission, submissions
 from minitorch.classroom.grading.course.gradebook import Book
 from minitorch.classroom.grading.course.handed_in import handed_in, parsed
 from minitorch.classroom.grading.course.journal import Entry, Journal
@@ -41,9 +43,10 @@ from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim
 from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
 from minitorch.classroom.grading.submission.preflight import ENTRIES, DamagedError, Part, contents, notebooks, released
+from minitorch.classroom.grading.submission.worker import Job
 from minitorch.errors import CommandError
 from tests import classes
-from tests.classes import RIGHT, hand_in, notebook, sample
+from tests.classes import EXERCISE, RIGHT, hand_in, notebook, sample
 
 # --- before the first kernel starts ----------------------------------------------------------------------------
 
@@ -541,3 +544,33 @@ def test_a_reader_of_results_gets_what_was_written() -> None:
 def test_the_instructors_page_names_every_incident() -> None:
     page = (classes.ROOT / "docs" / "grading.md").read_text()
     assert not [kind for kind in KINDS if f"`{kind}`" not in page]
+
+
+def test_a_worker_does_the_next_submission_while_an_answer_is_written(
+    course: Course, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: queue.Queue[str] = queue.Queue()
+
+    class Fake:
+        def __enter__(self) -> Fake:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            return
+
+        def do(self, job: Job) -> dict[str, Any]:
+            begun.put(job.student)
+            return {"of": job.student}
+
+    monkeypatch.setattr(local, "Worker", Fake)
+    names = ("ana", "bob", "eve")
+    jobs = {
+        Submission(name, EXERCISE, course.submitted): Job(
+            name, "", EXERCISE, "", (1,), Limits(), slot=0, safe=True, seconds=1
+        )
+        for name in names
+    }
+    with local.here(jobs, 1) as answers:
+        assert next(answers)[1] == {"of": "ana"}
+        assert [begun.get(timeout=60) for _ in range(2)] == ["ana", "bob"]
+        assert [answer["of"] for _, answer in answers] == ["bob", "eve"]

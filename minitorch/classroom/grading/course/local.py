@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import queue
 from collections.abc import Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from ..sandbox import bubblewrap as sandbox
@@ -42,16 +43,15 @@ def here(jobs: Mapping[Submission, Job], workers: int | None = None) -> Iterator
                 free.put((slot, worker))
 
         def each_as_it_comes() -> Answers:
-            # Few are handed out at a time, so that an interruption finds none waiting.
+            # Few are handed out at a time, so that an interruption finds none waiting. The next one is handed out
+            # before an answer is given away: no worker waits while pages and points are written.
             waiting = iter(jobs.items())
-            running: dict[Future[dict[str, Any]], Submission] = {}
-            while True:
-                while len(running) < count and (found := next(waiting, None)) is not None:
-                    running[pool.submit(one, found[1])] = found[0]
-                if not running:
-                    return
+            running = {pool.submit(one, job): each for each, job in islice(waiting, count)}
+            while running:
                 for done in wait(running, return_when=FIRST_COMPLETED).done:
-                    yield running.pop(done), done.result()
+                    each = running.pop(done)
+                    running |= {pool.submit(one, job): after for after, job in islice(waiting, 1)}
+                    yield each, done.result()
 
         yield each_as_it_comes()
 
