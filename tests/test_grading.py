@@ -369,8 +369,8 @@ def test_an_exercise_that_fits_no_check_is_refused(course: Course) -> None:
         match="says 20 points, and minitorch gives 30 for its task",
     ):
         courses.read_release(course, classes.EXERCISE)
-    path.write_text(content.replace("checks.eager.unbroadcast(first)", "assert first"))
-    with pytest.raises(CommandError, match="the graded cell first-check calls no check"):
+    path.write_text(content.replace("checks.eager.unbroadcast(first)", "checks.eager.first(first)"))
+    with pytest.raises(CommandError, match="first-check asks for the task eager.first, which is none of minitorch's"):
         courses.read_release(course, classes.EXERCISE)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import subprocess
 import textwrap
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CommandError
+from .assertions import credit, task_named, why_not
 from .checks.score import MIME
 from .imports import quick_imports
 from .unrun import Stopped, why_missing
@@ -98,12 +98,12 @@ def check_notebook(path: Path, seconds: float) -> Checked:
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None  # what is in the file may be of another day
-    stopped = asyncio.run(_run(notebook, path.resolve().parent, seconds))
-    return Checked(path, tuple(_rows(notebook.cells)), stopped)
+    ended, stopped = asyncio.run(_run(notebook, path.resolve().parent, seconds))
+    return Checked(path, tuple(_rows(notebook.cells, ended)), stopped)
 
 
-async def _run(notebook: Any, folder: Path, seconds: float) -> str:
-    """Run all cells, going on after errors; what kept it from its end, or nothing."""
+async def _run(notebook: Any, folder: Path, seconds: float) -> tuple[int, str]:
+    """Run all cells, going on after errors; how many came to their end, and what kept it from its own, or nothing."""
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
@@ -121,48 +121,50 @@ async def _run(notebook: Any, folder: Path, seconds: float) -> str:
     )
     # A kernel's own messages in the terminal do not concern the notebook.
     started = {"env": {**os.environ, **SETTINGS}, "stderr": subprocess.DEVNULL, "cleanup_kc": True}
+    ended = 0
     try:
         async with client.async_setup_kernel(**started):
             for number, cell in enumerate(notebook.cells):
                 await client.async_execute_cell(cell, number)
+                ended = number + 1
     except CellTimeoutError:
-        return f"it was stopped after {seconds:g} seconds"
+        return ended, f"it was stopped after {seconds:g} seconds"
     except DeadKernelError:
-        return "its kernel died"
-    return ""
+        return ended, "its kernel died"
+    return ended, ""
 
 
 def _is_graded(cell: Any) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 
-def _rows(cells: Sequence[Any]) -> Iterator[Row]:
-    """The rows of the graded cells."""
+def _rows(cells: Sequence[Any], ended: int) -> Iterator[Row]:
+    """The rows of the graded cells; `ended` is the number of cells that came to their end."""
     stopped: list[Stopped] = []
     for number, cell in enumerate(cells):
         if _is_graded(cell):
-            yield _row(cell, stopped)
+            yield _row(cell, number < ended, stopped)
         elif error := next((each for each in cell.get("outputs", ()) if each.output_type == "error"), None):
             name = cell.metadata.get("nbgrader", {}).get("grade_id") or str(number + 1)
             stopped.append(Stopped(name, cell.source, f"{error.ename}: {error.evalue}"))
 
 
-def _row(cell: Any, stopped: Sequence[Stopped]) -> Row:
-    about = cell.metadata.nbgrader
-    name, of = _task_of(cell), float(about.points)
+def _row(cell: Any, ended: bool, stopped: Sequence[Stopped]) -> Row:
+    about, task = cell.metadata.nbgrader, task_named(cell.source)
+    name, of = task or str(about.grade_id), float(about.points)
+    if about.get("solution"):
+        return Row(name, 0, of, "a person reads this answer")
     for output in cell.outputs:
         score = output.get("data", {}).get(MIME)
         if score:
             return Row(score["task"], score["points"], of, score["reason"])
         if output.output_type == "error":
-            missing = why_missing(output.ename, output.evalue, stopped)
-            return Row(name, 0, of, missing or f"the cell stops with {output.ename}: {output.evalue}")
-    return Row(name, 0, of, "the cell has shown no score")
-
-
-def _task_of(cell: Any) -> str:
-    found = re.search(r"checks\.(\w+\.\w+)\(", cell.source)
-    return found[1] if found else str(cell.metadata.nbgrader.grade_id)
+            reason = f"the cell stops with {output.ename}: {output.evalue}" if task else why_not(output, cell.source)
+            return Row(name, 0, of, why_missing(output.ename, output.evalue, stopped) or reason)
+    if task or not ended:
+        return Row(name, 0, of, "the cell has shown no score" if task else "the cell did not come to its end")
+    points, reason = credit(cell.outputs, of)
+    return Row(name, points, of, reason)
 
 
 def table(checked: Checked, width: int = 0) -> str:

@@ -55,6 +55,10 @@ class Course:
         """The notebook that was handed out."""
         return self.exercises / exercise / f"{exercise}.ipynb"
 
+    def solution(self, exercise: str) -> Path:
+        """The notebook of which it was made, with its hidden tests."""
+        return self.root / "solutions" / exercise / f"{exercise}.ipynb"
+
     @property
     def private(self) -> tuple[Path, ...]:
         """What is for whoever grades alone."""

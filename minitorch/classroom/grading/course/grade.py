@@ -25,7 +25,7 @@ from ..sandbox import groups
 from ..submission import feedback
 from ..submission.judging import JUDGE_SECONDS
 from ..submission.preflight import DamagedError, Part, released
-from ..submission.run import GradingError, task_of
+from ..submission.run import GradingError, task_of, with_tests
 from ..submission.worker import Job
 from .config import configure, lets_code_run
 from .folders import Course, Submission, submissions
@@ -76,11 +76,15 @@ def grade(
     releases = {exercise: read_release(course, exercise) for exercise in sorted({each.exercise for each in found})}
     cells: dict[str, str] = {}
     if task:
-        tasks = {part.name or "": task_of(part).name for each in releases.values() for part in each if part.is_check}
+        checks = [part for each in releases.values() for part in each if part.is_check]
+        tasks = {part.name or "": known.name for part in checks if (known := task_of(part)) is not None}
         cells = exercises_with(task, releases, tasks)
         found = [each for each in found if each.exercise in cells]
         releases = {exercise: releases[exercise] for exercise in cells}
-    conditions = {exercise: conditions_of(course.release(exercise), limits, safe) for exercise in releases}
+    conditions = {
+        exercise: conditions_of(course.release(exercise), limits, safe, tests_of(release))
+        for exercise, release in releases.items()
+    }
     with ExitStack() as stack:
         journal = stack.enter_context(Journal(course.journal))
         looked_at = items(found, conditions, journal.entries, limits.notebook)
@@ -170,7 +174,7 @@ def check_safety(course: Course, safe: bool) -> None:
 
 
 def read_release(course: Course, exercise: str) -> list[Part]:
-    """The cells of an exercise that was handed out.
+    """The cells of an exercise that was handed out, with the hidden tests of its assert cells.
 
     Raises:
         CommandError: if they cannot be graded.
@@ -179,8 +183,8 @@ def read_release(course: Course, exercise: str) -> list[Part]:
     try:
         release = released(path)
         checks = [part for part in release if part.is_check]
-        for part in checks:
-            task_of(part)
+        if None in [task_of(part) for part in checks]:
+            release = with_tests(release, _solution(course, exercise))
     except DamagedError as error:
         raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
     except GradingError as error:
@@ -188,6 +192,21 @@ def read_release(course: Course, exercise: str) -> list[Part]:
     if not checks:
         raise CommandError(f"{path} has no graded cell; `minitorch release` makes it again")
     return release
+
+
+def _solution(course: Course, exercise: str) -> list[Part]:
+    path = course.solution(exercise)
+    if not path.is_file():
+        raise CommandError(f"there is no {path}, where the hidden tests of {exercise} are")
+    try:
+        return released(path)
+    except DamagedError as error:
+        raise CommandError(f"{path}: {error.incident.text}") from None
+
+
+def tests_of(release: list[Part]) -> dict[str, str]:
+    """The sources of assert cells with their hidden tests, by `grade_id`."""
+    return {part.name or "": part.tests for part in release if part.tests is not None}
 
 
 def _job(
@@ -204,6 +223,7 @@ def _job(
         slot=0,
         safe=safe,
         seconds=limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30,
+        tests=tests_of(release),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,9 +20,9 @@ BYTES = 64 * MIB
 """Of a submission's notebooks together; of those beyond it, sizes and times count."""
 
 
-def conditions_of(release: Path, limits: Limits, safe: bool) -> str:
-    """A digest of what the grader contributes: the notebook that was handed out, the checks, the limits."""
-    digest = hashlib.sha256(json.dumps([limits.to_json(), safe], sort_keys=True).encode())
+def conditions_of(release: Path, limits: Limits, safe: bool, tests: Mapping[str, str] | None = None) -> str:
+    """A digest of what the grader contributes: the notebook that was handed out, checks, hidden tests, the limits."""
+    digest = hashlib.sha256(json.dumps([limits.to_json(), safe, *([tests] if tests else [])], sort_keys=True).encode())
     digest.update(_checks())
     digest.update(release.read_bytes())
     return digest.hexdigest()[:32]

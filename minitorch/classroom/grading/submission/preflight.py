@@ -36,6 +36,7 @@ class Part:
         kind: ``"code"``, ``"markdown"`` or ``"raw"``.
         name: its `grade_id`; None for a cell that nbgrader does not know of.
         id: the notebook's own name for a released cell.
+        tests: of an assert cell, the source with its hidden tests, which is what is run when a class is graded.
         points: what its check can give; None if it is no check.
         solution: whether it is the student's to fill in.
         about: nbgrader's metadata of the released cell.
@@ -50,6 +51,7 @@ class Part:
     about: dict[str, Any] | None = None
     blank: bool = False
     id: str | None = None
+    tests: str | None = None
 
     @property
     def is_check(self) -> bool:

@@ -7,14 +7,15 @@ when the cells before it are run again in a new one, so that every other task ke
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from ...assertions import credit, task_named, visible, why_not
 from ...checks import TASKS, Task
 from ...checks.score import Score
-from ...unrun import Stopped
+from ...unrun import Stopped, why_missing
 from ..incidents import Incident
 from ..results import Graded, Result
 from ..sandbox.kernel import Kernel, Message, Ran
@@ -24,7 +25,7 @@ from .autograded import as_notebook
 from .borrowed import borrowed
 from .judging import Examination
 from .outcomes import of_cell, of_error, why_no_answers
-from .preflight import DamagedError, Part, find, mend
+from .preflight import DamagedError, Part, find, mend, same
 
 PAUSES = (1.0, 5.0)  # seconds before another attempt to start a kernel
 
@@ -109,7 +110,11 @@ class _Run:
             return
         if not self._ready():
             return self._cell(number, part)  # the time went into getting ready
-        ran = self._check(number, part) if part.is_check else self._execute(part.source)
+        task = task_of(part) if part.is_check else None
+        if task is not None:
+            ran = self._check(task, part)
+        else:
+            ran = self._assertions(part) if part.is_check else self._execute(part.source)
         if not part.is_check and (stopped := of_cell(part.name or str(number + 1), part.source, ran)):
             self.stopped.append(stopped)
         if ran.tampered:
@@ -120,7 +125,7 @@ class _Run:
             self._note(incident, part)
         if not ran.alive:
             self._drop()
-        elif not part.is_check:
+        elif task is None:
             self.done.append(part)
 
     def _keep(self, number: int, ran: Ran, part: Part) -> None:
@@ -185,9 +190,26 @@ class _Run:
         if names:
             self._note(Incident("background", ", ".join(sorted(set(names)))[:200]), None)
 
-    def _check(self, number: int, part: Part) -> Ran:
+    def _assertions(self, part: Part) -> Ran:
+        """Run an assert cell with its hidden tests, no line of which is in what it leaves behind."""
+        source = part.source if part.tests is None else part.tests
+        of = part.points or 0.0
+        ran = self._execute(source)
+        if ran.incident is not None or not ran.alive:
+            points, reason = 0.0, f"not judged: {ran.incident.text}" if ran.incident else "the cell ended the kernel"
+        elif ran.error is not None:
+            missing = why_missing(ran.error["ename"], ran.error["evalue"][:500], self.stopped)
+            points, reason = 0.0, missing or why_not(ran.error, source)
+        else:
+            points, reason = credit(ran.outputs, of)
+        if ran.error is not None and source != part.source:  # lines around the one that failed are in the traceback
+            ran.error["traceback"] = [reason]
+        self.result.graded.append(Graded(part.name or "", points, of, reason))
+        return ran
+
+    def _check(self, task: Task, part: Part) -> Ran:
         """Let the check's cell give its answers, and judge them."""
-        examination = Examination(task_of(part), self.seeds)
+        examination = Examination(task, self.seeds)
         ran = self._execute(part.source, examination)
         if ran.changed:
             self._note(Incident("tampered", ", ".join(ran.changed)[:300]), part)
@@ -211,22 +233,42 @@ class _Run:
         return ran
 
 
-def task_of(part: Part) -> Task:
-    """The task that a check's cell names, as it was handed out.
+def task_of(part: Part) -> Task | None:
+    """The task that a check's cell names, as it was handed out; None for an assert cell.
 
     Raises:
         GradingError: if there is no such task, or it gives other points than the cell says.
     """
-    found = re.search(r"checks\.(\w+\.\w+)\(", part.source)
-    task = TASKS.get(found[1]) if found else None
+    name = task_named(part.source)
+    if name is None:
+        return None
+    task = TASKS.get(name)
     if task is None:
-        raise GradingError(f"the graded cell {part.name} calls no check of minitorch.classroom.checks")
+        raise GradingError(f"the graded cell {part.name} asks for the task {name}, which is none of minitorch's")
     if task.points != part.points:
         raise GradingError(
             f"the cell {part.name} says {part.points:g} points, "
             f"and minitorch gives {task.points} for its task {task.name}"
         )
     return task
+
+
+def with_tests(release: Sequence[Part], solution: Sequence[Part]) -> list[Part]:
+    """The cells that were handed out, of which assert cells have their hidden tests.
+
+    Raises:
+        GradingError: if an assert cell was not made of the solution's.
+    """
+    known = {part.name: part.source for part in solution if part.name}
+    made = []
+    for part in release:
+        if part.is_check and task_named(part.source) is None:
+            tests = known.get(part.name or "")
+            if tests is None or not same(visible(tests), part.source):
+                raise GradingError(f"the assert cell {part.name} is not that of the solution")
+            part = replace(part, tests=tests)
+        made.append(part)
+    return made
 
 
 class GradingError(Exception):

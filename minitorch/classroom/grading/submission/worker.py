@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +28,8 @@ LENGTH = 8  # bytes
 class Job:
     """One submission: the student and the folder, the exercise and what was handed out, and the conditions.
 
-    ``temporary`` is a folder that was made for this job alone, and is removed with it.
+    ``tests`` has the sources of assert cells with their hidden tests, by `grade_id`. ``temporary`` is a folder that was
+    made for this job alone, and is removed with it.
     """
 
     student: str
@@ -40,6 +41,7 @@ class Job:
     slot: int
     safe: bool
     seconds: float
+    tests: dict[str, str] = field(default_factory=dict)
     temporary: str = ""
 
     @classmethod
@@ -159,7 +161,7 @@ def _graded(job: Job, server: Any) -> dict[str, Any]:
     from .run import GradingError, grade
 
     try:
-        release = released(Path(job.release))
+        release = [replace(part, tests=job.tests.get(part.name or "")) for part in released(Path(job.release))]
         result = grade(Path(job.folder), job.exercise, release, job.seeds, server)
         notebook = result.notebook and json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
         return {**result.to_json(), "notebook": notebook, "page": page(job.student, job.exercise, result)}
