@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator
 from ..dtypes import PYTHON_NUMBERS
 from ..errors import GraphError
 from ..ir import PRIMITIVES, Node, Primitive
-from .build import topological_order, with_inputs
+from .build import with_inputs
 from .graph import Graph
 from .patterns import Bindings, Match, Operand, Operation, Pattern, Wildcard, as_pattern, instantiate, matches, orders
 
@@ -195,8 +195,8 @@ def rewrite(graph: Graph, rules: Rules, fired: Counter[str] | None = None) -> Gr
                     done[at] = done[target]
                 else:
                     pending.append(target)
-            elif unsettled := topological_order(at.inputs, done):  # nodes that a replacement brought along
-                pending += reversed(unsettled)
+            elif missing := [operand for operand in reversed(at.inputs) if operand not in done]:
+                pending += missing  # a replacement brought them along
             else:
                 now = with_inputs(at, tuple([done[operand] for operand in at.inputs]))
                 found = rules.first(now)
