@@ -8,10 +8,8 @@ ordinary `except` clauses work.
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 from typing import Any, Self
 
-PAGES = Path(__file__).parent / "error_pages"
 WIDTH = 100  # letters of a line that a notebook shows without breaking it
 
 CODES: dict[str, str] = {
@@ -166,7 +164,9 @@ def explain(code: str) -> Page:
     name = code.strip().upper()
     if name not in CODES:
         raise ValueError(f"there is no error {code!r}; the codes are {', '.join(CODES)}")
-    return Page((PAGES / f"{name}.md").read_text(encoding="utf-8"))
+    from importlib.resources import files  # which reads from a zip archive, too
+
+    return Page((files(__package__) / "error_pages" / f"{name}.md").read_text(encoding="utf-8"))
 
 
 class TracedValueError(MinitorchError, TypeError):

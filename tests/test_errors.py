@@ -20,7 +20,7 @@ from minitorch.__main__ import main
 from minitorch.errors import CODES, MinitorchError, TracingWarning
 
 ROOT = Path(__file__).parent.parent
-PAGES = errors.PAGES
+PAGES = Path(errors.__file__).parent / "error_pages"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BUILTINS = {
     "TracedValueError": TypeError,
