@@ -167,8 +167,8 @@ def first(gradient, shape): return gradient
 
 PATCHED = """
 checks.eager.unbroadcast = lambda student: 30.0
-type(checks.TASKS["eager.unbroadcast"]).assess = lambda *arguments: 30.0
-checks.score.Score.points = 30.0
+from minitorch.classroom import asks
+asks.Ask.__call__ = lambda *arguments: 30.0
 def first(gradient, shape): return gradient
 """
 
@@ -227,9 +227,9 @@ ATTACKS = [
     Attack("read-another-student", then("open('COURSE/submitted/ana/01-sample/01-sample.ipynb').read()"), ("outside",)),
     Attack("search-for-hidden-tests", then(SEARCH), ("outside",)),
     Attack("network", then("import urllib.request; urllib.request.urlopen('http://192.0.2.1')"), ("outside",)),
-    Attack("write-the-checks", then("open(checks.__file__, 'w')"), ("borrowed", "outside")),
+    Attack("write-the-image", then("import sys; open(next(p for p in sys.path if 'image' in p), 'w')"), ("outside",)),
     Attack("patch-assert", NO_ASSERT, ("tampered",), DIES),
-    Attack("patch-the-checks", PATCHED, ("borrowed", "tampered"), DIES),
+    Attack("patch-the-checks", PATCHED, ("tampered",), DIES),
     Attack("patch-equality", inside(ALWAYS), (), DIES),
     Attack("forged-answers", inside(FORGED), ("no-answers", "tampered"), DIES),
     Attack("not-json", then(sends("b'x' * 10")), ("tampered",)),
@@ -246,7 +246,7 @@ ATTACKS = [
     Attack("a-gigabyte", then("for _ in range(10**6): print('x' * 1000)"), (frozenset({"output", "memory"}),), MAY_DIE),
     Attack("a-gigabyte-at-once", then("print('x' * 10**9)"), (TOO_MUCH,), MAY_DIE),
     Attack("html", then("from IPython.display import HTML, display\ndisplay(HTML('<script>alert(1)</script>'))"), ()),
-    Attack("looks-it-up", LOOKS_IT_UP, ("borrowed",)),
+    Attack("looks-it-up", LOOKS_IT_UP, (), DIES),
     Attack("pipe-for-a-time", RIGHT, ("timestamp",)),  # what the grader opens besides the notebook
     Attack("half-a-character", then("half = '\ud800'"), ()),
     Attack("raises-half-a-character", inside("raise ValueError(chr(0xd800))"), (), DIES),

@@ -19,10 +19,10 @@ from nbformat.v4 import new_code_cell, new_output
 from nbgrader.utils import determine_grade
 
 import minitorch as mt
-from minitorch.classroom import checks
+from minitorch.classroom import asks, checks
+from minitorch.classroom.asks.limit import Limited
+from minitorch.classroom.asks.plain import Fault, Unknown, Value, decode, encode, plain
 from minitorch.classroom.checks import EXERCISES, TASKS, Task
-from minitorch.classroom.checks.limit import Limited
-from minitorch.classroom.checks.plain import Fault, Unknown, Value, decode, encode, plain
 from minitorch.classroom.checks.samples import evaluate, random_graph, shrink, values_for
 from minitorch.classroom.checks.score import Part, Score, weakest
 from minitorch.graph import Graph
@@ -235,7 +235,7 @@ def always(sent: Any, inputs: object) -> Any:
 
 @by_task
 def test_whatever_is_sent_is_judged(task: Task) -> None:
-    for sent in corrupted(task.answer(blank, task.inputs(0)[0])):
+    for sent in corrupted(task.ask.answering(blank)(encode(task.inputs(0)[0]))):
         score = examined(task, partial(always, sent), (0,))
         assert score.points == 0 and score.of == task.points and score.reason
 
@@ -285,7 +285,7 @@ def test_a_part_counts_as_it_does_on_the_worst_inputs() -> None:
     assert (score.points, score.reason) == (5, "why")
 
 
-def test_a_check_that_is_graded_answers_questions_and_has_no_score() -> None:
+def test_an_ask_answers_questions_and_has_no_score() -> None:
     task = checks.fusion.merge
     said: list[Any] = []
     questions = [*map(encode, task.inputs(40)[:2]), None]
@@ -294,15 +294,16 @@ def test_a_check_that_is_graded_answers_questions_and_has_no_score() -> None:
         said.append(message)
         return {"case": questions[len(said) - 1]}
 
-    checks.ask_grader(ask)
+    asks.ask_grader(ask)
     try:
-        assert task(lambda a, b: checks.fusion.online.NOTHING) is None
+        assert task.ask(lambda a, b: checks.fusion.online.NOTHING) is None
     finally:
-        checks.ask_grader(None)
+        asks.ask_grader(None)
     assert said[0] == {"task": task.name} and [list(each) for each in said[1:]] == [["answer"]] * 2
     assert "40" not in json.dumps(said), "seeds stay outside"
     assert examined(task, partial(always, said[1]["answer"]), (40,)).points == 0
-    assert task(blank) is not None  # and back again
+    with pytest.raises(RuntimeError, match="by a grader only"):
+        task.ask(blank)
 
 
 # Samples --------------------------------------------------------------------------------------------------------
@@ -342,7 +343,7 @@ def test_a_debugger_works_after_something_was_stopped() -> None:
     program = """
 import subprocess
 import sys
-from minitorch.classroom.checks.limit import limited
+from minitorch.classroom.asks.limit import limited
 
 def endless():
     while True:

@@ -6,24 +6,25 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from minitorch.classroom.asks import Ask, Needs
+from minitorch.classroom.asks.plain import TIMEOUT, Fault, encode
 from minitorch.classroom.checks import TASKS, Task
 from minitorch.classroom.checks.compare import different
-from minitorch.classroom.checks.plain import TIMEOUT, Fault, encode
 from minitorch.classroom.checks.score import Score
 from minitorch.classroom.grading.course.journal import SEEDS
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.limits import MIB, Limits
-from minitorch.classroom.grading.submission.borrowed import borrowed
 from minitorch.classroom.grading.submission.judging import Examination
 from minitorch.graph import Graph
 
 HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"
+
+NOTHING = Ask("eager.nothing", lambda call, case: None, Needs())
 
 
 def slow(seconds: float) -> Task:
@@ -33,7 +34,7 @@ def slow(seconds: float) -> Task:
         time.sleep(seconds)
         return {"it": None}
 
-    return Task("eager.slow", {"it": 10}, lambda seed: [seed], lambda call, case: None, verdicts)
+    return Task(NOTHING, {"it": 10}, lambda seed: [seed], verdicts)
 
 
 def always(sent: Any, inputs: object) -> Any:
@@ -76,7 +77,7 @@ def test_memory_is_limited_while_judging() -> None:
     def verdicts(inputs: object, answers: object) -> dict[str, str]:
         return {"it": f"{len(bytearray(1 << 32))} bytes"}
 
-    task = Task("eager.large", {"it": 10}, lambda seed: [seed], lambda call, case: None, verdicts)
+    task = Task(NOTHING, {"it": 10}, lambda seed: [seed], verdicts)
     score = verdict(task, lambda inputs: None, (1,))
     assert isinstance(score, Score) and score.reason == "the answers cannot be read (MemoryError)"
     assert len(bytearray(1 << 31)) == 1 << 31, "afterwards there is no limit"
@@ -97,46 +98,7 @@ def test_the_source_of_a_generator_is_looked_at_as_a_whole() -> None:
         return f"def kernel({parameters}, out):\n    pass\n{'#' * 21_000}\n{loops}"
 
     score = TASKS["fusion.generate"](generate)
-    assert score is not None and score.points == 0
-
-
-SETUP = """
-import minitorch as mt
-from minitorch.classroom import checks
-from minitorch.graph import Graph
-checks.graph.order(order)
-"""
-
-
-@pytest.mark.parametrize(
-    ("source", "names"),
-    [
-        ("from minitorch.graph import topological_order", ["minitorch.graph.topological_order"]),
-        ("import minitorch.passes as p\np.DEAD_CODE(graph)", ["minitorch.passes.DEAD_CODE"]),
-        ("checks.graph.orders._wrong_order", ["minitorch.classroom.checks.graph.orders._wrong_order"]),
-        ("checks.TASKS['graph.order']", ["minitorch.classroom.checks.TASKS"]),
-        ("import sys\nsys._getframe(1).f_locals", ["_getframe", "f_locals"]),
-        ("__import__('minitorch.graph')", ["__import__"]),
-        ("mt.autograd.function.Function", ["minitorch.autograd.function.Function"]),
-        ("Graph.parse('')\nmt.ones(3).sum()\nfrom minitorch import jit\nchecks.graph.order(order)", []),
-        ("import collections, numpy as np\nnp.linalg.norm(x)", []),
-        ("%timeit 1\nthis is (no program", []),
-        ("-" * 100_000 + "1", []),
-    ],
-)
-def test_what_the_exercise_does_not_use_is_pointed_at(source: str, names: list[str]) -> None:
-    assert borrowed([source], [SETUP]) == names
-
-
-def test_the_solutions_borrow_nothing() -> None:
-    import nbformat
-
-    root = Path(__file__).resolve().parents[1]
-    for path in sorted((root / "solutions").glob("*/*.ipynb")):
-        cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-        released = nbformat.read(root / "exercises" / path.parent.name / path.name, as_version=4).cells
-        given = [cell.source for cell in released if cell.cell_type == "code"]
-        assert borrowed([cell.source for cell in cells], given) == [], path
+    assert score.points == 0
 
 
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
@@ -148,5 +110,5 @@ def test_a_function_that_never_ends_is_stopped_before_its_cell_is(task: Task) ->
         granted.append(call.seconds)
         return Fault(TIMEOUT)
 
-    replace(task, ask=ask).score(None, range(SEEDS))
+    replace(task, ask=replace(task.ask, function=ask)).score(None, range(SEEDS))
     assert sum(granted) < Limits().cell_seconds - 10

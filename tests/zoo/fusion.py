@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from minitorch.classroom.checks.fusion.rules import REDUCTIONS, loop_shape, operations
+from minitorch.classroom.asks.fusion import REDUCTIONS, loop_shape, operations
 from tests.zoo import right, wrong
 
 # --- kernel_bytes -----------------------------------------------------------------------------------------------

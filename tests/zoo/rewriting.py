@@ -53,7 +53,12 @@ def keeps_what_outputs_read_directly(graph):
 
 @wrong("rewriting.dead_code", says="and so have all inputs")
 def removes_inputs(graph):
-    return graph.subgraph(graph.outputs, keep_inputs=False)
+    needed = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        if node in needed:
+            needed.update(node.inputs)
+    inputs, nodes = ([node for node in each if node in needed] for each in (graph.inputs, graph.nodes))
+    return Graph(inputs, graph.outputs, nodes)
 
 
 @wrong("rewriting.dead_code", says="a pass returns a Graph", points=0)

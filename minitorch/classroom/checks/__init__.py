@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from . import eager, fusion, graph, rewriting
 from .score import Part, Score
-from .task import SEEDS, Task, ask_grader
+from .task import SEEDS, Task
 
 # The exercises in the order of the course, each with its tasks in the order of its notebook.
 EXERCISES: dict[str, tuple[Task, ...]] = {
@@ -25,7 +25,6 @@ __all__ = [
     "Part",
     "Score",
     "Task",
-    "ask_grader",
     "eager",
     "fusion",
     "graph",

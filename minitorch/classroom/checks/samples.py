@@ -16,8 +16,8 @@ import numpy as np
 from ... import primitives as P
 from ...dtypes import float32
 from ...graph import Graph, apply, input_node, literal
-from ...ir import INPUT, Node, Primitive, Spec
-from .plain import Array
+from ...ir import INPUT, Node, Spec
+from ..asks.plain import Array
 
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, float("inf"), float("-inf"), float("nan"), 3e38, 1e-40)
 UNARY = (P.neg, P.absolute, P.exp, P.sqrt)
@@ -194,14 +194,6 @@ def _kept(graph: Graph) -> Graph:
 
 
 # Building by hand -----------------------------------------------------------------------------------------------
-
-
-def chain(length: int, primitive: Primitive = P.neg) -> Graph:
-    """One operation after another."""
-    x = node = input_node("x", Spec((2,), float32))
-    for _ in range(length):
-        node = apply(primitive, node)
-    return Graph((x,), (node,))
 
 
 def ladder(rungs: int) -> Graph:

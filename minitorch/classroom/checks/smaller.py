@@ -9,8 +9,8 @@ from collections.abc import Callable, Generator
 from typing import Any
 
 from ...graph import Graph
+from ..asks.plain import TIMEOUT, Fault
 from . import samples
-from .plain import TIMEOUT, Fault
 
 Wrong = Callable[[str, Any], str | None]  # from a graph's text and an answer to the reason why it is wrong
 TOO_LARGE = 1 << 20  # bytes of a value in a graph that is not our own

@@ -1,26 +1,26 @@
 """`Task`: a check in three steps, of which only the second runs code of the student's.
 
     inputs(seed)           -> cases, plain data
-    answer(call, case)     -> plain data       `call` is the student's object, behind a time limit
+    ask.answering(object)  -> from a case to an answer, plain data      (see `minitorch.classroom.asks`)
     judge(cases, answers)  -> a reason, or none, for each part
 
 The steps are a dialogue (`Task.examine`): a case is sent, an answer comes back, until there is a score. Where an
 answer is wrong, smaller cases follow. In the student's notebook both sides are in one process, on a few seeds that
-everybody has. When a class is graded, the very same cell gives the answers alone, to cases that come from outside, and
-whoever grades holds the other end, in another process. There is then nothing in the student's process that would give
-points, and no seed.
+everybody has. When a class is graded, the very same cell finds an `Ask` where this module has a `Task`: it gives the
+answers alone, to cases that come from outside, and whoever grades holds the other end, in another process. There is
+then nothing in the student's process that would give points, and no seed.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from .limit import SECONDS, Limited
-from .plain import TIMEOUT, Fault, arrays, decode, encode
+from ..asks import Ask
+from ..asks.plain import Fault, arrays, decode, encode
+from ..withholding import withheld
 from .score import Part, Score, in_halves, weakest
 from .smaller import smaller
 
@@ -36,23 +36,24 @@ class Task:
     """One task of an exercise.
 
     Attributes:
-        name: the module of the exercise and the name of what is to be written, e.g. ``"eager.unbroadcast"``.
+        ask: from the student's object and a case to the answer; it has the task's name.
         parts: what it asks for, and the points for each.
         make: from a seed to the cases.
-        ask: from the student's object and a case to the answer. It uses the engine as it likes.
         verdicts: from cases and answers to what is said of each part.
-        seconds: for each call of the student's object.
         shrinks: for cases that are a part and the text of a graph, ``(part, text, answer) -> why it is wrong``: of each
             part the first wrong case is made smaller, and what `verdicts` gets are attempts (see `smaller.py`).
     """
 
-    name: str
+    ask: Ask
     parts: Mapping[str, int]
     make: Callable[[int], Any] = field(repr=False)
-    ask: Callable[[Limited, Any], Any] = field(repr=False)
     verdicts: Judge = field(repr=False)
-    seconds: float = SECONDS
     shrinks: Callable[[str, str, Any], str | None] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The module of the exercise and the name of what is to be written."""
+        return self.ask.name
 
     @property
     def points(self) -> int:
@@ -62,10 +63,6 @@ class Task:
     def inputs(self, seed: int) -> list[Any]:
         """The cases, as the student's code gets them: the same for the same seed, always."""
         return [arrays(decode(encode(case))) for case in self.make(seed)]
-
-    def answer(self, student: object, case: Any, seconds: float | None = None) -> Any:
-        """The answer of the student's code to a case, as JSON; each call has its own time limit, or `seconds`."""
-        return encode(self.ask(Limited(student, seconds or self.seconds), case))
 
     def judge(self, inputs: Any, answers: Any) -> Score:
         """The score of answers that came as JSON; of whatever else came, too: it has no points."""
@@ -108,23 +105,6 @@ class Task:
         except Exception:  # an answer that is not to be trusted to have any form: the verdict says so
             return None
 
-    def answering(self, student: object) -> Callable[[Any], Any]:
-        """The student's side of the dialogue: from a case as JSON to an answer as JSON.
-
-        A function that had to be stopped once has less time from then on: a cell in which every call is stopped has to
-        end before a grader stops the cell, and with it the parts of the task that are right.
-        """
-        seconds = self.seconds
-
-        def answer(case: Any) -> Any:
-            nonlocal seconds
-            found = self.answer(student, arrays(decode(case)), seconds)
-            if f'"fault": ["{TIMEOUT}"' in json.dumps(found):
-                seconds = self.seconds / 4
-            return found
-
-        return answer
-
     def score(self, student: object, seeds: Iterable[int]) -> Score:
         """Both sides of the dialogue, in this process.
 
@@ -133,7 +113,7 @@ class Task:
             >>> checks.eager.unbroadcast.score(lambda gradient, shape: gradient, (7,)).points < 30
             True
         """
-        dialogue, answer = self.examine(seeds), self.answering(student)
+        dialogue, answer = self.examine(seeds), self.ask.answering(student)
         given = None
         while True:
             try:
@@ -141,29 +121,12 @@ class Task:
             except StopIteration as end:
                 found: Score = end.value
                 return found
-            given = answer(case)
+            with withheld(self.ask.needs):
+                given = answer(case)
 
-    def __call__(self, student: object, seeds: Iterable[int] = ()) -> Score | None:
-        """Check the student's object, on `seeds` besides those of every student; shown as the result of a cell.
-
-        While a class is graded it returns None, and answers the grader instead (see `ask_grader`).
-        """
-        if _grader is None:
-            return self.score(student, (*SEEDS, *seeds))
-        answer = self.answering(student)
-        case = _grader({"task": self.name})["case"]
-        while case is not None:
-            case = _grader({"answer": answer(case)})["case"]
-        return None
-
-
-_grader: Callable[[object], Any] | None = None  # set where a class is graded, and nowhere else
-
-
-def ask_grader(ask: Callable[[object], Any] | None) -> None:
-    """From now on checks do not judge, but answer a grader: `ask` sends it a message and waits for the next one."""
-    global _grader
-    _grader = ask
+    def __call__(self, student: object, seeds: Iterable[int] = ()) -> Score:
+        """Check the student's object, on `seeds` besides those of every student; shown as the result of a cell."""
+        return self.score(student, (*SEEDS, *seeds))
 
 
 def _part(name: str, of: int, said: Verdict) -> Part:

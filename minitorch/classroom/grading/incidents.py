@@ -45,12 +45,12 @@ KINDS: dict[str, Kind] = {
     "output": Kind("a cell printed too much; the rest was dropped"),
     "input": Kind("a cell waited for input, which nobody can give"),
     "refused": Kind("a cell asked the system for something that no exercise needs, and did not get it", look=True),
-    "outside": Kind("a cell reached for a file or a computer that is not there when it is graded", look=True),
+    "outside": Kind("a cell reached for a file, package or computer that is not there when it is graded", look=True),
+    "withheld": Kind("a cell used a part of minitorch that the exercise does not need, and that was not there"),
     "call-time": Kind("a function ran for too long when it was checked, and was stopped"),
     "background": Kind("processes were left running; they were ended", look=True),
     # judging it
     "tampered": Kind("the checks were changed from within; points come from the grader's own", look=True),
-    "borrowed": Kind("a cell uses parts of minitorch that the exercise does not; points are as they are", look=True),
     "no-answers": Kind("a check did not come to its end, so its task has no points"),
     "not-judged": Kind(
         "the answers of a task could not be judged in the time and memory for it; it has no points", look=True

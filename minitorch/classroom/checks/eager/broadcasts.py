@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ....autograd import Function
-from ....primitives import mul
-from ....tensor import Tensor
+from ...asks import eager as asks
+from ...asks.eager import ENGINE
+from ...asks.plain import Array, Value
 from ..compare import wrong_tensor
-from ..limit import Limited, limited
-from ..plain import Array, Value
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
 
-UNBROADCAST = {"new dimensions in front": 9, "dimensions of length 1": 9, "both, or neither": 6, "in the engine": 6}
-
-ENGINE = "in the engine"
+UNBROADCAST = {"new dimensions in front": 9, "dimensions of length 1": 9, "both, or neither": 6, ENGINE: 6}
 
 _SHAPES = (  # the part, from which shape, to which
     ("both, or neither", (2, 3), (2, 3)),
@@ -46,33 +41,6 @@ def _broadcasts(seed: int) -> Cases:
         cases.append((part, (gradient, old)))
     column, row = random.integers(1, 10, (3, 1)).astype(np.float32), random.integers(1, 10, 4).astype(np.float32)
     return [*cases, (ENGINE, (column, row)), (ENGINE, (row, column))]
-
-
-def _gradient(unbroadcast: Any, a: Array, b: Array) -> Any:
-    """The gradient of ``(a * b).sum()`` by `a`, by a product whose way back is the student's."""
-
-    class Product(Function):
-        @staticmethod
-        def forward(ctx: Any, x: Tensor, y: Tensor) -> Any:
-            ctx.save_for_backward(x, y)
-            return mul(x, y)
-
-        @staticmethod
-        def backward(ctx: Any, *cotangents: Tensor) -> Any:
-            (gradient,), (x, y) = cotangents, ctx.saved_tensors
-            return unbroadcast(mul(gradient, y), tuple(x.shape)), unbroadcast(mul(gradient, x), tuple(y.shape))
-
-    x, y = Tensor(a), Tensor(b)
-    x.requires_grad = y.requires_grad = True
-    Product.apply(x, y).sum().backward()
-    return x.grad
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    part, (first, second) = case
-    if part == ENGINE:
-        return limited(partial(_gradient, call.function, first, second), call.seconds)
-    return call(Tensor(first), second)
 
 
 def _sum_to(gradient: Array, shape: tuple[int, ...]) -> Array:
@@ -115,4 +83,4 @@ def _judge_unbroadcast(cases: Cases, answers: Any) -> Any:
     return by_case(UNBROADCAST, cases, answers, _wrong_unbroadcast)
 
 
-unbroadcast = Task("eager.unbroadcast", UNBROADCAST, _broadcasts, _ask, _judge_unbroadcast)
+unbroadcast = Task(asks.unbroadcast, UNBROADCAST, _broadcasts, _judge_unbroadcast)

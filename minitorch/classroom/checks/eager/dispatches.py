@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ....interpreters import observing
 from ....ir import Primitive
-from ....tensor import Tensor
-from ..limit import Limited, limited
-from ..plain import Array, described
+from ...asks import eager as asks
+from ...asks.eager import PROGRAMS, observed
+from ...asks.plain import Array, described
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
@@ -26,45 +24,12 @@ OBSERVE = {
 }
 
 
-def _square_of_difference(x: Tensor, y: Tensor) -> Any:
-    z = x - y
-    return z * z
-
-
-# Small programs. Each operator is one dispatch.
-PROGRAMS: dict[str, tuple[str, Callable[[Tensor, Tensor], Any]]] = {
-    "x + y": ("bytes of elementwise operations", lambda x, y: x + y),
-    "(x + y) * y": ("bytes of elementwise operations", lambda x, y: (x + y) * y),
-    "x.neg().exp() + y": ("bytes of elementwise operations", lambda x, y: x.neg().exp() + y),
-    "(x + y).sum()": ("bytes of other operations", lambda x, y: (x + y).sum()),
-    "x.T - y.T": ("views move nothing", lambda x, y: x.transpose(0, 1).sub(y.transpose(0, 1))),
-    "x.reshape(-1)[2:].exp()": ("views move nothing", lambda x, y: x.reshape(-1)[2:].exp()),
-    "x * x": ("an operand that is used twice", lambda x, y: x * x),
-    "z = x - y; z * z": ("an operand that is used twice", _square_of_difference),
-}
-
-
 def _programs(seed: int) -> Cases:
     random = np.random.default_rng(seed)
     rows, columns = int(random.integers(2, 6)), int(random.integers(3, 9))
     x, y = (random.random((rows, columns)).astype(np.float32) for _ in range(2))
     whole: Cases = [("dispatches", ("all of them", x, y))]
     return whole + [(part, (name, x, y)) for name, (part, _) in PROGRAMS.items()]
-
-
-def _observed(observe: Any, name: str, x: Array, y: Array) -> Any:
-    """An observer's notes of a program, or of all of them."""
-    ledger = {"dispatches": 0, "read": 0, "written": 0}
-    programs = [program for title, (_, program) in PROGRAMS.items() if name in (title, "all of them")]
-    a, b = Tensor(x), Tensor(y)
-    with observing(lambda primitive, operands, value, source: observe(ledger, primitive, operands, value)):
-        for program in programs:
-            program(a, b)
-    return ledger
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    return limited(partial(_observed, call.function, *case[1]), call.seconds)
 
 
 def _note(ledger: dict[str, int], primitive: Primitive, operands: Sequence[Array], value: Array) -> None:
@@ -109,7 +74,7 @@ MISTAKES = (
 
 def _wrong_observe(case: tuple[str, Array, Array], answer: Any) -> str | None:
     name, x, _ = case
-    right = _observed(_note, *case)
+    right = observed(_note, *case)
     if type(answer) is not dict or not all(type(answer.get(key)) is int for key in right):
         return f"the ledger has to keep three whole numbers, and is {described(answer)}"
     if name not in PROGRAMS:
@@ -123,7 +88,7 @@ def _wrong_observe(case: tuple[str, Array, Array], answer: Any) -> str | None:
     if answer["read"] * x.itemsize == right["read"] or answer["written"] * x.itemsize == right["written"]:
         return f"{where}; these are elements, and an element of float32 is {x.itemsize} bytes"
     for sentence, note in MISTAKES:
-        mistaken = _observed(note, *case)
+        mistaken = observed(note, *case)
         if all(answer[key] == mistaken[key] for key in ("read", "written")):
             return f"{where}; {sentence}"
     return where
@@ -133,4 +98,4 @@ def _judge_observe(cases: Cases, answers: Any) -> Any:
     return by_case(OBSERVE, cases, answers, _wrong_observe)
 
 
-observe = Task("eager.observe", OBSERVE, _programs, _ask, _judge_observe)
+observe = Task(asks.observe, OBSERVE, _programs, _judge_observe)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..limit import Limited
-from ..plain import Array, described
+from ...asks import eager as asks
+from ...asks.eager import records_of
+from ...asks.plain import Array, described
 from ..task import Task, by_case
 
 Cases = list[tuple[str, Any]]
@@ -33,16 +33,6 @@ _RUNS: tuple[tuple[str, tuple[tuple[str, tuple[int, ...]], ...], list[float], li
     ("a NaN that was there before", (("add", (0, 1)), ("mul", (2, 2))), [1, 2], [3, 4]),
     ("a NaN that was there before", (("add", (0, 1)), ("sum", (2,))), [1, 2], [math.nan, 4]),
 )
-_STEPS: dict[str, Callable[..., Any]] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "sqrt": np.sqrt,
-    "log": np.log,
-    "exp": np.exp,
-    "sum": np.sum,
-}
 
 
 def _runs(seed: int) -> Cases:
@@ -58,23 +48,6 @@ def _runs(seed: int) -> Cases:
     return cases
 
 
-def _records(case: Any) -> list[tuple[str, list[Array], Array]]:
-    """An observer's notes: of each operation its name, operands and result."""
-    steps, x, y = case
-    values = [np.array(x, np.float32), np.array(y, np.float32)]
-    records = []
-    with np.errstate(all="ignore"):
-        for name, reads in steps:
-            operands = [values[at] for at in reads]
-            values.append(np.asarray(_STEPS[name](*operands)))
-            records.append((name, operands, values[-1]))
-    return records
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    return call(_records(case[1]))
-
-
 def _bad(array: Array) -> bool:
     return not np.isfinite(array).all()
 
@@ -84,7 +57,7 @@ def _shown(array: Array) -> str:
 
 
 def _wrong_first_bad(case: Any, answer: Any) -> str | None:
-    records = _records(case)
+    records = records_of(case)
     right = next(
         (i for i, (_, operands, made) in enumerate(records) if _bad(made) and not any(map(_bad, operands))), None
     )
@@ -111,4 +84,4 @@ def _judge_first_bad(cases: Cases, answers: Any) -> Any:
     return by_case(FIRST_BAD, cases, answers, _wrong_first_bad)
 
 
-first_bad = Task("eager.first_bad", FIRST_BAD, _runs, _ask, _judge_first_bad)
+first_bad = Task(asks.first_bad, FIRST_BAD, _runs, _judge_first_bad)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 from functools import partial
 from random import Random
 from typing import Any
@@ -14,8 +13,8 @@ from .... import primitives as P
 from ....dtypes import float64
 from ....graph import Graph, apply, input_node, literal
 from ....ir import Node, Spec
-from ..limit import Limited, limited
-from ..plain import described
+from ...asks import fusion as asks
+from ...asks.fusion import numbers_for
 from ..samples import evaluate
 from ..smaller import explained, indented
 from ..task import Task, by_case
@@ -61,37 +60,13 @@ def _graphs(seed: int) -> Cases:
     ]
 
 
-def _numbers(graph: Graph) -> list[list[float]]:
-    random = np.random.default_rng(len(graph.nodes))
-    return [random.uniform(-2, 2, node.shape).tolist() for node in graph.inputs]
-
-
-def _run(generate: Any, text: str) -> Any:
-    """The source that a student's generator writes, and the numbers that it computes."""
-    graph = Graph.parse(text)
-    source = generate(graph)
-    if not isinstance(source, str):
-        return described(source), None
-    namespace: dict[str, Any] = {"math": math}
-    exec(compile(source, "<generated>", "exec"), namespace)
-    if not callable(namespace.get("kernel")):
-        return source, None
-    out = [0.0] * LENGTH
-    namespace["kernel"](*_numbers(graph), out)
-    return source, [float(each) for each in out]
-
-
-def _ask(call: Limited, case: tuple[str, str]) -> Any:
-    return limited(partial(_run, call.function, case[1]), call.seconds)
-
-
 def _wrong(part: str, text: str, answer: Any) -> str | None:
     graph = Graph.parse(text)
     source, out = answer
     what = f"\nof\n{indented(str(graph))}\nit wrote\n{indented(str(source)[:MOST_TEXT])}"
     if out is None:
         return f"the source defines no function `kernel`{what}"
-    arrays = [np.array(numbers) for numbers in _numbers(graph)]
+    arrays = [np.array(numbers) for numbers in numbers_for(graph)]
     right = evaluate(graph, arrays)[0]
     if not np.allclose(out, right, rtol=1e-12, atol=1e-12, equal_nan=True):
         at = int(np.argmin(np.isclose(out, right, rtol=1e-12, atol=1e-12)))
@@ -148,4 +123,4 @@ def _judge(cases: Cases, answers: Any) -> Any:
     return by_case(GENERATE, [(part, (part, text)) for part, text in cases], answers, wrong)
 
 
-generate = Task("fusion.generate", GENERATE, _graphs, _ask, _judge, shrinks=_wrong)
+generate = Task(asks.generate, GENERATE, _graphs, _judge, shrinks=_wrong)

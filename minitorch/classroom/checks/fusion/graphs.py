@@ -9,7 +9,7 @@ from .... import primitives as P
 from ....dtypes import float32
 from ....graph import Graph, apply, input_node, literal
 from ....ir import Node, Spec
-from .rules import REDUCTIONS
+from ...asks.fusion import REDUCTIONS
 
 Cases = list[tuple[str, Any]]
 

@@ -10,13 +10,13 @@ from ....graph import Graph
 from ....graph.text import node_names
 from ....ir import Node
 from ....primitives import constant
-from ..limit import Limited
-from ..plain import described
+from ...asks import fusion as asks
+from ...asks.fusion import operations
+from ...asks.plain import described
 from ..smaller import indented
 from ..task import Task, by_case
 from .graphs import CHAIN, DIAMOND, SOFTMAX, Cases, random_kernels, text_of
 from .measure import bytes_of, reference
-from .rules import operations
 
 BYTES = {"what is read": 8, "what is written": 8, "numbers and reductions": 4}
 
@@ -40,12 +40,6 @@ def _kernels(seed: int) -> Cases:
         kernel = random.choice([each for each in reference(graph) if len(each) > 1] or [operations(graph)[:1]])
         cases.append((part, (str(graph), [operations(graph).index(node) for node in kernel])))
     return cases
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    text, places = case[1]
-    graph = Graph.parse(text)
-    return call(graph, [operations(graph)[place] for place in places])
 
 
 def _wrong_bytes(case: Any, answer: Any) -> str | None:
@@ -83,9 +77,8 @@ def _is_read(node: Node, kernel: Sequence[Node]) -> bool:
 
 
 kernel_bytes = Task(
-    "fusion.kernel_bytes",
+    asks.kernel_bytes,
     BYTES,
     _kernels,
-    _ask,
     lambda cases, answers: by_case(BYTES, cases, answers, _wrong_bytes),
 )

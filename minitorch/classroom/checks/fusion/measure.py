@@ -12,7 +12,7 @@ from .... import primitives as P
 from ....graph import Graph
 from ....graph.text import node_names
 from ....ir import Node
-from .rules import REDUCTIONS, loop_shape, operations
+from ...asks.fusion import REDUCTIONS, loop_shape, operations
 
 
 def bytes_of(graph: Graph, kernel: Sequence[Node]) -> tuple[int, int]:

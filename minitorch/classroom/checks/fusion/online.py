@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
-from ..limit import Limited, limited
-from ..plain import described
+from ...asks import fusion as asks
+from ...asks.plain import described
 from ..task import Task, Verdict, by_case
 
 Cases = list[tuple[str, Any]]
@@ -59,10 +58,6 @@ def _pairs(seed: int) -> Cases:
     ]
 
 
-def _ask_pair(call: Limited, case: tuple[str, Any]) -> Any:
-    return call(*case[1])
-
-
 def _wrong_merge(case: tuple[Partial, Partial], answer: Any) -> str | None:
     a, b = case
     largest = max(a[0], b[0])
@@ -84,10 +79,9 @@ def _wrong_merge(case: tuple[Partial, Partial], answer: Any) -> str | None:
 
 
 merge = Task(
-    "fusion.merge",
+    asks.merge,
     MERGE,
     _pairs,
-    _ask_pair,
     lambda cases, answers: _overflowing(by_case(MERGE, cases, answers, _wrong_merge)),
 )
 
@@ -113,22 +107,6 @@ def _rows(seed: int) -> Cases:
         ("one pass", blocks()),
         ("one pass", rising),
     ]
-
-
-def _vanishing(blocks: list[list[float]]) -> Iterator[list[float]]:
-    """The blocks, each of which is gone when the next is asked for: as if the row were larger than the cache."""
-    for block in blocks:
-        now = list(block)
-        yield now
-        now.clear()
-
-
-def _row(function: Any, part: str, blocks: list[list[float]]) -> Any:
-    return function(_vanishing(blocks) if part == "one pass" else [list(block) for block in blocks])
-
-
-def _ask_row(call: Limited, case: tuple[str, Any]) -> Any:
-    return limited(partial(_row, call.function, *case), call.seconds)
 
 
 def _wrong_row(case: tuple[str, list[list[float]]], answer: Any) -> str | None:
@@ -168,4 +146,4 @@ def _overflowing(said: Mapping[str, Verdict]) -> dict[str, Verdict]:
     }
 
 
-online_softmax = Task("fusion.online_softmax", ONLINE, _rows, _ask_row, _judge_rows)
+online_softmax = Task(asks.online_softmax, ONLINE, _rows, _judge_rows)

@@ -8,13 +8,13 @@ from typing import Any
 from ....graph import Graph
 from ....graph.text import node_names
 from ....ir import Node
-from ..limit import Limited
-from ..plain import Fault, described
+from ...asks import fusion as asks
+from ...asks.fusion import operations
+from ...asks.plain import Fault
 from ..smaller import believed, indented
 from ..task import Task, Verdict
 from .graphs import CHAIN, DIAMOND, SIBLINGS, SOFTMAX, ZIGZAG, random_kernels
 from .measure import illegal, reference, traffic
-from .rules import operations
 
 PARTITION = {"kernels that can run": 10, "few kernels": 10, "few bytes": 10}
 SIZES = (4, 6, 9, 12)
@@ -24,15 +24,6 @@ def _graphs(seed: int) -> list[tuple[str, str]]:
     random = Random(seed)
     texts = [CHAIN, DIAMOND, ZIGZAG, SIBLINGS, SOFTMAX, *(str(random_kernels(random, size)) for size in SIZES)]
     return [("", text) for text in texts]  # every graph is for all parts
-
-
-def _ask(call: Limited, case: tuple[str, str]) -> Any:
-    graph = Graph.parse(case[1])
-    where = {id(node): place for place, node in enumerate(operations(graph))}
-    kernels = call(graph)
-    if not isinstance(kernels, (list, tuple)) or not all(isinstance(kernel, (list, tuple)) for kernel in kernels):
-        return kernels if isinstance(kernels, Fault) else described(kernels)
-    return [[where.get(id(node), -1) for node in kernel] for kernel in kernels]
 
 
 def _read(text: str, answer: Any) -> tuple[Graph, list[list[Node]], str | None]:
@@ -120,10 +111,9 @@ def _share(gains: list[float], reason: str) -> Verdict:
 
 
 partition = Task(
-    "fusion.partition",
+    asks.partition,
     PARTITION,
     _graphs,
-    _ask,
     _judge_partition,
     shrinks=lambda part, text, answer: _wrong_partition(text, answer),
 )

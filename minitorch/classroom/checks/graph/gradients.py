@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,22 +12,14 @@ from .... import primitives as P
 from ....dtypes import float64
 from ....graph import Graph, apply, input_node
 from ....ir import Node, Spec
-from ..limit import Limited, limited
-from ..plain import described
+from ...asks import graph as asks
+from ...asks.graph import PULL, everything_in, values_in
+from ...asks.plain import described
 from ..smaller import indented
 from ..task import Task, by_case
-from .naming import Cases, everything_in
+from .naming import Cases
 
 BACKWARD = {"a chain": 4, "a value that is used twice": 8, "one operand twice": 4, "an input without use": 4}
-
-# The derivative by each operand, given the cotangent of the result and the values of the operands.
-PULL: dict[str, Callable[..., tuple[float, ...]]] = {
-    "neg": lambda g, a: (-g,),
-    "exp": lambda g, a: (g * float(np.exp(a)),),
-    "add": lambda g, a, b: (g, g),
-    "sub": lambda g, a, b: (g, -g),
-    "mul": lambda g, a, b: (g * b, g * a),
-}
 
 
 def _scalar(*lines: str) -> str:
@@ -59,28 +50,6 @@ def _diamonds(random: Random) -> str:
     for _ in range(8):
         pool = [*pool, apply(random.choice((P.add, P.sub, P.mul)), pool[-1], random.choice(pool[:-1]))]
     return str(Graph(inputs, pool[-1:]))
-
-
-def _values(graph: Graph, *numbers: float) -> dict[Node, float]:
-    values = {node: float(number) for node, number in zip(graph.inputs, numbers, strict=True)}
-    for node in graph.nodes:
-        operands = [np.float64(values[operand]) for operand in node.inputs]
-        values[node] = float(node.primitive.evaluate(*operands, **node.params))
-    return values
-
-
-def _backward_once(backward: Any, text: str, x: float, y: float) -> Any:
-    graph = Graph.parse(text)
-    values = _values(graph, x, y)
-
-    def pull(node: Node, cotangent: float) -> tuple[float, ...]:
-        return PULL[node.primitive.name](cotangent, *[values[operand] for operand in node.inputs])
-
-    return backward(graph, pull)
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    return limited(partial(_backward_once, call.function, *case[1]), call.seconds)
 
 
 Shares = Callable[[Node, float], list[tuple[Node, float]]]
@@ -129,7 +98,7 @@ MISTAKES = (
 def _wrong_backward(case: Any, answer: Any) -> str | None:
     text, x, y = case
     graph = Graph.parse(text)
-    values = _values(graph, x, y)
+    values = values_in(graph, x, y)
 
     def shares(node: Node, cotangent: float) -> list[tuple[Node, float]]:
         given = PULL[node.primitive.name](cotangent, *[values[operand] for operand in node.inputs])
@@ -151,9 +120,8 @@ def _wrong_backward(case: Any, answer: Any) -> str | None:
 
 
 backward = Task(
-    "graph.backward",
+    asks.backward,
     BACKWARD,
     _ways_back,
-    _ask,
     lambda cases, answers: by_case(BACKWARD, cases, answers, _wrong_backward),
 )

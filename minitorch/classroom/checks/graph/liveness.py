@@ -8,12 +8,13 @@ from typing import Any
 
 from ....graph import Graph
 from ....ir import Node
-from ..limit import Limited
-from ..plain import described
+from ...asks import graph as asks
+from ...asks.graph import everything_in
+from ...asks.plain import described
 from ..samples import random_graph
 from ..smaller import indented
 from ..task import Task, by_case
-from .naming import DIAMOND, Cases, everything_in, name_of, places_of, text_of
+from .naming import DIAMOND, Cases, name_of, text_of
 
 RELEASE = {"never too early": 8, "as early as possible": 8, "outputs and inputs stay": 4}
 
@@ -31,12 +32,6 @@ def _lives(seed: int) -> Cases:
         graph = random_graph(random, 9 + number, constants=0, outputs=2, reductions=False)
         texts.append((part, str(graph)))
     return texts
-
-
-def _ask(call: Limited, case: tuple[str, str]) -> Any:
-    graph = Graph.parse(case[1])
-    plan = call(graph)
-    return [places_of(graph, step) for step in plan] if isinstance(plan, (list, tuple)) else plan
 
 
 def _last_uses(graph: Graph) -> list[list[Node]]:
@@ -97,4 +92,4 @@ def _judge_release(cases: Cases, answers: Any) -> Any:
     return by_case(RELEASE, pairs, answers, _wrong_release)
 
 
-release = Task("graph.release", RELEASE, _lives, _ask, _judge_release)
+release = Task(asks.release, RELEASE, _lives, _judge_release)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from ....graph import Graph, topological_order
+from ....graph import topological_order
 from ....ir import Node
-from ..limit import Limited
-from ..plain import described
-from ..samples import chain, ladder, random_graph
+from ...asks import graph as asks
+from ...asks.graph import everything_in, graph_of
+from ...asks.plain import described
+from ..samples import ladder, random_graph
 from ..smaller import explained, indented
 from ..task import Task, by_case
-from .naming import DIAMOND, Cases, everything_in, name_of, places_of, text_of
+from .naming import DIAMOND, Cases, name_of, text_of
 
 ORDER = {"operands first": 10, "each node once": 8, "only what is needed": 5, "a deep graph": 7}
 DEPTH = 3000  # of a chain: three times as deep as Python's recursion
@@ -34,15 +35,6 @@ def _orders(seed: int) -> Cases:
     ]
 
 
-def _graph_of(case: Any) -> Graph:
-    return chain(case) if type(case) is int else Graph.parse(case)
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    graph = _graph_of(case[1])
-    return places_of(graph, call(list(graph.outputs)))
-
-
 def _judge_order(cases: Cases, answers: Any) -> Any:
     return by_case(
         ORDER,
@@ -53,7 +45,7 @@ def _judge_order(cases: Cases, answers: Any) -> Any:
 
 
 def _wrong_order(case: Any, answer: Any) -> str | None:
-    graph = _graph_of(case)
+    graph = graph_of(case)
     if type(answer) is not list or not all(type(place) is int for place in answer):
         return f"a list of nodes was expected, and it is {described(answer)}"
     listing = f"\n{indented(str(graph))}" if type(case) is str else ""
@@ -84,10 +76,9 @@ def _wrong_order(case: Any, answer: Any) -> str | None:
 
 
 order = Task(
-    "graph.order",
+    asks.order,
     ORDER,
     _orders,
-    _ask,
     _judge_order,
     shrinks=lambda part, text, answer: _wrong_order(text, answer),
 )

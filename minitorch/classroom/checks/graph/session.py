@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from ....graph import Graph, topological_order
-from ....ir import Node
+from ...asks import graph as asks
+from ...asks.graph import everything_in
+from ...asks.plain import Array, described
 from ..compare import wrong_array
-from ..limit import Limited, limited
-from ..plain import Array, described
 from ..samples import evaluate, ladder, random_graph, values_for
 from ..smaller import indented
 from ..task import Task, by_case
-from .naming import DIAMOND, Cases, everything_in, name_of, places_of, text_of
+from .naming import DIAMOND, Cases, name_of, text_of
 
 RUN = {"values": 8, "several fetches": 6, "only what the fetches need": 10, "each value once": 6}
 
 
 def _sessions(seed: int) -> Cases:
-    """The graph, the places of what is fetched, and the names of what is fed."""
+    """The graph, the places of what is fetched, and what is fed, by name."""
     random = Random(seed)
     two = text_of("%0 = add(x, y)", "%1 = mul(%0, y)", "%2 = exp(x)", "%3 = neg(%2)", "%1, %3")
     cases: Cases = [
@@ -42,27 +38,13 @@ def _sessions(seed: int) -> Cases:
         everything = everything_in(graph)
         fetched = sorted({everything.index(node) for node in graph.outputs}, key=lambda place: random.random())
         cases.append(("values", (str(graph), fetched, ["x", "y"])))
-    return cases
+    return [(part, (text, fetched, _feeds(text, fed))) for part, (text, fetched, fed) in cases]
 
 
-def _run_once(run: Any, text: str, fetched: list[int], fed: list[str]) -> Any:
-    """The results of a student's run, and the nodes that it evaluated."""
+def _feeds(text: str, names: list[str]) -> dict[str, Array]:
     graph = Graph.parse(text)
-    everything = everything_in(graph)
-    arrays = {str(node.params["name"]): array for node, array in zip(graph.inputs, values_for(graph), strict=True)}
-    done: list[Node] = []
-
-    def compute(node: Node, operands: Sequence[Array]) -> Array:
-        done.append(node)
-        with np.errstate(all="ignore"):
-            return np.asarray(node.primitive.evaluate(*operands, **node.params))
-
-    values = run(graph, [everything[place] for place in fetched], {name: arrays[name] for name in fed}, compute)
-    return list(values) if isinstance(values, (list, tuple)) else values, places_of(graph, done)
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    return limited(partial(_run_once, call.function, *case[1]), call.seconds)
+    found = zip(graph.inputs, values_for(graph), strict=True)
+    return {node.params["name"]: array for node, array in found if node.params["name"] in names}
 
 
 def _wrong_run(case: Any, answer: Any) -> str | None:
@@ -101,4 +83,4 @@ def _judge_run(cases: Cases, answers: Any) -> Any:
     return said
 
 
-run = Task("graph.run", RUN, _sessions, _ask, _judge_run)
+run = Task(asks.run, RUN, _sessions, _judge_run)

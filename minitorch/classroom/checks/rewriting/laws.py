@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from random import Random
 from typing import Any
 
 import numpy as np
 
 from ....graph import Graph
-from ....graph.rewrite import Rules, rewrite
 from ....passes import DEAD_CODE
-from ..limit import Limited, limited
-from ..plain import Array, described
+from ...asks import rewriting as asks
+from ...asks.plain import Array
 from ..samples import evaluate
 from ..task import Task, by_case
 from .passes import changed, legal
@@ -60,17 +58,6 @@ def _tables(seed: int) -> list[tuple[str, Any]]:
     return found + [("no law that fails", (text("float", lines), -1, why)) for lines, why in TEMPTING]
 
 
-def _rewritten(laws: Any, text: str) -> str:
-    rules = laws()
-    if not isinstance(rules, Rules):
-        raise TypeError(f"Rules(...) was expected, and it is {described(rules)}")
-    return str(rewrite(Graph.parse(text), rules))
-
-
-def _ask(call: Limited, case: tuple[str, Any]) -> Any:
-    return limited(partial(_rewritten, call.function, case[1][0]), call.seconds)
-
-
 def _pairs(dtype: Any) -> Iterator[list[Array]]:
     """All pairs of our numbers, four at a time."""
     x, y = np.meshgrid(np.array(_NUMBERS).astype(dtype), np.array(_NUMBERS).astype(dtype))
@@ -111,4 +98,4 @@ def _judge(cases: list[tuple[str, Any]], answers: Any) -> Any:
     return said
 
 
-laws = Task("rewriting.laws", LAWS, _tables, _ask, _judge)
+laws = Task(asks.laws, LAWS, _tables, _judge)

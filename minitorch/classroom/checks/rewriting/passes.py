@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
 from random import Random
 from typing import Any
 
 from ....errors import GraphError
 from ....graph import Graph
-from ....passes import COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEAD_CODE, Pass, run_pipeline
+from ....passes import COMMON_SUBEXPRESSIONS, CONSTANT_FOLDING, DEAD_CODE, run_pipeline
 from ....primitives import constant
+from ...asks import Ask
+from ...asks import rewriting as asks
+from ...asks.plain import described
 from ..compare import different
-from ..limit import Limited, limited
-from ..plain import described
 from ..samples import evaluate, random_graph, values_for
 from ..smaller import Wrong, explained, indented, is_harmless
 from ..task import Task, by_case
@@ -25,22 +25,6 @@ SIZES = (3, 5, 8, 12, 18)  # of the random graphs
 
 def _text(*lines: str) -> str:
     return "\n".join(["graph(x: f32[2,3], y: f32[2,3]):", *lines[:-1], f"return {lines[-1]}"])
-
-
-def _run(function: Any, text: str) -> str:
-    """The graph that a student's pass makes of a graph, in the pipeline that every way into the engine uses."""
-
-    def checked(graph: Graph) -> Graph:
-        result = function(graph)
-        if not isinstance(result, Graph):
-            raise TypeError(f"a pass returns a Graph, and this one returns {described(result)}")
-        return result
-
-    return str(run_pipeline(Graph.parse(text), [Pass("yours", checked, "A student's pass.")]).graph)
-
-
-def _ask(call: Limited, case: tuple[str, str]) -> Any:
-    return limited(partial(_run, call.function, case[1]), call.seconds)
 
 
 def _judge(parts: dict[str, int], wrong: Wrong, hint: str) -> Callable[[Cases, Any], Any]:
@@ -56,11 +40,11 @@ def _judge(parts: dict[str, int], wrong: Wrong, hint: str) -> Callable[[Cases, A
     return lambda cases, answers: by_case(parts, cases, answers, told)
 
 
-def _task(name: str, parts: dict[str, int], make: Callable[[int], Cases], wrong: Wrong, hint: str) -> Task:
+def _task(ask: Ask, parts: dict[str, int], make: Callable[[int], Cases], wrong: Wrong, hint: str) -> Task:
     def wrong_part(part: str, text: str, answer: Any) -> str | None:
         return wrong(text, answer)
 
-    return Task(f"rewriting.{name}", parts, make, _ask, _judge(parts, wrong, hint), shrinks=wrong_part)
+    return Task(ask, parts, make, _judge(parts, wrong, hint), shrinks=wrong_part)
 
 
 def legal(before: Graph, text: object) -> tuple[Graph | None, str]:
@@ -150,7 +134,7 @@ def _wrong_dead(text: str, answer: Any) -> str | None:
     return _wrong(text, answer, _missed_dead, NEEDED)
 
 
-dead_code = _task("dead_code", DEAD, _dead, _wrong_dead, NEEDED)
+dead_code = _task(asks.dead_code, DEAD, _dead, _wrong_dead, NEEDED)
 
 # --- constant folding -------------------------------------------------------------------------------------------
 
@@ -191,7 +175,7 @@ def _wrong_fold(text: str, answer: Any) -> str | None:
     return _wrong(text, answer, _missed_folds, ALL)
 
 
-fold_constants = _task("fold_constants", FOLD, _constants, _wrong_fold, IN_PLACE)
+fold_constants = _task(asks.fold_constants, FOLD, _constants, _wrong_fold, IN_PLACE)
 
 # --- common subexpressions --------------------------------------------------------------------------------------
 
@@ -258,4 +242,4 @@ def _wrong_merge(text: str, answer: Any) -> str | None:
     return _wrong(text, answer, _missed_repeats, SAME)
 
 
-merge = _task("merge", MERGE, _repeated, _wrong_merge, SAME)
+merge = _task(asks.merge, MERGE, _repeated, _wrong_merge, SAME)

@@ -1,8 +1,9 @@
 """Where student code runs: bubblewrap's command line, and whether this machine can run it.
 
-Inside there is the system, this Python with its environment and the package `minitorch`, all read-only; three small
-folders in memory; no network; no other process. In particular there is no gradebook, no solution, no test and no other
-student's work, because the folder of the course is not there, and nothing that is written inside lies on a disk.
+Inside there is the system, this Python with the packages that an exercise may import, and what that exercise needs of
+`minitorch` (`image`), all read-only; three small folders in memory; no network; no other process. In particular there
+is no gradebook, no solution, no test and no other student's work, because the folder of the course is not there, and
+nothing that is written inside lies on a disk.
 bubblewrap makes the namespaces and the view of the files, once for many submissions; each of these is a copy of the
 first process inside (`inside.fork_server`), with namespaces, folders and limits of its own.
 """
@@ -15,16 +16,15 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from ..limits import Limits
+from . import packages
+from .image import CHECKS, PROGRAMS, Contents
 
-PACKAGE = Path(__file__).resolve().parents[3]
-INSIDE = Path(__file__).resolve().with_name("inside")
-COURSE = Path("/course")  # where the package is found inside
-PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it is called there
+IMAGE = Path("/course/image.zip")  # where our own files are found inside
 HOME = Path("/home/student")
 MEMORY = (Path("/dev/shm"), Path("/tmp"), HOME)  # what student code may write to
 
@@ -43,12 +43,14 @@ UNSAFE = "--unsafe runs the students' code with your rights: it can read your fi
 class Sandbox:
     """How to start a kernel: under bubblewrap, or (``safe=False``) as a plain process.
 
-    ``slot`` tells submissions apart that run at the same time, in this run or in another one on the same machine.
+    ``slot`` tells submissions apart that run at the same time, in this run or in another one on the same machine;
+    ``contents`` are those of the image.
     """
 
     limits: Limits
     slot: int = 0
     safe: bool = True
+    contents: Contents = field(default_factory=Contents)
 
     @property
     def uid(self) -> int | None:
@@ -60,8 +62,13 @@ class Sandbox:
         """What the machine is called inside, and by what the processes of a run are found."""
         return f"grading-{self.slot // SLOTS}-{self.slot % SLOTS}"
 
-    def command(self, control: int) -> list[str]:
-        """The command line of a fork server that takes requests from the socket with this descriptor."""
+    def command(self, control: int, image: int) -> list[str]:
+        """The command line of a fork server that takes requests from a socket, with an image to be read from a file.
+
+        Args:
+            control: the descriptor of the socket.
+            image: the descriptor of the file; without a sandbox it is read by its path (see `surroundings`).
+        """
         options = {
             "name": self.name,
             "control": control,
@@ -69,16 +76,15 @@ class Sandbox:
             "folders": {str(path): self._mounted() for path in MEMORY},
             "kept": [str(path) for path in interpreter() if is_in_memory(path)],
             "uid": self.uid,
-            "preload": ["minitorch.classroom.checks"],
+            "checks": CHECKS,
             "caged": self.safe,
         }
-        programs = PROGRAMS if self.safe else f"{__package__}.{INSIDE.name}"
-        python = [sys.executable, "-P", "-m", f"{programs}.fork_server", json.dumps(options)]
-        return [*self.bubblewrap(), *python] if self.safe else python
+        python = [sys.executable, "-P", "-m", f"{PROGRAMS}.fork_server", json.dumps(options)]
+        return [*self.bubblewrap(image), *python] if self.safe else python
 
-    def surroundings(self) -> dict[str, str]:
+    def surroundings(self, image: str) -> dict[str, str]:
         """The environment variables of the command: none, so that nothing of the grader's can be read inside."""
-        return {} if self.safe else {**environment(), **os.environ, "PYTHONPATH": str(PACKAGE.parent)}
+        return {} if self.safe else {**environment(), **os.environ, "PYTHONPATH": image}
 
     def _mounted(self) -> str:
         limits = self.limits
@@ -97,9 +103,9 @@ class Sandbox:
             "RLIMIT_CORE": 0,
         }
 
-    def bubblewrap(self) -> list[str]:
-        """bubblewrap and its options; the command to run inside follows."""
-        shown = [path for path in parents([*interpreter(), COURSE / "minitorch", HOME]) if path not in MEMORY]
+    def bubblewrap(self, image: int | None = None) -> list[str]:
+        """bubblewrap and its options; the command to run inside follows. The image is read from a descriptor."""
+        shown = [path for path in parents([*interpreter(), IMAGE, HOME]) if path not in MEMORY]
         return [
             shutil.which("bwrap") or "bwrap",
             *self.namespaces(),
@@ -118,9 +124,18 @@ class Sandbox:
             # Visible folders come after the empty ones, which would hide them: an environment may lie in /tmp.
             *(part for path in shown if is_in_memory(path) for part in open_folder(path)),
             *(part for path in interpreter() for part in ("--ro-bind", str(path.resolve()), str(path))),
-            *("--ro-bind", str(PACKAGE), str(COURSE / "minitorch")),
-            *("--ro-bind", str(INSIDE), str(COURSE / PROGRAMS)),
+            *(part for path in packages.folders() for part in self._installed(path)),
+            *(("--perms", "0444", "--ro-bind-data", str(image), str(IMAGE)) if image is not None else ()),
             *("--remount-ro", "/", "--remount-ro", "/dev", "--chdir", str(HOME), "--"),
+        ]
+
+    def _installed(self, folder: Path) -> Iterable[str]:
+        """Options that leave of a folder of installed packages those that the exercise may import."""
+        places = [path for path in packages.shown(self.contents.needs.packages) if path.is_relative_to(folder)]
+        return [
+            *("--perms", "0755", "--size", str(1 << 20), "--tmpfs", str(folder)),
+            *(part for path in places for part in ("--ro-bind", str(path.resolve()), str(path))),
+            *("--remount-ro", str(folder)),
         ]
 
     def namespaces(self) -> list[str]:
@@ -153,7 +168,7 @@ def environment() -> dict[str, str]:
         "HOME": str(HOME),
         "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
         "LANG": "C.UTF-8",
-        "PYTHONPATH": str(COURSE),
+        "PYTHONPATH": str(IMAGE),
         "PYTHONDONTWRITEBYTECODE": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
@@ -215,7 +230,7 @@ def spare_uid(slot: int) -> int | None:
 
 def exposed(course: Path) -> Path | None:
     """The folder shown inside that `course` lies in, or None: then student code cannot see the course."""
-    shown = [*map(Path, SYSTEM), *interpreter(), PACKAGE]
+    shown = [*map(Path, SYSTEM), *interpreter()]
     return next((path for path in shown if course.resolve().is_relative_to(path.resolve())), None)
 
 

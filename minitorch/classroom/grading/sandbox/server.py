@@ -9,7 +9,8 @@ import tempfile
 from types import TracebackType
 from typing import Self
 
-from .bubblewrap import Sandbox
+from .bubblewrap import IMAGE, Sandbox
+from .image import image
 from .inside.channel import READY
 
 
@@ -25,14 +26,19 @@ class ForkServer:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._ready = False
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115  it has no name, so nothing is left of it
+        # Without a sandbox there may be a system that has no unnamed files that can be opened again.
+        self._image = tempfile.TemporaryFile() if sandbox.safe else tempfile.NamedTemporaryFile(suffix=".zip")  # noqa: SIM115
+        place = str(IMAGE) if sandbox.safe else str(self._image.name)
+        self._image.write(image(sandbox.contents, place))
+        self._image.seek(0)
         with theirs:
             self.process = subprocess.Popen(
-                sandbox.command(theirs.fileno()),
+                sandbox.command(theirs.fileno(), self._image.fileno()),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._complaints,
-                pass_fds=[theirs.fileno()],
-                env=sandbox.surroundings(),
+                pass_fds=[theirs.fileno(), *([self._image.fileno()] if sandbox.safe else [])],
+                env=sandbox.surroundings(place),
                 start_new_session=True,
             )
 
@@ -83,3 +89,4 @@ class ForkServer:
         self.process.kill()
         self.process.wait()
         self._complaints.close()
+        self._image.close()

@@ -15,10 +15,12 @@ ERRORS = {
     "MemoryError": "memory",
     "StdinNotImplementedError": "input",
     "FileNotFoundError": "outside",
+    "ModuleNotFoundError": "outside",
     "PermissionError": "outside",
     "URLError": "outside",
     "gaierror": "outside",
     "ConnectionError": "outside",
+    "WithheldError": "withheld",
 }
 NUMBERS = {
     1: "refused",

@@ -27,6 +27,10 @@ DEPTH = 8
 """Levels of folders that are entered."""
 
 
+EXAMPLE = "example"
+"""The tag of a cell that shows what the engine does, and is not run when work is graded: what it uses is not there."""
+
+
 @dataclass(frozen=True)
 class Part:
     """One cell of the notebook to be run.
@@ -37,6 +41,7 @@ class Part:
         name: its `grade_id`; None for a cell that nbgrader does not know of.
         id: the notebook's own name for a released cell.
         tests: of an assert cell, the source with its hidden tests, which is what is run when a class is graded.
+        is_example: whether the released cell has the tag `EXAMPLE`.
         points: what its check can give; None if it is no check.
         solution: whether it is the student's to fill in.
         about: nbgrader's metadata of the released cell.
@@ -52,6 +57,7 @@ class Part:
     blank: bool = False
     id: str | None = None
     tests: str | None = None
+    is_example: bool = False
 
     @property
     def is_check(self) -> bool:
@@ -80,7 +86,9 @@ def _released(cell: Cell) -> Part:
     about = cell["metadata"].get("nbgrader")
     source = text_of(cell)
     if not about or not about.get("grade_id"):
-        return Part(source, cell["cell_type"], id=cell.get("id"))
+        return Part(
+            source, cell["cell_type"], id=cell.get("id"), is_example=EXAMPLE in cell["metadata"].get("tags", ())
+        )
     points = float(about["points"]) if about.get("grade") else None
     return Part(source, cell["cell_type"], about["grade_id"], points, bool(about.get("solution")), dict(about))
 

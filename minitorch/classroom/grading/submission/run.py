@@ -22,7 +22,6 @@ from ..sandbox.kernel import Kernel, Message, Ran
 from ..sandbox.outputs import length
 from ..sandbox.server import ForkServer, StartError
 from .autograded import as_notebook
-from .borrowed import borrowed
 from .judging import Examination
 from .outcomes import of_cell, of_error, why_no_answers
 from .preflight import DamagedError, Part, find, mend, same
@@ -52,18 +51,9 @@ def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int]
         result.graded = [_none(part, reason) for part in release if part.points is not None]
         return result
     result.incidents += [*wrong, *mended]
-    if more := borrowed(*by_whom(parts, release)):
-        result.incidents.append(Incident("borrowed", ", ".join(more)[:300]))
-    _Run(parts, {part.source for part in release}, seeds, server, result).all()
+    _Run(parts, release, seeds, server, result).all()
     result.seconds = time.monotonic() - began
     return result
-
-
-def by_whom(parts: list[Part], release: list[Part]) -> tuple[list[str], list[str]]:
-    """The sources of the cells that the student has written, and of those that were handed out."""
-    code = [part for part in parts if part.kind == "code"]
-    given = [part.source for part in release if part.kind == "code"]
-    return [part.source for part in code if part.source not in given], given
 
 
 def _none(part: Part, reason: str, manual: bool = False) -> Graded:
@@ -74,9 +64,10 @@ class _Run:
     """The cells of one submission, one after the other, in as many kernels as it takes."""
 
     def __init__(
-        self, parts: list[Part], handed_out: set[str], seeds: Sequence[int], server: ForkServer, result: Result
+        self, parts: list[Part], release: list[Part], seeds: Sequence[int], server: ForkServer, result: Result
     ) -> None:
-        self.handed_out = handed_out
+        self.handed_out = {part.source for part in release}
+        self.examples = {part.source for part in release if part.is_example}
         self.parts, self.seeds, self.server, self.result = parts, seeds, server, result
         self.limits = server.sandbox.limits
         self.end = time.monotonic() + self.limits.seconds
@@ -90,7 +81,7 @@ class _Run:
         """Run and judge everything."""
         try:
             for number, part in enumerate(self.parts):
-                if part.kind == "code":
+                if part.kind == "code" and part.source not in self.examples:
                     self._cell(number, part)
             self._leftovers()
         finally:

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -108,16 +109,13 @@ class Worker:
 
 def main() -> None:
     """Do jobs until there are no more."""
-    from ..sandbox.bubblewrap import Sandbox
-    from ..sandbox.server import ForkServer
     from . import feedback, run  # noqa: F401  before there are clerks, which are copies of this process
     from .clerk import AbandonedError
 
     answers = os.dup(1)
     os.dup2(2, 1)  # whatever else is printed is not an answer
     pending = b""
-    with contextlib.ExitStack() as stack, contextlib.suppress(AbandonedError):
-        server: ForkServer | None = None
+    with contextlib.suppress(AbandonedError), Servers() as servers:
         while True:
             while b"\n" not in pending:
                 part = os.read(0, 1 << 16)
@@ -126,12 +124,8 @@ def main() -> None:
                 pending += part
             line, _, pending = pending.partition(b"\n")
             job = Job.from_json(line)
-            sandbox = Sandbox(job.limits, job.slot, job.safe)
-            if server is None or server.sandbox != sandbox or not server.is_alive:
-                stack.close()
-                server = stack.enter_context(ForkServer(sandbox))
             try:
-                content = _done(job, server)
+                content = _done(job, servers)
             finally:  # also if whoever made it was killed
                 if job.temporary:
                     shutil.rmtree(job.temporary, ignore_errors=True)
@@ -141,27 +135,48 @@ def main() -> None:
                 view = view[os.write(answers, view) :]
 
 
-def _done(job: Job, server: Any) -> bytes:
+def _done(job: Job, servers: Servers) -> bytes:
     from .clerk import LostError, by_a_clerk
+    from .preflight import released
 
     try:
-        server.wait()
-        return by_a_clerk(lambda: json.dumps(_graded(job, server)).encode(), job.seconds, [0])
+        release = [replace(part, tests=job.tests.get(part.name or "")) for part in released(Path(job.release))]
+        server = servers.of(job, release)
+        return by_a_clerk(lambda: json.dumps(_graded(job, release, server)).encode(), job.seconds, [0])
     except LostError as lost:
         return json.dumps({"error": str(lost)}).encode()
     except Exception as error:
         return json.dumps({"error": f"{type(error).__name__}: {error}"[:500]}).encode()
 
 
-def _graded(job: Job, server: Any) -> dict[str, Any]:
+class Servers(contextlib.ExitStack):
+    """The fork server of the exercise that is being graded; one at a time, since each takes memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._server: Any = None
+
+    def of(self, job: Job, release: Sequence[Any]) -> Any:
+        """A server that is ready for a job."""
+        from ..sandbox.bubblewrap import Sandbox
+        from ..sandbox.server import ForkServer
+        from .contents import contents
+
+        sandbox = Sandbox(job.limits, job.slot, job.safe, contents(release))
+        if self._server is None or self._server.sandbox != sandbox or not self._server.is_alive:
+            self.close()
+            self._server = self.enter_context(ForkServer(sandbox))
+        self._server.wait()
+        return self._server
+
+
+def _graded(job: Job, release: list[Any], server: Any) -> dict[str, Any]:
     """The result as plain data, with the notebook and the page as texts."""
     from ..sandbox.server import StartError
     from .feedback import page
-    from .preflight import released
     from .run import GradingError, grade
 
     try:
-        release = [replace(part, tests=job.tests.get(part.name or "")) for part in released(Path(job.release))]
         result = grade(Path(job.folder), job.exercise, release, job.seeds, server)
         notebook = result.notebook and json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
         return {**result.to_json(), "notebook": notebook, "page": page(job.student, job.exercise, result)}

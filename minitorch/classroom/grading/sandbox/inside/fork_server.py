@@ -37,7 +37,7 @@ class Options:
         folders: what may be written to, and the options with which each is mounted in memory.
         kept: what is seen inside of such a folder all the same.
         uid: the user that student code becomes; None if it stays who it is.
-        preload: modules to import before the first request.
+        checks: the module of the checks, as cells know it; it is imported before the first request.
         caged: whether there are namespaces; False runs student code with the rights of whoever grades.
     """
 
@@ -47,7 +47,7 @@ class Options:
     folders: dict[str, str]
     kept: list[str]
     uid: int | None
-    preload: list[str]
+    checks: str
     caged: bool
 
 
@@ -57,9 +57,8 @@ def main() -> None:
     if options.caged:
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
     control = socket.socket(fileno=options.control)
-    for name in options.preload:
-        importlib.import_module(name)
-    shell = make_shell()
+    importlib.import_module(options.checks)
+    shell = make_shell(options.checks)
     assert threading.active_count() == 1, "a thread is not copied by fork"
     gc.collect()
     gc.freeze()  # or the collector would look at every object of each copy, and so copy every page

@@ -1,4 +1,4 @@
-"""Before each check: a look at what student code has changed in the checks, which are then loaded from the disk again.
+"""Before each check: a look at what student code has changed in the asks, which are then loaded from the image again.
 
 It protects no points, since judging is done outside: it keeps a careless or curious change from spoiling the honest
 answers, and names it.
@@ -14,27 +14,21 @@ from types import CodeType, FunctionType
 from typing import Any
 
 ROOM = "minitorch.classroom"
-CHECKS = f"{ROOM}.checks"
+ASKS = f"{ROOM}.asks"
 USED = ("isinstance", "type", "len", "sum", "all", "any", "zip", "map", "getattr", "AssertionError", "__import__")
 MOST = 20  # changes that are named
 
 
 def codes(holder: object, path: str) -> dict[str, CodeType]:
-    """The code of all functions in a module, its classes and its tasks, by name."""
+    """The code of all functions in a module, its classes and its asks, by name."""
     found: dict[str, CodeType] = {}
     for name, value in list(vars(holder).items()):
         inner = f"{path}.{name}"
         if isinstance(value, FunctionType):
             found[inner] = value.__code__
-        elif (isinstance(value, type) and value.__module__ == path) or type(value).__name__ == "Task":
+        elif (isinstance(value, type) and value.__module__ == path) or type(value).__name__ == "Ask":
             found.update(codes(value, inner))
     return found
-
-
-def of_checks() -> dict[str, CodeType]:
-    """The same for all modules of the checks that are loaded."""
-    modules = [(name, module) for name, module in list(sys.modules.items()) if name.startswith(CHECKS)]
-    return {path: code for name, module in modules for path, code in codes(module, name).items()}
 
 
 class Renewal:
@@ -42,12 +36,13 @@ class Renewal:
 
     Args:
         shell: in which they are used.
+        checks: the name of their module.
     """
 
-    def __init__(self, shell: Any) -> None:
-        self._shell = shell
-        self._checks = sys.modules.get(CHECKS)
-        self._codes = of_checks()
+    def __init__(self, shell: Any, checks: str) -> None:
+        self._shell, self._name = shell, checks
+        self._checks = importlib.import_module(checks)
+        self._codes = self._codes_now()
 
     def renew(self, ask: Callable[[object], Any]) -> list[str]:
         """Put the checks where the notebook has them, loaded again if they were changed, and let them ask the grader.
@@ -59,14 +54,21 @@ class Renewal:
         if self._shell.ast_transformers:
             self._shell.ast_transformers.clear()
             changes.append("how cells are compiled")
-        now = of_checks()
+        now = self._codes_now()
         replaced = sorted(path for path, code in self._codes.items() if code is not now.get(path))
-        if replaced or sys.modules.get(CHECKS) is not self._checks:
-            for name in [name for name in sys.modules if name.startswith(ROOM)]:
+        if replaced or sys.modules.get(self._name) is not self._checks:
+            for name in self._loaded():
                 del sys.modules[name]
-            self._checks = importlib.import_module(CHECKS)
-            self._codes = of_checks()
-        if self._checks is not None:
-            self._shell.user_ns["checks"] = self._checks
-            self._checks.ask_grader(ask)
+            self._checks = importlib.import_module(self._name)
+            self._codes = self._codes_now()
+        self._shell.user_ns[self._name.rpartition(".")[2]] = self._checks
+        importlib.import_module(ASKS).ask_grader(ask)
         return (changes + replaced)[:MOST]
+
+    def _loaded(self) -> list[str]:
+        """The modules of the asks that are loaded."""
+        return [name for name in sys.modules if name.startswith(ROOM) or name == self._name]
+
+    def _codes_now(self) -> dict[str, CodeType]:
+        """The code of all their functions, by name."""
+        return {path: code for name in self._loaded() for path, code in codes(sys.modules[name], name).items()}

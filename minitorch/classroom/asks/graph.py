@@ -1,0 +1,132 @@
+"""How the tasks of exercise 03 ask: graphs come as text, and an answer names nodes by their places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ... import primitives as P
+from ...dtypes import float32
+from ...graph import Graph, apply, input_node
+from ...ir import Node, Spec
+from .ask import asks
+from .limit import Limited, limited
+from .needs import Needs
+from .plain import Array
+
+NEEDS = Needs(
+    engine=("graph",),
+    without=("graph.build.topological_order", "graph.cost", "graph.patterns", "graph.rewrite"),
+)
+
+
+def everything_in(graph: Graph) -> list[Node]:
+    """Inputs and nodes: a place in this list is how an answer names a node."""
+    return [*graph.inputs, *graph.nodes]
+
+
+def places_of(graph: Graph, nodes: object) -> object:
+    """The places of the nodes that a student's list has; -1 for what is no node of the graph."""
+    if not isinstance(nodes, (list, tuple)):
+        return nodes
+    where = {id(node): place for place, node in enumerate(everything_in(graph))}
+    return [where.get(id(node), -1) for node in nodes]
+
+
+# --- order ------------------------------------------------------------------------------------------------------
+
+
+def chain(length: int) -> Graph:
+    """One operation after another."""
+    x = input_node("x", Spec((2,), float32))
+    nodes = [apply(P.neg, x)]
+    while len(nodes) < length:
+        nodes.append(apply(P.neg, nodes[-1]))
+    return Graph((x,), nodes[-1:], nodes)
+
+
+def graph_of(case: Any) -> Graph:
+    """The graph of a text, or a chain of so many operations."""
+    return chain(case) if type(case) is int else Graph.parse(case)
+
+
+@asks("graph.order", NEEDS)
+def order(call: Limited, case: tuple[str, Any]) -> Any:
+    """The outputs of a graph."""
+    graph = graph_of(case[1])
+    return places_of(graph, call(list(graph.outputs)))
+
+
+# --- run --------------------------------------------------------------------------------------------------------
+
+
+def _run_once(run: Any, text: str, fetched: list[int], feeds: Mapping[str, Array]) -> Any:
+    """The results of a student's run, and the nodes that it evaluated."""
+    graph = Graph.parse(text)
+    everything = everything_in(graph)
+    done: list[Node] = []
+
+    def compute(node: Node, operands: Sequence[Array]) -> Array:
+        done.append(node)
+        with np.errstate(all="ignore"):
+            return np.asarray(node.primitive.evaluate(*operands, **node.params))
+
+    values = run(graph, [everything[place] for place in fetched], dict(feeds), compute)
+    return list(values) if isinstance(values, (list, tuple)) else values, places_of(graph, done)
+
+
+@asks("graph.run", NEEDS)
+def run(call: Limited, case: tuple[str, Any]) -> Any:
+    """A graph, the places of what is fetched, and what is fed."""
+    return limited(partial(_run_once, call.function, *case[1]), call.seconds)
+
+
+# --- release ----------------------------------------------------------------------------------------------------
+
+
+@asks("graph.release", NEEDS)
+def release(call: Limited, case: tuple[str, str]) -> Any:
+    """A graph."""
+    graph = Graph.parse(case[1])
+    plan = call(graph)
+    return [places_of(graph, step) for step in plan] if isinstance(plan, (list, tuple)) else plan
+
+
+# --- backward ---------------------------------------------------------------------------------------------------
+
+# The derivative by each operand, given the cotangent of the result and the values of the operands.
+PULL: dict[str, Callable[..., tuple[float, ...]]] = {
+    "neg": lambda g, a: (-g,),
+    "exp": lambda g, a: (g * float(np.exp(a)),),
+    "add": lambda g, a, b: (g, g),
+    "sub": lambda g, a, b: (g, -g),
+    "mul": lambda g, a, b: (g * b, g * a),
+}
+
+
+def values_in(graph: Graph, *numbers: float) -> dict[Node, float]:
+    """The value of every node of a graph of single numbers."""
+    values = {node: float(number) for node, number in zip(graph.inputs, numbers, strict=True)}
+    for node in graph.nodes:
+        operands = [np.float64(values[operand]) for operand in node.inputs]
+        values[node] = float(node.primitive.evaluate(*operands, **node.params))
+    return values
+
+
+def _backward_once(backward: Any, text: str, x: float, y: float) -> Any:
+    graph = Graph.parse(text)
+    values = values_in(graph, x, y)
+
+    def pull(node: Node, cotangent: float) -> tuple[float, ...]:
+        return PULL[node.primitive.name](cotangent, *[values[operand] for operand in node.inputs])
+
+    return backward(graph, pull)
+
+
+@asks("graph.backward", NEEDS)
+def backward(call: Limited, case: tuple[str, Any]) -> Any:
+    """A graph, and the values of its two inputs."""
+    return limited(partial(_backward_once, call.function, *case[1]), call.seconds)

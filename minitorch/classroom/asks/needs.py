@@ -1,0 +1,33 @@
+"""`Needs`: the parts of the engine that an exercise works with, and what of them it has to do without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EVERYTHING = ("*",)  # the whole engine
+PACKAGES = ("ipywidgets", "matplotlib", "numpy")
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What an exercise needs.
+
+    Attributes:
+        engine: modules and packages of `minitorch`, named from there, e.g. ``"graph"``; what they import comes with
+            them. By default it is the whole engine.
+        without: what is withheld all the same: modules, or functions and methods (``"graph.build.topological_order"``).
+        packages: installed packages that cells may import; what those require comes with them.
+    """
+
+    engine: tuple[str, ...] = EVERYTHING
+    without: tuple[str, ...] = ()
+    packages: tuple[str, ...] = PACKAGES
+
+    def __or__(self, other: Needs) -> Needs:
+        """What two sets of tasks need together."""
+        both = {*self.engine, *other.engine}
+        return Needs(
+            EVERYTHING if both & {*EVERYTHING} else tuple(sorted(both)),
+            tuple(sorted({*self.without, *other.without})),
+            tuple(sorted({*self.packages, *other.packages})),
+        )

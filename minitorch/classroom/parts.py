@@ -1,0 +1,122 @@
+"""The parts of the package: which module imports which, found in their sources, and what `Needs` leave of them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from .asks.needs import EVERYTHING, Needs
+
+PACKAGE = Path(__file__).resolve().parents[1]
+NAME = PACKAGE.name
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """All modules of the package, by their names: the file of each."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+@cache
+def kept(needs: Needs) -> frozenset[str]:
+    """The modules of the engine that are left: those that are needed, and what they import, but for what is withheld.
+
+    Raises:
+        ValueError: for a name that the package does not have.
+    """
+    for name in (*needs.engine, *needs.without):
+        if name not in EVERYTHING:
+            _check(f"{NAME}.{name}")
+    withheld = tuple(f"{NAME}.{name}" for name in needs.without)
+    if needs.engine == EVERYTHING:
+        pending = [name for name in modules() if not _is_inside(name, (f"{NAME}.classroom",))]
+    else:
+        pending = [each for name in needs.engine for each in _inside(f"{NAME}.{name}")]
+    found: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name not in found and not _is_inside(name, withheld):
+            found.add(name)
+            pending += _imported(name)
+    return frozenset(found | {NAME})
+
+
+def withheld_names(needs: Needs) -> dict[str, list[str]]:
+    """The functions and methods that are withheld, by their modules."""
+    found: dict[str, list[str]] = {}
+    for name in needs.without:
+        module, inner = _split(f"{NAME}.{name}")
+        if inner:
+            found.setdefault(module, []).append(inner)
+    return found
+
+
+def _check(name: str) -> None:
+    module, inner = _split(name)
+    if module == NAME or (inner and definition(ast.parse(modules()[module].read_text()), inner) is None):
+        raise ValueError(f"{name} is no module of the package, and no function or method in one")
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The longest beginning of a name that is a module, and the rest."""
+    module = next((each for each in (name, *_above(name)) if each in modules()), NAME)
+    return module, name.removeprefix(module).removeprefix(".")
+
+
+def _above(name: str) -> Iterator[str]:
+    """What a dotted name is inside of, innermost first."""
+    while "." in name:
+        name = name.rpartition(".")[0]
+        yield name
+
+
+def _inside(name: str) -> Iterator[str]:
+    return (each for each in modules() if _is_inside(each, (name,)))
+
+
+def _is_inside(name: str, outer: Iterable[str]) -> bool:
+    return any(name == each or name.startswith(f"{each}.") for each in outer)
+
+
+def _imported(name: str) -> list[str]:
+    """The modules of the package that a module imports when it is itself imported."""
+    path = modules()[name]
+    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+    found = []
+    for node in _at_import(ast.parse(path.read_text()).body):
+        if isinstance(node, ast.Import):
+            found += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) + 1 - node.level] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            found += [module, *(f"{module}.{each.name}" for each in node.names)]
+    return [each for each in found if each in modules() and each != NAME]
+
+
+def _at_import(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements that run when a module is imported, also those inside others."""
+    for node in body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        yield node
+        for name in ("body", "orelse", "finalbody"):
+            yield from _at_import(getattr(node, name, ()))
+        for handler in getattr(node, "handlers", ()):
+            yield from _at_import(handler.body)
+
+
+def definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
+    """A function of a module, or a method (``Graph.subgraph``)."""
+    holder: ast.AST | None = tree
+    for part in name.split("."):
+        inside = getattr(holder, "body", ())
+        holder = next((each for each in inside if getattr(each, "name", None) == part), None)
+    return holder if isinstance(holder, ast.FunctionDef) else None

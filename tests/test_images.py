@@ -1,0 +1,284 @@
+"""What is in the sandbox of an exercise: what it needs of the engine, and by no way anything that does its tasks."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minitorch.classroom import parts
+from minitorch.classroom.asks import Needs
+from minitorch.classroom.checks import EXERCISES, TASKS
+from minitorch.classroom.grading.sandbox import packages
+from minitorch.classroom.grading.sandbox.image import Contents, image
+from minitorch.classroom.grading.submission.contents import contents
+from minitorch.classroom.grading.submission.preflight import released
+from tests import classes
+from tests.classes import ROOT, added, hand_in
+
+every = pytest.mark.parametrize("name", EXERCISES)
+
+
+def contents_of(name: str) -> Contents:
+    return contents(released(ROOT / "exercises" / name / f"{name}.ipynb"))
+
+
+def opened(name: str) -> dict[str, bytes]:
+    """The files of an image."""
+    with zipfile.ZipFile(io.BytesIO(image(contents_of(name), "/course/image.zip"))) as packed:
+        return {each: packed.read(each) for each in packed.namelist()}
+
+
+def is_stub(content: bytes) -> bool:
+    return b"__getattr__ = names_of(__name__)" in content
+
+
+# Of the engine; the numbers, graphs and eager operations that every exercise but the last is about are in all of them.
+ROOMS = {
+    "01-eager": {"autograd", "functional", "tree"},
+    "03-graph": {"graph"},
+    "06-rewriting": {"graph", "passes"},
+    "07-fusion": {"graph"},
+}
+GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "primitives", "tensor"}
+
+
+@every
+def test_an_image_has_the_rooms_that_the_exercise_needs(name: str) -> None:
+    whole = [path for path, content in opened(name).items() if path.endswith(".py") and not is_stub(content)]
+    rooms = {re.split(r"[/.]", path)[1] for path in whole if path.startswith("minitorch/")} - {"__init__", "classroom"}
+    assert rooms == ROOMS[name] | GROUND
+    if name == "06-rewriting":
+        assert [path for path in whole if "/passes/" in path] == ["minitorch/passes/pipeline.py"]
+
+
+@every
+def test_an_image_has_asks_and_no_judge(name: str) -> None:
+    asks = {task.name.partition(".")[0] for task in EXERCISES[name]}
+    files = {path for path in opened(name) if "/classroom/" in path and path.endswith(".py")}
+    always = ("__init__", "withheld", "checks/__init__", "asks/__init__", "asks/ask", "asks/limit", "asks/needs")
+    assert files == {f"minitorch/classroom/{each}.py" for each in (*always, "asks/plain", *(f"asks/{a}" for a in asks))}
+    content = opened(name)["minitorch/classroom/checks/__init__.py"].decode()
+    assert content == f"from minitorch.classroom.asks import {', '.join(sorted(asks))}\n"
+
+
+@every
+def test_what_is_withheld_is_neither_source_nor_code_in_an_image(name: str) -> None:
+    files = opened(name)
+    for module, names in parts.withheld_names(contents_of(name).needs).items():
+        tree = parts.modules()[module]
+        place = tree.relative_to(parts.PACKAGE.parent).as_posix()
+        for each in names:
+            found = parts.definition(ast.parse(tree.read_text()), each)
+            assert found is not None
+            body = "\n".join(tree.read_text().splitlines()[found.body[0].lineno : found.end_lineno])
+            source = files[place].decode()
+            assert body in tree.read_text() and body not in source
+            assert len(source.splitlines()) >= len(tree.read_text().splitlines()) - 1, "other lines stay where they are"
+            doc = inspect.cleandoc(found.body[0].value.value).splitlines()[0]  # type: ignore[attr-defined]
+            assert doc.encode() in tree.read_bytes() and doc.encode() not in files[f"{place}c"]
+
+
+@every
+def test_an_image_is_the_same_bytes_for_the_same_exercise(name: str) -> None:
+    assert image(contents_of(name), "/a.zip") == image(contents_of(name), "/a.zip")
+
+
+@every
+def test_no_path_of_this_machine_is_in_an_image(name: str) -> None:
+    for path, content in opened(name).items():
+        assert str(ROOT).encode() not in content, path
+
+
+def test_an_exercise_says_what_it_needs_by_names_that_are_there() -> None:
+    for needs in (Needs(engine=("grahp",)), Needs(without=("graph.build.topological_odrer",))):
+        with pytest.raises(ValueError, match=r"minitorch\.\S+ is no module of the package"):
+            parts.kept(needs)
+
+
+def test_an_exercise_that_declares_nothing_has_the_whole_engine() -> None:
+    engine = {name for name in parts.modules() if not name.startswith("minitorch.classroom")}
+    assert parts.kept(Needs()) == engine
+    assert parts.kept(Needs(without=("passes",))) == {name for name in engine if ".passes" not in name}
+
+
+def test_frameworks_that_could_do_a_task_are_not_shown() -> None:
+    names = {path.name for path in packages.shown(Needs().packages)}
+    assert {"numpy", "IPython", "matplotlib"} <= names
+    assert not names & {"jax", "jaxlib", "torch", "networkx", "sklearn", "scipy", "minitorch", "nbgrader"}
+
+
+# Tried in the sandbox ---------------------------------------------------------------------------------------------
+
+# One call, or nearly, that does a task, for whoever has the whole engine.
+ONE_CALL = {
+    "01-eager": {
+        "unbroadcast": """
+def unbroadcast(gradient, shape):
+    before = mt.zeros(*shape, requires_grad=True)
+    before.expand(gradient.shape).backward(gradient)
+    return before.grad
+""",
+        "mean-squared-error": """
+def mean_squared_error(prediction, target):
+    return mt.nn.functional.mse_loss(prediction, target)
+""",
+        "first-bad": "first_bad = mt.debug.first_nonfinite",
+        "observe": "observe = mt.profile",
+    },
+    "03-graph": {
+        "order": """
+def order(outputs):
+    from minitorch.graph import topological_order
+    return topological_order(outputs)
+""",
+        "run": """
+def run(graph, fetches, feeds, compute):
+    part = graph.subgraph(fetches)
+    values = {node: feeds.get(node.params["name"]) for node in graph.inputs}
+    for node in part.nodes:
+        values[node] = compute(node, [values[each] for each in node.inputs])
+    return [values[node] for node in fetches]
+""",
+        "release": """
+def release(graph):
+    graph.cost()
+    return mt.backends.interpret.last_uses(graph)
+""",
+        "backward": """
+def backward(graph, pull):
+    return mt.grad(graph)
+""",
+    },
+    "06-rewriting": {
+        "dead-code": "def dead_code(graph): return Graph(graph.inputs, graph.outputs)",
+        "fold-constants": """
+def fold_constants(graph):
+    from minitorch.passes import CONSTANT_FOLDING
+    return CONSTANT_FOLDING(graph)
+""",
+        "merge": """
+def merge(graph):
+    from minitorch.passes.common_subexpressions import COMMON_SUBEXPRESSIONS
+    return COMMON_SUBEXPRESSIONS.run(graph)
+""",
+        "laws": """
+def laws():
+    from minitorch.passes.algebra import ALGEBRA
+    return ALGEBRA.rules
+""",
+    },
+    "07-fusion": {
+        "kernel-bytes": "def kernel_bytes(graph, kernel): return graph.subgraph(kernel).cost().bytes",
+        "partition": """
+def partition(graph):
+    from minitorch.compiler.fusion.fuse import partition
+    return partition(graph)
+""",
+        "generate": "def generate(graph): return mt.jit(graph).ledger().kernels[0].source",
+        "merge": "def merge(a, b): return checks.fusion.online.merged(a, b)",
+        "online-softmax": "def online_softmax(blocks): return checks.fusion.online.statistics(sum(blocks, []))",
+    },
+}
+
+# Ways to an object by its name, each of which says REACHED and how, if it gets there.
+WAYS = """
+import ctypes, gc, importlib, os, pickle, pydoc, subprocess, sys, zipimport
+MODULE, NAME = {module!r}, {name!r}
+def found():
+    yield "sys.modules", lambda: getattr(sys.modules[MODULE], NAME)
+    yield "importlib", lambda: getattr(importlib.import_module(MODULE), NAME)
+    yield "reload", lambda: getattr(importlib.reload(importlib.import_module(MODULE)), NAME)
+    yield "pydoc", lambda: pydoc.locate(MODULE + "." + NAME)
+    yield "pickle", lambda: pickle.loads(b"c" + MODULE.encode() + b"\\n" + NAME.encode() + b"\\n.")
+    yield "globals", lambda: sys.modules["minitorch.graph.graph"].Graph.parse.__globals__[NAME]
+    yield "chain", lambda: eval("mt" + MODULE.removeprefix("minitorch") + "." + NAME)
+    yield "run_cell", lambda: get_ipython().run_cell(f"from {{MODULE}} import {{NAME}}; {{NAME}}").result
+    yield "collector", lambda: next(each for each in gc.get_objects() if getattr(each, "__name__", "") == NAME)
+    yield "subclasses", lambda: next(each for each in object.__subclasses__() if each.__name__ == NAME)
+    yield "the archive", lambda: zipimport.zipimporter(sys.path[0]).load_module(MODULE).__dict__[NAME]
+    yield "another process", lambda: subprocess.run(
+        [sys.executable, "-c", f"import {{MODULE}} as m, inspect; print(inspect.getsource(m.{{NAME}}))"],
+        capture_output=True, text=True, check=True).stdout
+def tells(thing):
+    "Whether it is, or is written in, more than a line that refuses."
+    import inspect
+    if isinstance(thing, str):
+        return "refuse" not in thing and "names_of" not in thing
+    if type(type(thing)) is not type and type(thing) is not type(found):
+        return False
+    try:
+        return "refuse" not in inspect.getsource(thing) and "names_of" not in inspect.getsource(thing)
+    except (OSError, TypeError):
+        return type(thing).__name__ != "Withheld"
+for way, reach in found():
+    try:
+        if tells(reach()):
+            print("REACHED", way)
+    except BaseException as error:
+        print(way, type(error).__name__)
+for folder, inner, names in os.walk("/"):
+    inner[:] = [each for each in inner if each not in ("proc", "sys")]
+    for each in names:
+        if "minitorch" in os.path.join(folder, each) and not folder.endswith("/bin"):
+            print("REACHED", os.path.join(folder, each))
+for package in ("jax", "torch", "networkx", "scipy", "sklearn", "nbgrader"):
+    try:
+        print("REACHED", importlib.import_module(package))
+    except ImportError:
+        pass
+print("tried all")
+"""
+AIMS = {
+    "01-eager": ("minitorch.primitives.movement", "_expand_rule"),
+    "03-graph": ("minitorch.graph.build", "topological_order"),
+    "06-rewriting": ("minitorch.passes.dead_code", "remove_dead_code"),
+    "07-fusion": ("minitorch.compiler.fusion.fuse", "fuse"),
+}
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """One student for each exercise, who does all tasks by one call, and tries all ways to what is withheld."""
+    classes.needs_bubblewrap()
+    root = tmp_path_factory.mktemp("course")
+    for name, answers in ONE_CALL.items():
+        release = json.loads((ROOT / "exercises" / name / f"{name}.ipynb").read_text())
+        path = root / "exercises" / name / f"{name}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(release))
+        for cell in release["cells"]:
+            if cell["metadata"].get("nbgrader", {}).get("solution"):
+                cell["source"] = answers[cell["metadata"]["nbgrader"]["grade_id"]].strip()
+        module, aim = AIMS[name]
+        release["cells"].append(added(WAYS.format(module=module, name=aim)))
+        hand_in(root, f"student{name[:2]}", json.dumps(release), exercise=name)
+    return root, classes.grade(root)
+
+
+@every
+def test_no_call_of_the_engine_earns_a_point(name: str, graded: tuple[Path, dict[str, Any]]) -> None:
+    row = graded[1][f"student{name[:2]}"]
+    assert classes.points(row) == {**dict.fromkeys(ONE_CALL[name], 0)}
+    assert "withheld" in {each["kind"] for each in row["incidents"]}
+
+
+@every
+def test_there_is_no_way_to_what_is_withheld(name: str, graded: tuple[Path, dict[str, Any]]) -> None:
+    page = graded[0] / "autograded" / f"student{name[:2]}" / name / f"{name}.ipynb"
+    cells = json.loads(page.read_text())["cells"]
+    said = "".join("".join(each.get("text", "")) for each in cells[-1]["outputs"])
+    assert "tried all" in said, cells[-1]["outputs"]
+    assert "REACHED" not in said, said
+
+
+def test_all_tasks_are_tried() -> None:
+    tried = {name.replace("-", "_") for answers in ONE_CALL.values() for name in answers}
+    assert tried == {name.partition(".")[2] for name in TASKS}
