@@ -37,7 +37,7 @@ from minitorch.classroom.grading.incidents import KINDS, Incident
 from minitorch.classroom.grading.limits import Limits
 from minitorch.classroom.grading.results import Graded, Result
 from minitorch.classroom.grading.sandbox import bubblewrap as sandbox
-from minitorch.classroom.grading.sandbox.kernel import Ran
+from minitorch.classroom.grading.sandbox.execution import Ran
 from minitorch.classroom.grading.sandbox.outputs import harmless
 from minitorch.classroom.grading.submission import feedback
 from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..sandbox.kernel import Message
+from ..sandbox.execution import Message
 from .preflight import Part
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ...unrun import Stopped, why_missing
 from ..incidents import Incident
-from ..sandbox.kernel import Message, Ran
+from ..sandbox.execution import Message, Ran
 
 # The incident of an error that ends a cell: by its name, and by the number of an OSError.
 ERRORS = {

@@ -18,7 +18,8 @@ from ...checks.score import Score
 from ...unrun import Stopped, why_missing
 from ..incidents import Incident
 from ..results import Graded, Result
-from ..sandbox.kernel import Kernel, Message, Ran
+from ..sandbox.execution import Message, Ran, execute
+from ..sandbox.kernel import Kernel
 from ..sandbox.outputs import length
 from ..sandbox.server import ForkServer, StartError
 from .autograded import as_notebook
@@ -135,7 +136,7 @@ class _Run:
 
     def _execute(self, source: str, questions: Examination | None = None) -> Ran:
         assert self.kernel is not None
-        return self.kernel.execute(source, max(0.1, min(self.limits.cell_seconds, self.left)), questions)
+        return execute(self.kernel, source, max(0.1, min(self.limits.cell_seconds, self.left)), questions)
 
     def _ready(self) -> bool:
         """See to a kernel in which all cells so far have run; whether there was time for that."""
