@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import builtins
+import dis
+from collections.abc import Iterator
 from pathlib import Path
+from types import CodeType
+from typing import Any
 
 import nbformat
 import pytest
@@ -99,4 +104,16 @@ def test_an_animal_fits_into_a_notebook(name: str) -> None:
         if animal.task in {task.name for task in EXERCISES[name]}:
             namespace: dict[str, object] = {}
             exec(f"{setups[animal.task]}\n{as_cell(animal)}", namespace)
-            assert callable(namespace[animal.task.partition(".")[2]])
+            function: Any = namespace[animal.task.partition(".")[2]]
+            missing = {
+                each for each in names(function.__code__) if each not in namespace and not hasattr(builtins, each)
+            }
+            assert not missing, animal.name
+
+
+def names(code: CodeType) -> Iterator[str]:
+    """The global names that a function reads."""
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL")
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from names(inner)
