@@ -66,6 +66,7 @@ class Grader:
         self.part = dict(STUDENTS)
         self.incidents: dict[str, list[Incident]] = {}
         self.graded: list[str] = []
+        self.exercises: list[str] = []
 
     @contextmanager
     def __call__(self, jobs: Mapping[Submission, Job], _: object) -> Iterator[Iterator[Any]]:
@@ -73,6 +74,7 @@ class Grader:
 
     def answer(self, job: Job) -> dict[str, Any]:
         self.graded.append(job.student)
+        self.exercises.append(job.exercise)
         parts = [part for part in released(Path(job.release)) if part.points is not None]
         part = self.part[job.student]
         found = [Graded(one.name or "", (one.points or 0) * part, one.points or 0, "a reason") for one in parts]
@@ -212,6 +214,15 @@ def test_what_is_not_graded_again_yet_waits_in_formgrader(course: Course, grader
     marks = Ledger.read(course.gradebook).marks["bob", EXERCISE]
     assert (marks["first-check"].points, marks["first-check"].waits) == (0, True)
     assert (marks["second-check"].points, marks["second-check"].waits) == (25, False)
+
+
+def test_one_exercise_is_graded_after_the_other(course: Course, grader: Grader) -> None:
+    classes.course(course.root, exercise(**BEFORE), "02-other")
+    for student in STUDENTS:
+        hand_in(course.root, student, exercise(**BEFORE), exercise="02-other")
+    report = run(course)
+    assert grader.exercises == [EXERCISE] * 3 + ["02-other"] * 3, "a sandbox is started for each exercise once"
+    assert [row.exercise for row in report.rows] == [EXERCISE, "02-other"] * 3
 
 
 def test_what_fails_in_the_middle_leaves_nothing_of_it(course: Course, grader: Grader) -> None:

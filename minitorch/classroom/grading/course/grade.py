@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,8 @@ def grade(
         for item in plan.todo:
             if item.trouble:
                 done(item, _result({"error": item.trouble}, releases[item.submission.exercise]))
-        jobs = {each: _job(course, each, releases[each.exercise], journal.seeds, limits, safe) for each in todo}
+        one_by_one = sorted(todo, key=attrgetter("exercise"))  # a sandbox is that of an exercise, and starts in seconds
+        jobs = {each: _job(course, each, releases[each.exercise], journal.seeds, limits, safe) for each in one_by_one}
         grading = on_cluster(jobs, scheduler, workers) if scheduler else here(jobs, workers)
         for each, answer in stack.enter_context(grading):
             done(todo[each], _result(answer, releases[each.exercise]))
