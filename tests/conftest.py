@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 from contextlib import suppress
@@ -23,6 +24,23 @@ with quick_imports(), suppress(ImportError):  # before the test files import it,
 settings.register_profile("ci", derandomize=True, deadline=None)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: some tests wait for a browser, a sandbox or a time limit."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
+def pytest_collection() -> None:
+    """No garbage is made while tests are collected."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """17,000 tests are 600,000 objects, which stay: `gc.collect()` looks at all others only."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)
