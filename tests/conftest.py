@@ -26,6 +26,16 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sweep", action="store_true", help="try all combinations where otherwise some stand for them")
+
+
+@pytest.fixture(scope="session")
+def sweep(request: pytest.FixtureRequest) -> bool:
+    """Whether all combinations are asked for."""
+    return bool(request.config.getoption("--sweep"))
+
+
 def pytest_xdist_auto_num_workers() -> int:
     """One process more than there are cores: some tests wait for a browser, a sandbox or a time limit."""
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1

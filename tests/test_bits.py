@@ -103,10 +103,13 @@ SHAPES = ((3, 5), (2, 37), (19, 16), (40, 3), (70, 7), (5, 600))
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("name", EXPRESSIONS)
-def test_an_expression_has_the_same_bits_wherever_it_stands(name: str, dtype: mt.DType) -> None:
+def test_an_expression_has_the_same_bits_wherever_it_stands(name: str, dtype: mt.DType, sweep: bool) -> None:
+    """In every place with two of the four types, one of 16 bits and one that is longer; `--sweep` tries all four."""
     expression = EXPRESSIONS[name]
     known: dict[tuple[int, int], tuple[Tensor, ...]] = {}
     for number, (place, function) in enumerate(PLACES.items(), list(EXPRESSIONS).index(name)):
+        if not sweep and (number + FLOATS.index(dtype)) % 2:
+            continue
         shape = SHAPES[number % len(SHAPES)]
         if shape not in known:
             x, y = numbers(*shape, dtype=dtype), numbers(*shape, dtype=dtype, seed=1)
