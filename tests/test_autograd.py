@@ -435,8 +435,8 @@ def test_a_chain_of_100000_operations_through_graphs_and_text():
     with mt.Graph() as g:
         start = mt.placeholder((), mt.float64, name="x")
         end = chain(start)
-    assert mt.Session(g).run(end, {start: x}).item() == 50_001
-    compiled = mt.jit(chain, passes=())  # the Session has run the passes
+    assert mt.Session(g, backend="interpret").run(end, {start: x}).item() == 50_001
+    compiled = mt.jit(chain, passes=())  # the Session has run the passes, this one compiles
     graph = compiled.graph(x)
     assert compiled(x).item() == 50_001
     assert sum(node.primitive.name == "add" for node in graph.nodes) == LONG
@@ -451,7 +451,8 @@ def test_a_chain_of_100000_operations_backward_in_a_graph():
     x = leaf(3.0)
     mt.jit(lambda x: chain(x * x, LONG // 8), passes=())(x).backward()
     assert x.grad.item() == 6
-    assert mt.jit(mt.grad(lambda x: chain(x * x)), passes=())(mt.tensor(3.0)).item() == 6
+    gradient = mt.jit(mt.grad(lambda x: chain(x * x)), passes=(), backend="interpret")
+    assert gradient(mt.tensor(3.0)).item() == 6
 
 
 @pytest.mark.parametrize("length", [100, 1000])

@@ -218,9 +218,9 @@ def test_a_notebook_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     notebook = nbformat.v4.new_notebook(cells=cells(RELEASED, "07-fusion"))
     notebook.cells[1].source = "while True:\n    pass"
     nbformat.write(notebook, tmp_path / "endless.ipynb")
-    checked = check_notebook(tmp_path / "endless.ipynb", 15)
-    assert checked.stopped == "it was stopped after 15 seconds"
-    assert not checked.is_complete and "it was stopped after 15 seconds" in table(checked)
+    checked = check_notebook(tmp_path / "endless.ipynb", 5)
+    assert checked.stopped == "it was stopped after 5 seconds"
+    assert not checked.is_complete and "it was stopped after 5 seconds" in table(checked)
 
 
 def test_a_kernel_that_dies_is_said(tmp_path: Path) -> None:

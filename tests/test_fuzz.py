@@ -33,11 +33,14 @@ NATIVE = ("native",)
 def test_every_public_function_is_called_with_every_type() -> None:
     callees: Counter[str] = Counter()
     types: Counter[str] = Counter()
+    expected = {row.callee for row in api.functions()}
     for seed in range(8000):
         program = generate(seed)
         callees.update(program.callees)
         types.update(each.dtype for each in program.inputs)
-    assert {row.callee for row in api.functions()} - set(callees) == set()
+        if expected <= set(callees) and set(types) == set(DTYPES):
+            break
+    assert expected - set(callees) == set()
     assert set(types) == set(DTYPES)
 
 
@@ -63,7 +66,7 @@ def campaign(target, programs, seed=0):
 def test_random_programs_give_the_same_in_every_mode() -> None:
     """A short campaign, the same every time; the long ones are `make fuzz`."""
     found = Campaign(seed=1)
-    found.run(programs=192)
+    found.run(programs=96)
     assert {group.finding: group.program.text for group in found.groups.values()} == {}
 
 
@@ -87,7 +90,7 @@ def test_a_planted_miscompile_is_found_and_made_small(monkeypatch: pytest.Monkey
 
 
 def test_the_death_of_a_child_is_a_finding_and_the_campaign_goes_on() -> None:
-    groups = campaign(fuzz_faults.dies, 16)
+    groups = campaign(fuzz_faults.dies, 8)
     assert {group.finding.kind for group in groups} == {"crash"}
     assert all("SIGABRT" in group.finding.detail and len(group.program.body) == 1 for group in groups)
 

@@ -16,7 +16,7 @@ import pytest
 from tests import classes
 from tests.classes import RIGHT, hand_in, notebook, sample
 
-STUDENTS = 6
+STUDENTS = 4
 SLOW = f"{RIGHT}\nimport subprocess, time\nsubprocess.Popen(['sleep', '100'])\ntime.sleep(0.3)"
 
 
@@ -39,11 +39,11 @@ def graded(root: Path) -> list[str]:
 
 def test_killed_at_any_moment_it_leaves_nothing_and_goes_on(course: Path) -> None:
     moments = random.Random(time.time_ns())
-    for _ in range(5):
+    for _ in range(4):
         before = graded(course)
         with classes.start(course, "--workers", "2", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
             try:
-                process.wait(moments.uniform(0, 4))
+                process.wait(moments.uniform(0, 3))
             except subprocess.TimeoutExpired:
                 process.kill()
         assert not classes.left_running(course)

@@ -233,7 +233,7 @@ def test_the_cases_reach_every_primitive():
     used = set()
     for case in ALL:
         tensors = case.tensors(mt.float32, requires_grad=True)
-        used |= {node.primitive.name for node in mt.jit(case.function).graph(*tensors).nodes}
+        used |= {node.primitive.name for node in mt.jit(case.function, passes=()).graph(*tensors).nodes}
     assert set(PRIMITIVES) - used <= {"bitcast", "barrier"}  # no public function; only the way back of a checkpoint
 
 
