@@ -158,6 +158,28 @@ COMMANDS: dict[str, Command] = {
             ("minitorch release --check", "has it been done?"),
         ),
     ),
+    "new-exercise": Command(
+        "write an exercise with checks of its own and a zoo, as a beginning of another one",
+        classroom("new_exercise"),
+        (
+            argument("exercise", help="its name, such as 10-mean"),
+            argument("--source", default="solutions", help="the folder of the solutions (%(default)s)"),
+            argument("--zoo", default="zoo", metavar="FOLDER", help="the folder of the zoos (%(default)s)"),
+        ),
+        (("minitorch new-exercise 10-mean", "then change what is in it"),),
+    ),
+    "zoo": Command(
+        "run the solution of an exercise and its zoo against its checks",
+        classroom("zoo"),
+        (
+            argument("exercise", help="such as 10-mean; its zoo is zoo/10-mean/*.py"),
+            argument("--source", default="solutions", help="the folder of the solutions (%(default)s)"),
+            argument("--zoo", default="zoo", metavar="FOLDER", help="the folder of the zoos (%(default)s)"),
+            argument("--time", type=float, default=300, metavar="SECONDS", help="for all of it (%(default)s)"),
+        ),
+        (("minitorch zoo 10-mean", "after a change in its checks"),),
+        json=True,
+    ),
     "collect": Command(
         "bring a class's work from a platform's download into submitted/",
         classroom("collect"),

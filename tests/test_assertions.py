@@ -160,10 +160,14 @@ def test_only_what_has_changed_is_graded_again(course: Path, graded: dict[str, d
     ("change", "says"),
     [
         (lambda path: path.write_text(SOLUTION.replace("[3.0]", "[4.0]")), "mean-tests is not that of the solution"),
+        (
+            lambda path: path.write_text(SOLUTION.replace("assert mean([1, 2, 3, 4])", "checks.graph.run(mean)")),
+            "the hidden tests of the assert cell mean-tests call a check",
+        ),
         (lambda path: path.unlink(), "where the hidden tests of 01-sample are"),
         (lambda path: path.write_text("{"), "the file is damaged"),
     ],
-    ids=["changed", "missing", "damaged"],
+    ids=["changed", "with a check", "missing", "damaged"],
 )
 def test_hidden_tests_that_are_not_there_are_said_before_anything_is_run(
     course: Path, change, says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path

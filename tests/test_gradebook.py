@@ -44,7 +44,7 @@ def exercise(**points: float) -> str:
     cells = [known("setup", "setup")]
     for name, most in points.items():
         cells.append(known(f"def {name}(): ...", name, solution=True, locked=False))
-        cells.append(known(f"checks.eager.unbroadcast({name})", f"{name}-check", grade=True, points=most))
+        cells.append(known(f"checks.sample.{name}({name})", f"{name}-check", grade=True, points=most))
     return notebook([*cells, added("# the end")])
 
 
@@ -457,17 +457,8 @@ def test_a_crash_of_the_grader_has_a_status_of_its_own(
 # --- one task -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Task:
-        def __init__(self, part: Any) -> None:
-            self.name = f"sample.{part.name.removesuffix('-check')}"
-
-    monkeypatch.setattr(courses, "task_of", Task)
-
-
 @pytest.mark.parametrize("name", ["second", "second-check", "sample.second"])
-def test_one_task_is_graded_again(course: Course, grader: Grader, tasks: None, name: str) -> None:
+def test_one_task_is_graded_again(course: Course, grader: Grader, name: str) -> None:
     grader.incidents["ana"] = [Incident("cell-time", "x", "first"), Incident("memory", "x", "second-check")]
     run(course)
     grader.part = {"ana": 0.5, "bob": 1.0, "eve": 1.0}
@@ -485,7 +476,7 @@ def test_one_task_is_graded_again(course: Course, grader: Grader, tasks: None, n
     assert not grader.graded, "everything counts as graded"
 
 
-def test_one_task_of_another_weight_is_graded_again(course: Course, grader: Grader, tasks: None) -> None:
+def test_one_task_of_another_weight_is_graded_again(course: Course, grader: Grader) -> None:
     run(course)
     change(course, {"first": 30, "second": 10})
     assert agreed(course, run(course, task="second")) == expected({"first": 30, "second": 10})
@@ -494,7 +485,7 @@ def test_one_task_of_another_weight_is_graded_again(course: Course, grader: Grad
         run(course, task="second")
 
 
-def test_one_task_of_work_that_has_changed_is_passed_over(course: Course, grader: Grader, tasks: None) -> None:
+def test_one_task_of_work_that_has_changed_is_passed_over(course: Course, grader: Grader) -> None:
     run(course, "ana", "eve")
     hand_in(course.root, "ana", exercise(first=30))
     grader.part = dict.fromkeys(STUDENTS, 0.5)

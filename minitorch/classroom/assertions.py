@@ -10,21 +10,43 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 BEGIN, END = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"  # nbgrader's marks
 
 
-def task_named(source: str) -> str | None:
+def task_named(source: str, imported: Mapping[str, str] = NOTHING) -> str | None:
     """The task that a check's cell asks for; None for an assert cell.
 
+    Args:
+        source: of the cell.
+        imported: the task's name of each name that the notebook imports from its own checks (`imported_tasks`).
+
     Example:
-        >>> task_named("checks.graph.order(order)")
-        'graph.order'
+        >>> task_named("checks.graph.order(order)"), task_named("checks.mean(mean)")  # an instructor's own
+        ('graph.order', 'mean')
         >>> task_named("assert order([]) == []")
     """
-    found = re.search(r"\bchecks\.(\w+\.\w+)\(", source)
+    found = re.search(r"\bchecks\.(\w+(?:\.\w+)?)\(", source)
+    if found is None and imported:
+        found = re.search(rf"(?<![\w.])({'|'.join(imported)})\(", source)
+        return imported[found[1]] if found else None
     return found[1] if found else None
+
+
+def imported_tasks(sources: Iterable[str]) -> dict[str, str]:
+    """The names that cells import from the exercise's own checks, each with the task's name.
+
+    Example:
+        >>> imported_tasks(["from checks import mean as check_mean, median"])
+        {'check_mean': 'mean', 'median': 'median'}
+    """
+    found = re.findall(r"^from checks import (?:\(([^)]+)\)|([^\n(]+))", "\n".join(sources), re.MULTILINE)
+    names = [piece.split() for each in found for piece in re.sub(r"#.*", "", "".join(each)).split(",")]
+    return {each[-1]: each[0] for each in names if len(each) in (1, 3)}
 
 
 def visible(source: str) -> str:
@@ -67,6 +89,8 @@ def why_not(error: Mapping[str, Any], source: str) -> str:
     """
     kind, text = str(error["ename"])[:200], (str(error["evalue"]).splitlines() or [""])[0][:500]
     number = _line(error["traceback"])
+    if kind == "NotImplementedError":
+        return "it has not been written yet"
     says = "fails" if kind == "AssertionError" else f"raises {kind}"
     says += f": {text}" if text else ""
     if number in hidden_lines(source):

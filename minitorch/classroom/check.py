@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import CommandError
-from .assertions import credit, task_named, why_not
+from .assertions import credit, imported_tasks, task_named, why_not
 from .checks.score import MIME
 from .imports import quick_imports
 from .unrun import Stopped, why_missing
@@ -24,12 +24,13 @@ SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # of the kernel
 
 @dataclass(frozen=True)
 class Row:
-    """One graded cell: its task, the points, and why they are not all."""
+    """One graded cell: its task, the points, why they are not all, and the parts of its score, if it has one."""
 
     task: str
     points: float
     of: float
     reason: str
+    parts: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,19 @@ def check_notebook(path: Path, seconds: float) -> Checked:
     Raises:
         CommandError: if it cannot be read, or has no graded cell, or the `course` extra is not installed.
     """
+    notebook = read_notebook(path)
+    if not any(map(_is_graded, notebook.cells)):
+        raise CommandError(f"{path} has no graded cell")
+    ended, stopped = asyncio.run(run_cells(notebook, path.resolve().parent, seconds))
+    return Checked(path, tuple(graded_rows(notebook.cells, ended)), stopped)
+
+
+def read_notebook(path: Path) -> Any:
+    """A notebook without outputs: those in the file may be of another day.
+
+    Raises:
+        CommandError: if it cannot be read, or the `course` extra is not installed.
+    """
     try:
         with quick_imports():
             import nbformat
@@ -93,16 +107,13 @@ def check_notebook(path: Path, seconds: float) -> Checked:
     except Exception as error:  # nbformat raises what its JSON reader raises, and its own
         first = next(iter(str(error).splitlines()), type(error).__name__)
         raise CommandError(f"{path} cannot be read as a notebook: {first}") from None
-    if not any(map(_is_graded, notebook.cells)):
-        raise CommandError(f"{path} has no graded cell")
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            cell.outputs, cell.execution_count = [], None  # what is in the file may be of another day
-    ended, stopped = asyncio.run(_run(notebook, path.resolve().parent, seconds))
-    return Checked(path, tuple(_rows(notebook.cells, ended)), stopped)
+            cell.outputs, cell.execution_count = [], None
+    return notebook
 
 
-async def _run(notebook: Any, folder: Path, seconds: float) -> tuple[int, str]:
+async def run_cells(notebook: Any, folder: Path, seconds: float) -> tuple[int, str]:
     """Run all cells, going on after errors; how many came to their end, and what kept it from its own, or nothing."""
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
@@ -138,26 +149,27 @@ def _is_graded(cell: Any) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade"))
 
 
-def _rows(cells: Sequence[Any], ended: int) -> Iterator[Row]:
+def graded_rows(cells: Sequence[Any], ended: int) -> Iterator[Row]:
     """The rows of the graded cells; `ended` is the number of cells that came to their end."""
     stopped: list[Stopped] = []
+    imported = imported_tasks(cell.source for cell in cells if cell.cell_type == "code")
     for number, cell in enumerate(cells):
         if _is_graded(cell):
-            yield _row(cell, number < ended, stopped)
+            yield _row(cell, task_named(cell.source, imported), number < ended, stopped)
         elif error := next((each for each in cell.get("outputs", ()) if each.output_type == "error"), None):
             name = cell.metadata.get("nbgrader", {}).get("grade_id") or str(number + 1)
             stopped.append(Stopped(name, cell.source, f"{error.ename}: {error.evalue}"))
 
 
-def _row(cell: Any, ended: bool, stopped: Sequence[Stopped]) -> Row:
-    about, task = cell.metadata.nbgrader, task_named(cell.source)
+def _row(cell: Any, task: str | None, ended: bool, stopped: Sequence[Stopped]) -> Row:
+    about = cell.metadata.nbgrader
     name, of = task or str(about.grade_id), float(about.points)
     if about.get("solution"):
         return Row(name, 0, of, "a person reads this answer")
     for output in cell.outputs:
         score = output.get("data", {}).get(MIME)
         if score:
-            return Row(score["task"], score["points"], of, score["reason"])
+            return Row(score["task"], score["points"], of, score["reason"], tuple(score["parts"]))
         if output.output_type == "error":
             reason = f"the cell stops with {output.ename}: {output.evalue}" if task else why_not(output, cell.source)
             return Row(name, 0, of, why_missing(output.ename, output.evalue, stopped) or reason)

@@ -40,6 +40,24 @@ def release(options: Namespace) -> int:
     return 0
 
 
+def new_exercise(options: Namespace) -> int:
+    """``minitorch new-exercise``: an exercise that works, to be made into another one."""
+    from .new_exercise import new_exercise as make
+
+    for path in make(options.exercise, Path(options.source), Path(options.zoo)):
+        print(path)
+    return 0
+
+
+def zoo(options: Namespace) -> int:
+    """``minitorch zoo``: the solution and the zoo of an exercise; the status is 1 if one is not as it must be."""
+    from .zoo import run_zoo, table
+
+    found = run_zoo(options.exercise, Path(options.source), Path(options.zoo), options.time)
+    print(json.dumps([vars(each) for each in found], indent=2) if options.json else table(options.exercise, found))
+    return int(any(each.wrong for each in found))
+
+
 def lab(options: Namespace) -> int:
     """``minitorch lab``: JupyterLab at the first notebook."""
     from .lab import run

@@ -13,6 +13,7 @@ from typing import Any
 from ..errors import CommandError
 from .imports import quick_imports
 
+OWN = ("checks.py", "asks.py")  # an exercise's own checks, which students have, too
 MARKS = ("### BEGIN SOLUTION", "### END SOLUTION", "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS")
 
 
@@ -37,7 +38,7 @@ def exercises(source: Path) -> list[str]:
 
 
 def release(source: Path, names: Sequence[str] = ()) -> Iterator[Released]:
-    """The students' version of some exercises, or of all.
+    """The students' version of some exercises, or of all, with their own checks if they have some.
 
     Solutions become a stub, hidden tests and outputs go; graded cells get nbgrader's checksums, and the id of a cell
     that nbgrader knows is the name by which it knows it.
@@ -50,6 +51,9 @@ def release(source: Path, names: Sequence[str] = ()) -> Iterator[Released]:
         raise CommandError(f"there is no exercise {strange[0]} in {source}; there is {', '.join(known)}")
     for name in names or known:
         yield Released(Path(name) / f"{name}.ipynb", _released(source, name))
+        for file in OWN:
+            if (source / name / file).is_file():
+                yield Released(Path(name) / file, (source / name / file).read_bytes())
 
 
 class _Said(logging.Handler):

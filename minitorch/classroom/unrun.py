@@ -41,13 +41,13 @@ def why_missing(kind: str, text: str, stopped: Iterable[Stopped]) -> str | None:
         return None
     name = found[1]
     for cell in stopped:
-        if _defines(cell.source, name):
+        if defines(cell.source, name):
             why = f"the cell `{cell.name}` above did not run ({cell.reason})"
             return f"{why}, and `{name}` is missing: mend and run it first"
     return f"no cell above defines `{name}` (NameError): has it another name, or was its cell deleted?"
 
 
-def _defines(source: str, name: str) -> bool:
-    """Whether a cell would define a name; it may be a cell that Python cannot read."""
+def defines(source: str, name: str) -> bool:
+    """Whether a cell's source defines a name; it may be a cell that Python cannot read."""
     definition = rf"(?:async\s+)?(?:def|class)\s+{name}\b|{name}\s*[:=]|(?:from|import)\b.*\b{name}\b"
     return re.search(rf"^[ \t]*(?:{definition})", source, re.MULTILINE) is not None

@@ -7,7 +7,7 @@ graded submission has the asks of its own exercise.
 
 from __future__ import annotations
 
-from .ask import Ask, ask_grader, asks
+from .ask import Ask, ask_grader, asks, call_with_arguments
 from .needs import Needs
 
-__all__ = ["Ask", "Needs", "ask_grader", "asks"]
+__all__ = ["Ask", "Needs", "ask_grader", "asks", "call_with_arguments"]

@@ -75,6 +75,11 @@ def asks(name: str, needs: Needs, seconds: float = SECONDS) -> Callable[[Asking]
     return lambda function: Ask(name, function, needs, seconds)
 
 
+def call_with_arguments(call: Limited, case: tuple[str, tuple[Any, ...]]) -> Any:
+    """The ask of most tasks: the student's function is called with the arguments of the case."""
+    return call(*case[1])
+
+
 _grader: Callable[[object], Any] | None = None  # set where a class is graded, and nowhere else
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 EVERYTHING = ("*",)  # the whole engine
+COMPILES = ("llvmlite",)  # what the engine imports when it does
 PACKAGES = ("ipywidgets", "matplotlib", "numpy")
 
 
@@ -22,6 +23,11 @@ class Needs:
     engine: tuple[str, ...] = EVERYTHING
     without: tuple[str, ...] = ()
     packages: tuple[str, ...] = PACKAGES
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The packages, and what compiles if there is the whole engine."""
+        return (*self.packages, *(COMPILES if self.engine == EVERYTHING else ()))
 
     def __or__(self, other: Needs) -> Needs:
         """What two sets of tasks need together."""

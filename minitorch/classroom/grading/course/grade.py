@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import CommandError
+from ...own import checks_from, sources_in
 from ..cluster.client import on_cluster
 from ..collecting.points import note_result
 from ..exporting.after import Rules
@@ -78,12 +79,14 @@ def grade(
     cells: dict[str, str] = {}
     if task:
         checks = [part for each in releases.values() for part in each if part.is_check]
-        tasks = {part.name or "": known.name for part in checks if (known := task_of(part)) is not None}
+        tasks = {part.name or "": part.task for part in checks if part.task is not None}
         cells = exercises_with(task, releases, tasks)
         found = [each for each in found if each.exercise in cells]
         releases = {exercise: releases[exercise] for exercise in cells}
     conditions = {
-        exercise: conditions_of(course.release(exercise), limits, safe, tests_of(release))
+        exercise: conditions_of(
+            course.release(exercise), limits, safe, tests_of(release), own_sources(course, exercise)
+        )
         for exercise, release in releases.items()
     }
     with ExitStack() as stack:
@@ -185,7 +188,8 @@ def read_release(course: Course, exercise: str) -> list[Part]:
     try:
         release = released(path)
         checks = [part for part in release if part.is_check]
-        if None in [task_of(part) for part in checks]:
+        own = checks_from(own_sources(course, exercise), str(course.solution(exercise).parent))
+        if None in [task_of(part, own) for part in checks]:
             release = with_tests(release, _solution(course, exercise))
     except DamagedError as error:
         raise CommandError(f"{path}: {error.incident.text}; `minitorch release` makes it again") from None
@@ -204,6 +208,11 @@ def _solution(course: Course, exercise: str) -> list[Part]:
         return released(path)
     except DamagedError as error:
         raise CommandError(f"{path}: {error.incident.text}") from None
+
+
+def own_sources(course: Course, exercise: str) -> dict[str, str]:
+    """The sources of an exercise's own checks; empty if it has none."""
+    return sources_in(course.solution(exercise).parent)
 
 
 def tests_of(release: list[Part]) -> dict[str, str]:
@@ -226,6 +235,7 @@ def _job(
         safe=safe,
         seconds=limits.seconds + 4 * limits.start_seconds + checks * JUDGE_SECONDS + 30,
         tests=tests_of(release),
+        own=own_sources(course, each.exercise),
     )
 
 

@@ -20,9 +20,16 @@ BYTES = 64 * MIB
 """Of a submission's notebooks together; of those beyond it, sizes and times count."""
 
 
-def conditions_of(release: Path, limits: Limits, safe: bool, tests: Mapping[str, str] | None = None) -> str:
-    """A digest of what the grader contributes: the notebook that was handed out, checks, hidden tests, the limits."""
-    digest = hashlib.sha256(json.dumps([limits.to_json(), safe, *([tests] if tests else [])], sort_keys=True).encode())
+def conditions_of(release: Path, limits: Limits, safe: bool, *sources: Mapping[str, str]) -> str:
+    """A digest of what the grader contributes: the notebook that was handed out, the checks, the limits.
+
+    Args:
+        release: the notebook.
+        limits: of a submission.
+        safe: whether there is a sandbox.
+        sources: of hidden tests, and of the exercise's own checks.
+    """
+    digest = hashlib.sha256(json.dumps([limits.to_json(), safe, *filter(None, sources)], sort_keys=True).encode())
     digest.update(_checks())
     digest.update(release.read_bytes())
     return digest.hexdigest()[:32]

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ..limits import Limits
 from . import packages
-from .image import CHECKS, PROGRAMS, Contents
+from .image import PROGRAMS, Contents
 
 IMAGE = Path("/course/image.zip")  # where our own files are found inside
 HOME = Path("/home/student")
@@ -76,7 +76,7 @@ class Sandbox:
             "folders": {str(path): self._mounted() for path in MEMORY},
             "kept": [str(path) for path in interpreter() if is_in_memory(path)],
             "uid": self.uid,
-            "checks": CHECKS,
+            "checks": self.contents.checks,
             "caged": self.safe,
         }
         python = [sys.executable, "-P", "-m", f"{PROGRAMS}.fork_server", json.dumps(options)]
@@ -131,7 +131,7 @@ class Sandbox:
 
     def _installed(self, folder: Path) -> Iterable[str]:
         """Options that leave of a folder of installed packages those that the exercise may import."""
-        places = [path for path in packages.shown(self.contents.needs.packages) if path.is_relative_to(folder)]
+        places = [path for path in packages.shown(self.contents.needs.installed) if path.is_relative_to(folder)]
         return [
             *("--perms", "0755", "--size", str(1 << 20), "--tmpfs", str(folder)),
             *(part for path in places for part in ("--ro-bind", str(path.resolve()), str(path))),

@@ -31,6 +31,7 @@ PROGRAMS = "grading_sandbox"  # the package of the programs in `inside`, as it i
 CLASSROOM = f"{NAME}.classroom"
 CHECKS = f"{CLASSROOM}.checks"
 ASKS = f"{CLASSROOM}.asks"
+OWN = "checks"  # the module of an exercise's own checks
 ALWAYS = {CLASSROOM, f"{CLASSROOM}.withheld", ASKS, *(f"{ASKS}.{each}" for each in ("ask", "limit", "needs", "plain"))}
 
 PAGES = "error_pages"  # which `minitorch.errors` reads
@@ -56,6 +57,11 @@ class Contents:
     needs: Needs = field(default_factory=Needs)
     asks: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def checks(self) -> str:
+        """The module of the checks, as cells know it."""
+        return OWN if OWN in self.files else CHECKS
 
 
 def image(contents: Contents, place: str) -> bytes:

@@ -11,11 +11,12 @@ import json
 import os
 import stat
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ...assertions import imported_tasks, task_named
 from ..incidents import Incident
 
 Cell = dict[str, Any]
@@ -40,6 +41,7 @@ class Part:
         kind: ``"code"``, ``"markdown"`` or ``"raw"``.
         name: its `grade_id`; None for a cell that nbgrader does not know of.
         id: the notebook's own name for a released cell.
+        task: of a check, the task that it asks for; None for an assert cell.
         tests: of an assert cell, the source with its hidden tests, which is what is run when a class is graded.
         is_example: whether the released cell has the tag `EXAMPLE`.
         points: what its check can give; None if it is no check.
@@ -58,6 +60,7 @@ class Part:
     id: str | None = None
     tests: str | None = None
     is_example: bool = False
+    task: str | None = None
 
     @property
     def is_check(self) -> bool:
@@ -79,10 +82,12 @@ def released(path: Path) -> list[Part]:
     Raises:
         DamagedError: if it cannot be read.
     """
-    return [_released(cell) for cell in load(path, RELEASE_BYTES)["cells"]]
+    cells = load(path, RELEASE_BYTES)["cells"]
+    imported = imported_tasks(text_of(cell) for cell in cells if cell["cell_type"] == "code")
+    return [_released(cell, imported) for cell in cells]
 
 
-def _released(cell: Cell) -> Part:
+def _released(cell: Cell, imported: Mapping[str, str]) -> Part:
     about = cell["metadata"].get("nbgrader")
     source = text_of(cell)
     if not about or not about.get("grade_id"):
@@ -90,7 +95,8 @@ def _released(cell: Cell) -> Part:
             source, cell["cell_type"], id=cell.get("id"), is_example=EXAMPLE in cell["metadata"].get("tags", ())
         )
     points = float(about["points"]) if about.get("grade") else None
-    return Part(source, cell["cell_type"], about["grade_id"], points, bool(about.get("solution")), dict(about))
+    part = Part(source, cell["cell_type"], about["grade_id"], points, bool(about.get("solution")), dict(about))
+    return replace(part, task=task_named(source, imported)) if part.is_check else part
 
 
 def find(folder: Path, exercise: str, names: set[str], largest: int) -> tuple[Any, list[Incident]]:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...assertions import credit, task_named, visible, why_not
-from ...checks import TASKS, Task
+from ...assertions import credit, visible, why_not
+from ...checks import Task
 from ...checks.score import Score
+from ...own import PACKAGED, Checks
 from ...unrun import Stopped, why_missing
 from ..incidents import Incident
 from ..results import Graded, Result
@@ -30,7 +31,14 @@ from .preflight import DamagedError, Part, find, mend, same
 PAUSES = (1.0, 5.0)  # seconds before another attempt to start a kernel
 
 
-def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int], server: ForkServer) -> Result:
+def grade(
+    folder: Path,
+    exercise: str,
+    release: list[Part],
+    seeds: Sequence[int],
+    server: ForkServer,
+    checks: Checks = PACKAGED,
+) -> Result:
     """Grade what a student has handed in.
 
     Args:
@@ -39,6 +47,7 @@ def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int]
         release: the cells that were handed out.
         seeds: from which the checks make their inputs; hidden from the student.
         server: where student code runs.
+        checks: the tasks of the exercise.
     """
     began = time.monotonic()
     result = Result()
@@ -52,7 +61,7 @@ def grade(folder: Path, exercise: str, release: list[Part], seeds: Sequence[int]
         result.graded = [_none(part, reason) for part in release if part.points is not None]
         return result
     result.incidents += [*wrong, *mended]
-    _Run(parts, release, seeds, server, result).all()
+    _Run(parts, release, seeds, server, checks, result).all()
     result.seconds = time.monotonic() - began
     return result
 
@@ -65,8 +74,15 @@ class _Run:
     """The cells of one submission, one after the other, in as many kernels as it takes."""
 
     def __init__(
-        self, parts: list[Part], release: list[Part], seeds: Sequence[int], server: ForkServer, result: Result
+        self,
+        parts: list[Part],
+        release: list[Part],
+        seeds: Sequence[int],
+        server: ForkServer,
+        checks: Checks,
+        result: Result,
     ) -> None:
+        self.checks = checks
         self.handed_out = {part.source for part in release}
         self.examples = {part.source for part in release if part.is_example}
         self.parts, self.seeds, self.server, self.result = parts, seeds, server, result
@@ -102,7 +118,7 @@ class _Run:
             return
         if not self._ready():
             return self._cell(number, part)  # the time went into getting ready
-        task = task_of(part) if part.is_check else None
+        task = task_of(part, self.checks) if part.is_check else None
         if task is not None:
             ran = self._check(task, part)
         else:
@@ -225,22 +241,24 @@ class _Run:
         return ran
 
 
-def task_of(part: Part) -> Task | None:
+def task_of(part: Part, checks: Checks = PACKAGED) -> Task | None:
     """The task that a check's cell names, as it was handed out; None for an assert cell.
 
     Raises:
         GradingError: if there is no such task, or it gives other points than the cell says.
     """
-    name = task_named(part.source)
-    if name is None:
+    if part.task is None:
         return None
-    task = TASKS.get(name)
+    task = checks.tasks.get(part.task)
     if task is None:
-        raise GradingError(f"the graded cell {part.name} asks for the task {name}, which is none of minitorch's")
+        whose = (
+            "none of its checks.py" if checks.sources else "none of minitorch's, and there is no checks.py beside it"
+        )
+        raise GradingError(f"the graded cell {part.name} asks for the task {part.task}, which is {whose}")
     if task.points != part.points:
         raise GradingError(
             f"the cell {part.name} says {part.points:g} points, "
-            f"and minitorch gives {task.points} for its task {task.name}"
+            f"and {'checks.py' if checks.sources else 'minitorch'} gives {task.points} for its task {task.name}"
         )
     return task
 
@@ -249,16 +267,20 @@ def with_tests(release: Sequence[Part], solution: Sequence[Part]) -> list[Part]:
     """The cells that were handed out, of which assert cells have their hidden tests.
 
     Raises:
-        GradingError: if an assert cell was not made of the solution's.
+        GradingError: if an assert cell was not made of the solution's, or there is a check in its hidden tests.
     """
-    known = {part.name: part.source for part in solution if part.name}
+    known = {part.name: part for part in solution if part.name}
     made = []
     for part in release:
-        if part.is_check and task_named(part.source) is None:
-            tests = known.get(part.name or "")
-            if tests is None or not same(visible(tests), part.source):
+        if part.is_check and part.task is None:
+            whole = known.get(part.name or "")
+            if whole is None or not same(visible(whole.source), part.source):
                 raise GradingError(f"the assert cell {part.name} is not that of the solution")
-            part = replace(part, tests=tests)
+            if whole.task is not None:
+                raise GradingError(
+                    f"the hidden tests of the assert cell {part.name} call a check, which cannot be hidden"
+                )
+            part = replace(part, tests=whole.source)
         made.append(part)
     return made
 

@@ -29,8 +29,9 @@ LENGTH = 8  # bytes
 class Job:
     """One submission: the student and the folder, the exercise and what was handed out, and the conditions.
 
-    ``tests`` has the sources of assert cells with their hidden tests, by `grade_id`. ``temporary`` is a folder that was
-    made for this job alone, and is removed with it.
+    ``tests`` has the sources of assert cells with their hidden tests, by `grade_id`; ``own`` has those of the
+    exercise's own checks (`own.sources_in`). ``temporary`` is a folder that was made for this job alone, and is removed
+    with it.
     """
 
     student: str
@@ -43,6 +44,7 @@ class Job:
     safe: bool
     seconds: float
     tests: dict[str, str] = field(default_factory=dict)
+    own: dict[str, str] = field(default_factory=dict)
     temporary: str = ""
 
     @classmethod
@@ -136,13 +138,15 @@ def main() -> None:
 
 
 def _done(job: Job, servers: Servers) -> bytes:
+    from ...own import checks_from
     from .clerk import LostError, by_a_clerk
     from .preflight import released
 
     try:
         release = [replace(part, tests=job.tests.get(part.name or "")) for part in released(Path(job.release))]
-        server = servers.of(job, release)
-        return by_a_clerk(lambda: json.dumps(_graded(job, release, server)).encode(), job.seconds, [0])
+        checks = checks_from(job.own, f"solutions/{job.exercise}")
+        server = servers.of(job, release, checks)
+        return by_a_clerk(lambda: json.dumps(_graded(job, release, server, checks)).encode(), job.seconds, [0])
     except LostError as lost:
         return json.dumps({"error": str(lost)}).encode()
     except Exception as error:
@@ -156,13 +160,13 @@ class Servers(contextlib.ExitStack):
         super().__init__()
         self._server: Any = None
 
-    def of(self, job: Job, release: Sequence[Any]) -> Any:
+    def of(self, job: Job, release: Sequence[Any], checks: Any) -> Any:
         """A server that is ready for a job."""
         from ..sandbox.bubblewrap import Sandbox
         from ..sandbox.server import ForkServer
         from .contents import contents
 
-        sandbox = Sandbox(job.limits, job.slot, job.safe, contents(release))
+        sandbox = Sandbox(job.limits, job.slot, job.safe, contents(release, checks))
         if self._server is None or self._server.sandbox != sandbox or not self._server.is_alive:
             self.close()
             self._server = self.enter_context(ForkServer(sandbox))
@@ -170,14 +174,14 @@ class Servers(contextlib.ExitStack):
         return self._server
 
 
-def _graded(job: Job, release: list[Any], server: Any) -> dict[str, Any]:
+def _graded(job: Job, release: list[Any], server: Any, checks: Any) -> dict[str, Any]:
     """The result as plain data, with the notebook and the page as texts."""
     from ..sandbox.server import StartError
     from .feedback import page
     from .run import GradingError, grade
 
     try:
-        result = grade(Path(job.folder), job.exercise, release, job.seeds, server)
+        result = grade(Path(job.folder), job.exercise, release, job.seeds, server, checks)
         notebook = result.notebook and json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
         return {**result.to_json(), "notebook": notebook, "page": page(job.student, job.exercise, result)}
     except GradingError as error:

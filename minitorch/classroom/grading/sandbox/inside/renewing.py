@@ -15,6 +15,7 @@ from typing import Any
 
 ROOM = "minitorch.classroom"
 ASKS = f"{ROOM}.asks"
+OWN_ASKS = "asks"  # beside an exercise's own checks
 USED = ("isinstance", "type", "len", "sum", "all", "any", "zip", "map", "getattr", "AssertionError", "__import__")
 MOST = 20  # changes that are named
 
@@ -67,7 +68,7 @@ class Renewal:
 
     def _loaded(self) -> list[str]:
         """The modules of the asks that are loaded."""
-        return [name for name in sys.modules if name.startswith(ROOM) or name == self._name]
+        return [name for name in sys.modules if name.startswith(ROOM) or name in (self._name, OWN_ASKS)]
 
     def _codes_now(self) -> dict[str, CodeType]:
         """The code of all their functions, by name."""
