@@ -1,0 +1,48 @@
+"""`typed`: commands for Python's debugger, written down beforehand, so that a notebook runs from top to bottom."""
+
+from __future__ import annotations
+
+import pdb
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class _Typed(pdb.Pdb):
+    """Python's debugger, with somebody at the keyboard who types these commands."""
+
+    def __init__(self, commands: tuple[str, ...]) -> None:
+        super().__init__(stdout=sys.stdout, nosigint=True)
+        self.cmdqueue = list(commands)
+
+    def precmd(self, line: str) -> str:
+        print("(Pdb)", line)
+        return super().precmd(line)
+
+
+@contextmanager
+def typed(*commands: str) -> Iterator[None]:
+    """Inside this block a breakpoint opens the debugger, and these commands are typed there.
+
+    Args:
+        commands: of `pdb`, such as ``"p x"``; the last one should be ``"c"``, which goes on. At each breakpoint they
+            are typed anew.
+
+    Example:
+        >>> def halve(x):
+        ...     breakpoint()
+        ...     return x / 2
+        >>> with typed("p x + 1", "c"):
+        ...     halve(6)  # doctest: +ELLIPSIS
+        > ...
+        (Pdb) p x + 1
+        7
+        (Pdb) c
+        3.0
+    """
+    before = sys.breakpointhook
+    sys.breakpointhook = lambda *_, **__: _Typed(commands).set_trace(sys._getframe(1))
+    try:
+        yield
+    finally:
+        sys.breakpointhook = before

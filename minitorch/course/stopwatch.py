@@ -1,0 +1,219 @@
+"""The stopwatch: contenders take turns, wall time beside CPU time, and a verdict that may be "too noisy".
+
+The time of a call is a distribution, and a busy machine shifts all of it. So contenders take turns, and are compared
+round by round: what slows one down slows down its neighbour in the same round. A sentence about which is faster is
+computed from these ratios, and says so if they do not agree (Georges, Buytaert and Eeckhout, "Statistically rigorous
+Java performance evaluation", 2007, on why one number is not enough).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter, process_time
+from typing import Any
+
+ROUNDS = 9
+"""Of each contender. More of them make quartiles steadier, and take longer."""
+ROUND_SECONDS = 0.004
+"""A round is so many calls that it takes at least this long. More of it drowns the clock's own noise."""
+NOISY = 1.6
+"""The upper quartile of rounds over the lower one, above which only a difference that is larger still is told."""
+SAME = 0.04
+"""The share by which two times have to differ before they are called different."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """The time of one call, measured in several rounds.
+
+    Attributes:
+        wall: seconds on the clock, for each round.
+        cpu: seconds of processor time, of all threads together, for each round.
+        calls: how many calls a round has.
+    """
+
+    wall: tuple[float, ...]
+    cpu: tuple[float, ...]
+    calls: int
+
+    @property
+    def seconds(self) -> float:
+        """The median of the wall times."""
+        return median(self.wall)
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The median of the CPU times."""
+        return median(self.cpu)
+
+    @property
+    def spread(self) -> float:
+        """The upper quartile of the wall times over the lower one: 1 if all rounds are alike."""
+        low, high = _quartiles(self.wall)
+        return high / low if low else 1.0
+
+    def __repr__(self) -> str:
+        return f"{duration(self.seconds)}, {duration(self.cpu_seconds)} of CPU time, spread {self.spread:.2f}"
+
+
+class Comparison:
+    """Contenders that were measured in turns; print it for a table.
+
+    Attributes:
+        times: by the contender's name.
+    """
+
+    def __init__(self, times: Mapping[str, Times]) -> None:
+        self.times = dict(times)
+
+    def __getitem__(self, name: str) -> Times:
+        return self.times[name]
+
+    def ratios(self, name: str, other: str) -> list[float]:
+        """How many times as fast the first one is as the second, for each round."""
+        pairs = zip(self.times[name].wall, self.times[other].wall, strict=True)
+        return [theirs / ours if ours else 1.0 for ours, theirs in pairs]
+
+    def faster(self, name: str, other: str) -> bool | None:
+        """Whether the first is faster than the second: True, False, or None if this measurement cannot tell.
+
+        Half of the rounds have to agree, by more than `SAME`; if the rounds of one of them differ by more than `NOISY`,
+        the two have to differ by more than these.
+        """
+        low, high = _quartiles(self.ratios(name, other))
+        noise = max(self.times[name].spread, self.times[other].spread)
+        least = noise if noise > NOISY else 1 + SAME
+        return True if low > least else False if high < 1 / least else None
+
+    def verdict(self, name: str, other: str) -> str:
+        """A sentence on which of two is faster, by how much; or that the rounds do not tell.
+
+        Example:
+            >>> cpu = (1.0, 1.0, 1.0, 1.0)
+            >>> a, b = Times((1.0, 1.0, 1.1, 1.0), cpu, 1), Times((2.0, 2.1, 2.0, 2.0), cpu, 1)
+            >>> Comparison({"a": a, "b": b}).verdict("a", "b")
+            'a is 2 times as fast as b'
+            >>> Comparison({"a": a, "b": b}).verdict("b", "a")
+            'b takes 2 times as long as a'
+            >>> noisy = Times((1.0, 1.0, 3.0, 3.0), cpu, 1)
+            >>> Comparison({"a": noisy, "b": b}).verdict("a", "b")
+            'a beside b: too noisy to conclude (rounds of a differ by a factor of 3.0); run the cell again'
+        """
+        low, high = _quartiles(self.ratios(name, other))
+        worst = max((name, other), key=lambda each: self.times[each].spread)
+        found = self.faster(name, other)
+        if found is None and (spread := self.times[worst].spread) > NOISY:
+            return (
+                f"{name} beside {other}: too noisy to conclude (rounds of {worst} differ by a factor of {spread:.1f}); "
+                "run the cell again"
+            )
+        if found is None:
+            return f"{name} and {other} take the same time, as far as this can tell ({low:.2f} to {high:.2f})"
+        if not found:
+            return f"{name} takes {_between(1 / high, 1 / low)} times as long as {other}"
+        return f"{name} is {_between(low, high)} times as fast as {other}"
+
+    def __repr__(self) -> str:
+        width = max([len(name) for name in self.times] + [4])
+        first = next(iter(self.times))
+        lines = [f"{'':{width}}  {'wall':>9}  {'CPU':>9}  {'spread':>6}  beside {first}"]
+        for name, each in self.times.items():
+            ratio = median(self.ratios(name, first))
+            beside = "" if name == first else f"{ratio:.2f} times as fast"
+            times = f"{duration(each.seconds):>9}  {duration(each.cpu_seconds):>9}  {each.spread:6.2f}"
+            lines.append(f"{name:{width}}  {times}  {beside}".rstrip())
+        return "\n".join(lines)
+
+
+def measure(function: Callable[..., Any], *args: Any, rounds: int = ROUNDS) -> Times:
+    """The time of a call, in several rounds, after one call that does not count.
+
+    Args:
+        function: what is called. It has to wait for its result: ``lambda: f(x).block_until_ready()`` for JAX.
+        args: its arguments.
+        rounds: how many.
+
+    Example:
+        >>> measure(sum, [1, 2, 3], rounds=3).calls > 100
+        True
+    """
+    return compare({"it": lambda: function(*args)}, rounds=rounds)["it"]
+
+
+def compare(contenders: Mapping[str, Callable[[], Any]], rounds: int = ROUNDS) -> Comparison:
+    """Measure contenders in turns: in each round each of them once, the order turned by one from round to round.
+
+    Args:
+        contenders: what is called, without arguments, by name. Each is called once before, which does not count.
+        rounds: how many.
+
+    Raises:
+        ValueError: if there is nothing to compare, or no round.
+
+    Example:
+        >>> found = compare({"short": lambda: sum(range(10)), "long": lambda: sum(range(1000))}, rounds=3)
+        >>> list(found.times), found["long"].seconds > found["short"].seconds
+        (['short', 'long'], True)
+    """
+    if not contenders or rounds < 1:
+        raise ValueError("a comparison needs a contender and a round")
+    calls = {name: _calls(function) for name, function in contenders.items()}
+    wall: dict[str, list[float]] = {name: [] for name in contenders}
+    cpu: dict[str, list[float]] = {name: [] for name in contenders}
+    names = list(contenders)
+    for number in range(rounds):
+        turned = number % len(names)
+        for name in [*names[turned:], *names[:turned]]:
+            seconds, cpu_seconds = _round(contenders[name], calls[name])
+            wall[name].append(seconds)
+            cpu[name].append(cpu_seconds)
+    return Comparison({name: Times(tuple(wall[name]), tuple(cpu[name]), calls[name]) for name in names})
+
+
+def first_call(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
+    """The result of a call that happens once, such as one that compiles, and its seconds on the clock."""
+    start = perf_counter()
+    result = function(*args)
+    return result, perf_counter() - start
+
+
+def _calls(function: Callable[[], Any]) -> int:
+    """How many calls make a round; the first call is not counted."""
+    function()
+    once = max(min(_round(function, 1)[0] for _ in range(3)), 1e-9)
+    return max(1, round(ROUND_SECONDS / once))
+
+
+def _round(function: Callable[[], Any], calls: int) -> tuple[float, float]:
+    cpu, start = process_time(), perf_counter()
+    for _ in range(calls):
+        function()
+    return (perf_counter() - start) / calls, (process_time() - cpu) / calls
+
+
+def _quartiles(numbers: Sequence[float]) -> tuple[float, float]:
+    """The lower and the upper quartile, each one of the numbers."""
+    inorder = sorted(numbers)
+    quarter = len(inorder) // 4
+    return inorder[quarter], inorder[-1 - quarter]
+
+
+def _between(low: float, high: float) -> str:
+    one, other = f"{low:.2g}", f"{high:.2g}"
+    return one if one == other else f"{one} to {other}"
+
+
+def duration(seconds: float) -> str:
+    """A time with its unit, three digits.
+
+    Example:
+        >>> duration(0.00123), duration(2.0), duration(4.5e-8)
+        ('1.23 ms', '2.00 s', '45.0 ns')
+    """
+    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+    scale, unit = next((each for each in units if seconds >= each[0]), units[-1])
+    value = seconds / scale
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    return f"{value:.{digits}f} {unit}"
