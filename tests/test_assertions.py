@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from minitorch.__main__ import main
+from minitorch.classroom.assertions import credit, why_not
 from minitorch.classroom.release import release, write
 from tests.classes import added, grade, hand_in, kinds, known, needs_bubblewrap, notebook
 
@@ -180,6 +181,21 @@ def test_hidden_tests_that_are_not_there_are_said_before_anything_is_run(
     finally:
         path.write_text(SOLUTION)
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["\n" * 300_000, " " * 300_000, "\x1b[0" * 100_000, "Cell In[" * 40_000])
+def test_a_forged_traceback_is_read_in_linear_time(text: str) -> None:
+    """It would take hours otherwise."""
+    error = {"ename": "ValueError", "evalue": "x", "traceback": [text, "Cell In[1], line 1"]}
+    assert why_not(error, "assert f(1)").startswith("`assert f(1)` raises ValueError")
+
+
+def test_a_number_of_any_length_is_no_more_than_a_number() -> None:
+    def shown(text: str) -> list[dict[str, Any]]:
+        return [{"output_type": "execute_result", "data": {"text/plain": text}}]
+
+    assert credit(shown("1" * 4_000_000), 5) == (5, "") == credit(shown("nan"), 5)
+    assert credit(shown("inf"), 5)[0] == 0 == credit(shown("6"), 5)[0]
 
 
 def test_check_shows_assert_cells_too(course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
