@@ -75,27 +75,43 @@ def merge_small(kernels: Sequence[Kernel]) -> list[Kernel]:
 
     A kernel can move up to the last one that it reads from.
     """
-    result: list[Kernel] = []
-    made: dict[Node, int] = {}  # the kernel that writes a value, by its place in `result`
-    is_run: list[bool] = []  # whether the kernel at that place has units of work, which later phases are none of
+    groups: list[list[Kernel]] = []
+    ends: list[int] = []  # the phase after the last one of a group
+    firsts: list[list[int]] = []  # the first phase of each kernel of a group
+    made: dict[Node, int] = {}  # the group that writes a value, by its place
+    is_run: list[bool] = []  # whether the group at that place has units of work, which later phases are none of
     for kernel in kernels:
         place = max((made[node] for node in kernel.reads if node in made), default=0)
-        while place < len(result) and not is_run[place]:
+        while place < len(groups) and not is_run[place]:
             place += 1
         if kernel.loops is None or kernel.flops + kernel.loops.rounds > SMALL:
-            place = len(result)
-        if place < len(result):
-            first = result[place]
-            kind = max(first, kernel, key=lambda each: each.loops.rounds if each.loops else 0).kind
-            assert first.loops is not None
-            name = first.name if first.name.endswith("...") else f"{first.name} then {kernel.name.partition('_')[2]}"
-            name = name if len(name) <= LONGEST_NAME else f"{first.name[: LONGEST_NAME - 9]} then ..."
-            result[place] = _together((first, kernel), name, kind, (0, first.loops.phases[-1] + 1))
-        else:
-            result.append(kernel)
+            place = len(groups)
+        if place == len(groups):
+            groups.append([])
+            firsts.append([])
+            ends.append(0)
             is_run.append(bool(kernel.units))
+        groups[place].append(kernel)
+        firsts[place].append(ends[place])
+        ends[place] += kernel.loops.phases[-1] + 1 if kernel.loops else 0
         made |= dict.fromkeys(kernel.writes, place)
-    return result
+    return [
+        _in_phases(group, first) if len(group) > 1 else group[0] for group, first in zip(groups, firsts, strict=True)
+    ]
+
+
+def _in_phases(kernels: Sequence[Kernel], first_phases: Sequence[int]) -> Kernel:
+    """Several kernels as one, of the kind of the last that has more iterations than all before it."""
+    name, kind, rounds = kernels[0].name, kernels[0].kind, 0
+    for number, kernel in enumerate(kernels):
+        assert kernel.loops is not None
+        if number and not name.endswith("..."):
+            longer = f"{name} then {kernel.name.partition('_')[2]}"
+            name = longer if len(longer) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 9]} then ..."
+        if kernel.loops.rounds > rounds:
+            kind = kernel.kind
+        rounds += kernel.loops.rounds
+    return _together(kernels, name, kind, first_phases)
 
 
 def _together(kernels: Sequence[Kernel], name: str, kind: str, first_phases: Sequence[int]) -> Kernel:
@@ -107,14 +123,14 @@ def _together(kernels: Sequence[Kernel], name: str, kind: str, first_phases: Seq
         phases += [{} for _ in range(first + len(kernel.phases) - len(phases))]
         for number, nodes in enumerate(kernel.phases, first):
             phases[number] |= dict.fromkeys(nodes)
-    writes = tuple(dict.fromkeys(chain.from_iterable(kernel.writes for kernel in kernels)))
+    writes = dict.fromkeys(chain.from_iterable(kernel.writes for kernel in kernels))
     reads = dict.fromkeys(chain.from_iterable(kernel.reads for kernel in kernels))
     return Kernel(
         name,
         kind,
         tuple(map(tuple, phases)),
         tuple(node for node in reads if node not in writes),
-        writes,
+        tuple(writes),
         kernels[0].target,
         LoopKernel(
             "kernel",
