@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...interpreters import interpreting, set_grad_enabled
 from .limit import SECONDS, Limited
 from .needs import Needs
 from .plain import TIMEOUT, arrays, decode, encode
@@ -41,7 +43,8 @@ class Ask:
 
         def answer(case: Any) -> Any:
             nonlocal seconds
-            found = encode(self.function(Limited(student, seconds), arrays(decode(case))))
+            with _computing():
+                found = encode(self.function(Limited(student, seconds), arrays(decode(case))))
             if f'"fault": ["{TIMEOUT}"' in json.dumps(found):
                 seconds = self.seconds / 4
             return found
@@ -60,6 +63,17 @@ class Ask:
         case = _grader({"task": self.name})["case"]
         while case is not None:
             case = _grader({"answer": answer(case)})["case"]
+
+
+@contextmanager
+def _computing() -> Iterator[None]:
+    """Eager mode with a tape, as in a new session, whatever the check's cell is inside of and has switched off."""
+    enabled = set_grad_enabled(True)
+    try:
+        with interpreting(None):
+            yield
+    finally:
+        set_grad_enabled(enabled)
 
 
 def asks(name: str, needs: Needs, seconds: float = SECONDS) -> Callable[[Asking], Ask]:

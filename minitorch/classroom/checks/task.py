@@ -20,7 +20,7 @@ from typing import Any
 
 from ..asks import Ask
 from ..asks.plain import Fault, arrays, decode, encode
-from ..withholding import withheld
+from ..withholding import call_without
 from .score import Part, Score, in_halves, weakest
 from .smaller import smaller
 
@@ -121,8 +121,7 @@ class Task:
             except StopIteration as end:
                 found: Score = end.value
                 return found
-            with withheld(self.ask.needs):
-                given = answer(case)
+            given = call_without(self.ask.needs, partial(answer, case))
 
     def __call__(self, student: object, seeds: Iterable[int] = ()) -> Score:
         """Check the student's object, on `seeds` besides those of every student; shown as the result of a cell."""
