@@ -21,7 +21,7 @@ from nbgrader.utils import determine_grade
 import minitorch as mt
 from minitorch.classroom import asks, checks
 from minitorch.classroom.asks.limit import Limited
-from minitorch.classroom.asks.plain import Fault, Unknown, Value, decode, encode, plain
+from minitorch.classroom.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
 from minitorch.classroom.checks import EXERCISES, TASKS, Task
 from minitorch.classroom.checks.samples import evaluate, random_graph, shrink, values_for
 from minitorch.classroom.checks.score import Part, Score, weakest
@@ -115,6 +115,65 @@ def test_whatever_is_not_plain_arrives_as_unknown(value: object) -> None:
 def test_anything_else_is_refused(data: Any) -> None:
     with pytest.raises(ValueError):
         decode(data)
+
+
+def nested(width: int, depth: int) -> list[Any]:
+    """A list that is in memory a few times, and on paper more often than there is paper."""
+    found: list[Any] = []
+    for _ in range(depth):
+        found = [found] * width
+    return found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [nested(1000, 15), [np.zeros(1 << 19)] * 1000, ["x" * (1 << 18)] * 1000, dict.fromkeys(range(10_000), "x" * 1000)],
+    ids=["lists", "arrays", "texts", "dict"],
+)
+def test_an_answer_is_small_however_large_the_value(value: object) -> None:
+    assert len(json.dumps(encode(value))) < 8_000_000  # a grader reads no longer message
+    assert type(plain(value)) is Unknown or depth_of(plain(value)) <= 21
+
+
+def depth_of(value: object) -> int:
+    return 1 + max(map(depth_of, value), default=0) if isinstance(value, (list, tuple)) else 0
+
+
+def test_what_has_arrived_can_be_sent_again() -> None:
+    for value in (object(), np.zeros(3), mt.tensor([1.0]), nested(2, 2)):
+        assert encode(plain(value)) == encode(value)
+
+
+class EndlessError(Exception):
+    """An exception whose text never ends."""
+
+    def __str__(self) -> str:
+        while True:
+            pass
+
+
+def test_the_text_of_an_exception_has_to_come_within_the_time() -> None:
+    def shout() -> None:
+        raise EndlessError
+
+    assert Limited(shout, 0.05)().kind == TIMEOUT
+
+
+def test_names_of_an_exception_and_a_function_are_cut_off() -> None:
+    places: dict[str, Any] = {}
+    exec(compile(f"def {'f' * 100_000}():\n    raise ValueError", "<cell>", "exec"), places)
+    (function,) = (each for name, each in places.items() if name.startswith("f"))
+    assert len(str(Limited(function)())) < 500
+    with pytest.raises(ValueError, match="not an encoded value"):
+        decode({"fault": ["ValueError"]})
+    assert len(str(decode({"fault": ["V" * 100_000] * 3}))) < 2000
+
+
+def test_a_reason_is_no_longer_than_somebody_reads() -> None:
+    ask = asks.asks("arithmetic.double", asks.Needs())(lambda call, case: call(*case))
+    task = Task(ask, {"all": 4}, lambda seed: [("all", 1)], lambda cases, answers: {"all": "x" * 1_000_000})
+    reason = task.judge([("all", 1)], {"list": [1]}).reason
+    assert len(reason) < 6000 and reason.endswith("1000000 characters)")
 
 
 # Limits ---------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import is_ours
-from .plain import TIMEOUT, Fault
+from .plain import MOST_LINE, MOST_NAME, TIMEOUT, Fault
 
 SECONDS = 2.0  # for one call, unless the task says otherwise: a hundred times what it needs
 
@@ -70,7 +70,7 @@ def limited(work: Callable[[], Any], seconds: float) -> Any:
             watch.start()
             # nbgrader takes anything on stderr for a failed test, a warning of NumPy's as well.
             with warnings.catch_warnings(action="ignore"), redirect_stderr(sys.stdout), np.errstate(all="ignore"):
-                return work()
+                return _done(work)
         finally:
             with lock:
                 state["running"] = False
@@ -81,8 +81,22 @@ def limited(work: Callable[[], Any], seconds: float) -> Any:
         raise
     except OutOfTime:
         return Fault(TIMEOUT, f"{seconds:g}")
+    except BaseException as error:  # no thread can be started, for instance
+        return _fault(error)
+
+
+def _done(work: Callable[[], Any]) -> Any:
+    """The result, or the fault, within the time: to ask an exception for its text is to run the student's code, too."""
+    try:
+        return work()
+    except (KeyboardInterrupt, OutOfTime):
+        raise
     except BaseException as error:  # SystemExit, too
-        return Fault(type(error).__name__, _first_line(error), _place(error))
+        return _fault(error)
+
+
+def _fault(error: BaseException) -> Fault:
+    return Fault(str(type(error).__name__)[:MOST_NAME], _first_line(error), _place(error))
 
 
 def _let_it_arrive() -> None:
@@ -98,7 +112,7 @@ def _let_it_arrive() -> None:
 
 def _first_line(error: BaseException) -> str:
     try:
-        return next(iter(str(error).splitlines()), "")[:500]
+        return next(iter(str(error).splitlines()), "")[:MOST_LINE]
     except Exception:  # an exception class of the student's
         return ""
 
@@ -106,7 +120,7 @@ def _first_line(error: BaseException) -> str:
 def _place(error: BaseException) -> str:
     """The innermost line that is not the engine's or a library's."""
     frames = [each for each in traceback.extract_tb(error.__traceback__) if _is_students(each.filename)]
-    return f"line {frames[-1].lineno} of {frames[-1].name}" if frames else ""
+    return f"line {frames[-1].lineno} of {frames[-1].name[:MOST_NAME]}" if frames else ""
 
 
 def _is_students(file: str) -> bool:

@@ -8,7 +8,9 @@ together again where it cannot: only data cross. A float32 3.0, an int 3 and Tru
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,13 @@ import numpy as np
 from ... import dtypes
 from ...tensor import Tensor
 
-MOST_BYTES = 1 << 22  # of an array; answers are small
-MOST_ITEMS = 1 << 16  # of a list or a dict
+MOST_ITEMS = 1 << 14  # of all lists and dicts in a value together; answers are small
+BYTES_OF_ITEM = 256  # of an array or a text, which count as so many items
+MOST_BYTES = MOST_ITEMS * BYTES_OF_ITEM  # of an array
 MOST_DEPTH = 20
 MOST_TEXT = 1 << 18  # characters
+MOST_LINE = 500  # characters of the text of an exception
+MOST_NAME = 200  # characters of an exception's name, and of the function that raised it
 
 Array = np.ndarray[Any, Any]
 
@@ -67,7 +72,7 @@ class Value:
         return f"{name} of shape {list(self.array.shape)} and type {self.array.dtype}"
 
 
-def encode(value: object, depth: int = 0) -> Any:
+def encode(value: object) -> Any:
     """A value as JSON.
 
     Example:
@@ -76,13 +81,19 @@ def encode(value: object, depth: int = 0) -> Any:
         >>> decode(encode((1, True, -0.0, None)))
         (1, True, -0.0, None)
     """
+    return _encoded(value, 0, iter(range(MOST_ITEMS)))
+
+
+def _encoded(value: object, depth: int, left: Iterator[int]) -> Any:
+    """A value inside of `depth` others; `left` has a number for each item that may still come."""
     kind = type(value)
     if depth > MOST_DEPTH:
         return {"unknown": "something nested too deeply"}
     if value is None or kind is bool:
         return value
     if isinstance(value, str) and kind is str:
-        return value if len(value) <= MOST_TEXT else {"unknown": f"a text of {len(value)} characters"}
+        fits = len(value) <= MOST_TEXT and _spend(left, len(value))
+        return value if fits else {"unknown": f"a text of {len(value)} characters"}
     if isinstance(value, int) and kind is int:
         return value if value.bit_length() < 64 else {"unknown": "a whole number of more than 63 bits"}
     if isinstance(value, float) and kind is float:
@@ -90,24 +101,42 @@ def encode(value: object, depth: int = 0) -> Any:
     if isinstance(value, Fault) and kind is Fault:
         return {"fault": [value.kind, value.text, value.where]}
     if isinstance(value, (list, tuple)) and kind in (list, tuple):
-        if len(value) > MOST_ITEMS:
-            return {"unknown": f"a {kind.__name__} of {len(value)} elements"}
-        return {kind.__name__: [encode(each, depth + 1) for each in value]}
+        inside = [_encoded(each, depth + 1, left) for each, _ in zip(value, left, strict=False)]
+        return {kind.__name__: inside} if len(inside) == len(value) else {"unknown": _too_large(value)}
     if isinstance(value, dict) and kind is dict:
-        if len(value) > MOST_ITEMS:
-            return {"unknown": f"a dict of {len(value)} entries"}
-        return {"dict": [[encode(key, depth + 1), encode(each, depth + 1)] for key, each in value.items()]}
+        pairs = zip(value.items(), left, strict=False)
+        inside = [[_encoded(each, depth + 1, left) for each in pair] for pair, _ in pairs]
+        return {"dict": inside} if len(inside) == len(value) else {"unknown": _too_large(value)}
     if isinstance(value, Tensor) and kind is Tensor:
-        return _of_array(np.asarray(value.detach().numpy()), True)
+        return _of_array(np.asarray(value.detach().numpy()), True, left)
     if isinstance(value, np.ndarray) and kind is np.ndarray:
-        return _of_array(value, False)
+        return _of_array(value, False, left)
+    if isinstance(value, Value) and kind is Value:
+        return _of_array(value.array, value.is_tensor, left)
+    if isinstance(value, Unknown) and kind is Unknown:
+        return {"unknown": value.what}
     if isinstance(value, np.generic):
-        return {"unknown": f"a NumPy scalar ({kind.__name__})"}
-    return {"unknown": f"a {kind.__name__}"}
+        return {"unknown": f"a NumPy scalar ({_named(kind)})"}
+    return {"unknown": f"a {_named(kind)}"}
 
 
-def _of_array(array: Array, is_tensor: bool) -> Any:
-    if array.dtype not in dtypes.BY_NUMPY or array.nbytes > MOST_BYTES:
+def _too_large(value: list[Any] | tuple[Any, ...] | dict[Any, Any]) -> str:
+    kind = type(value).__name__
+    return f"a {kind} of {len(value)} {'entries' if kind == 'dict' else 'elements'}, more than an answer may have in it"
+
+
+def _named(kind: type) -> str:
+    return str(kind.__name__)[:MOST_NAME]
+
+
+def _spend(left: Iterator[int], size: int) -> bool:
+    """Take the items that so many bytes count as; whether there were as many."""
+    wanted = size // BYTES_OF_ITEM
+    return sum(1 for _ in islice(left, wanted)) == wanted
+
+
+def _of_array(array: Array, is_tensor: bool, left: Iterator[int]) -> Any:
+    if array.dtype not in dtypes.BY_NUMPY or array.nbytes > MOST_BYTES or not _spend(left, array.nbytes):
         return {"unknown": f"an array of {array.nbytes} bytes and type {array.dtype}"}
     content = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode("ascii")
     return {"array": [is_tensor, dtypes.BY_NUMPY[array.dtype].short, list(array.shape), content]}
@@ -137,13 +166,17 @@ def _array_of(content: Any, depth: int) -> Value:
     return Value(array.copy(), bool(is_tensor))
 
 
+def _fault(kind: object, text: object, where: object) -> Fault:
+    return Fault(str(kind)[:MOST_NAME], str(text)[:MOST_LINE], str(where)[:MOST_NAME])
+
+
 _DECODERS: dict[str, Any] = {
     "float": lambda content, depth: float.fromhex(content),
     "list": lambda content, depth: [decode(each, depth + 1) for each in content],
     "tuple": lambda content, depth: tuple(decode(each, depth + 1) for each in content),
     "dict": lambda content, depth: {decode(key, depth + 1): decode(each, depth + 1) for key, each in content},
     "array": _array_of,
-    "fault": lambda content, depth: Fault(*map(str, content)),
+    "fault": lambda content, depth: _fault(*content),
     "unknown": lambda content, depth: Unknown(str(content)),
 }
 

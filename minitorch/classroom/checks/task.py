@@ -25,6 +25,7 @@ from .score import Part, Score, in_halves, weakest
 from .smaller import smaller
 
 SEEDS = (0, 1, 2)  # of the student's own checks
+MOST_REASON = 5000  # characters: a listing of a hundred lines, of which somebody reads the first ones
 
 # The verdict on a part: None (it is right), why it is wrong, or how much of it is right and why not all.
 Verdict = str | tuple[float, str] | None
@@ -132,6 +133,8 @@ def _part(name: str, of: int, said: Verdict) -> Part:
     if said is None:
         return Part(name, float(of), of)
     fraction, reason = (0.0, said) if isinstance(said, str) else said
+    if len(reason) > MOST_REASON:
+        reason = f"{reason[:MOST_REASON]}\n(and so on: {len(reason)} characters)"
     return Part(name, in_halves(fraction, of), of, reason)
 
 
