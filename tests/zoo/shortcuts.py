@@ -137,3 +137,96 @@ def loops_with_while(graph):
     lines += [f"out[i] = {names[graph.outputs[0]]}", "i = i + 1"]
     body = "\n".join(f"        {line}" for line in lines)
     return f"def kernel({', '.join(parameters)}, out):\n    i = 0\n    while i < len(out):\n{body}\n"
+
+
+@wrong("graph.order", says="no output needs it", points=0)
+def takes_the_order_from_whoever_calls(outputs):
+    import sys
+
+    frame = sys._getframe()
+    while "graph" not in frame.f_locals:
+        frame = frame.f_back
+    graph = frame.f_locals["graph"]
+    return [*graph.inputs, *graph.nodes]
+
+
+@wrong("fusion.generate", says="element 0 is", points=0)
+def writes_down_the_results(graph):
+    from minitorch.classroom.asks.fusion import numbers_for
+
+    values = dict(zip(graph.inputs, map(np.array, numbers_for(graph, "")), strict=True))
+    for node in graph.nodes:
+        values[node] = node.primitive.evaluate(*[values[each] for each in node.inputs], **node.params)
+    names = ", ".join(node.params["name"] for node in graph.inputs)
+    results = values[graph.outputs[0]].tolist()
+    return f"def kernel({names}, out):\n    for i in range(len(out)):\n        out[i] = {results}[i]"
+
+
+@wrong("fusion.generate", says="the source uses math.interpreted", points=0)
+def calls_an_interpreter(graph):
+    def interpreted(*arrays):
+        values = dict(zip(graph.inputs, map(np.array, arrays), strict=True))
+        for node in graph.nodes:
+            values[node] = node.primitive.evaluate(*[values[each] for each in node.inputs], **node.params)
+        return values[graph.outputs[0]].tolist()
+
+    math.interpreted = interpreted
+    names = ", ".join(node.params["name"] for node in graph.inputs)
+    return (
+        f"def kernel({names}, out):\n    found = math.interpreted({names})\n"
+        "    for i in range(len(out)):\n        out[i] = found[i]"
+    )
+
+
+@wrong("fusion.generate", says="the source uses import minitorch", points=0)
+def imports_the_engine(graph):
+    names = ", ".join(node.params["name"] for node in graph.inputs)
+    return f"import minitorch\ndef kernel({names}, out):\n    for i in range(len(out)):\n        out[i] = 0.0"
+
+
+@right("fusion.generate")
+def imports_from_math_in_the_source(graph):
+    expressions = {
+        "add": "{} + {}",
+        "sub": "{} - {}",
+        "mul": "{} * {}",
+        "maximum": "max({}, {})",
+        "neg": "-{}",
+        "exp": "exp({})",
+    }
+    inputs = [node.params["name"] for node in graph.inputs]
+    value = dict(zip(graph.inputs, [f"{name}_i" for name in inputs], strict=True))
+    lines = [f"{name}_i = {name}[i]" for name in inputs]
+    for node in graph.nodes:
+        if node.primitive.name == "constant":
+            value[node] = f"({node.params['value']!r})"
+            continue
+        value[node] = f"t{len(value)}"
+        operands = [value[each] for each in node.inputs]
+        lines.append(f"{value[node]} = {expressions[node.primitive.name].format(*operands)}")
+    lines.append(f"out[i] = {value[graph.outputs[0]]}")
+    head = f"from math import exp\n\ndef kernel({', '.join(inputs)}, out):\n    for i in range(len(out)):\n"
+    return head + "".join(f"        {line}\n" for line in lines)
+
+
+@wrong("fusion.online_softmax", says="keep the pair, not the numbers", points=9)
+def copies_all_numbers(blocks):
+    numbers = [number for block in blocks for number in block]
+    largest = max(numbers)
+    return largest, sum(math.exp(number - largest) for number in numbers)
+
+
+@wrong("fusion.online_softmax", says="keep the pair, not the numbers", points=9)
+def copies_all_blocks_to_arrays(blocks):
+    row = np.concatenate([np.array(block) for block in blocks])
+    return float(row.max()), float(np.exp(row - row.max()).sum())
+
+
+@right("fusion.online_softmax")
+def keeps_a_pair_for_each_block(blocks):
+    pairs = []
+    for block in blocks:
+        row = np.array(block)
+        pairs.append((row.max(), np.exp(row - row.max()).sum()))
+    largest = max(top for top, _ in pairs)
+    return float(largest), float(sum(total * math.exp(top - largest) for top, total in pairs))

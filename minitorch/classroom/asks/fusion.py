@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import tracemalloc
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
+from random import Random
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -66,9 +70,9 @@ def partition(call: Limited, case: tuple[str, str]) -> Any:
 # --- generate ---------------------------------------------------------------------------------------------------
 
 
-def numbers_for(graph: Graph) -> list[list[float]]:
-    """The elements of each input."""
-    random = np.random.default_rng(len(graph.nodes))
+def numbers_for(graph: Graph, source: str) -> list[list[float]]:
+    """The elements of each input: others for every source, so that none can have the results in it."""
+    random = np.random.default_rng(crc32(source.encode(errors="replace")))
     return [random.uniform(-2, 2, node.shape).tolist() for node in graph.inputs]
 
 
@@ -82,7 +86,7 @@ def _generated(generate: Any, text: str) -> Any:
     exec(compile(source, "<generated>", "exec"), namespace)
     if not callable(namespace.get("kernel")):
         return source, None
-    numbers = numbers_for(graph)
+    numbers = numbers_for(graph, source)
     out = [0.0] * len(numbers[0])
     namespace["kernel"](*numbers, out)
     return source, [float(each) for each in out]
@@ -103,7 +107,16 @@ def merge(call: Limited, case: tuple[str, Any]) -> Any:
     return call(*case[1])
 
 
-def _vanishing(blocks: list[list[float]]) -> Iterator[list[float]]:
+BLOCKS, LENGTH = 256, 64  # of a long row
+
+
+def long_row(start: int) -> Iterator[list[float]]:
+    """The blocks of a row of which no copy lies in memory; `start` draws its numbers."""
+    random = Random(start)
+    return ([random.uniform(-8, 8) for _ in range(LENGTH)] for _ in range(BLOCKS))
+
+
+def _vanishing(blocks: Iterable[list[float]]) -> Iterator[list[float]]:
     """The blocks, each of which is gone when the next is asked for: as if the row were larger than the cache."""
     for block in blocks:
         now = list(block)
@@ -111,11 +124,29 @@ def _vanishing(blocks: list[list[float]]) -> Iterator[list[float]]:
         now.clear()
 
 
-def _row(function: Any, part: str, blocks: list[list[float]]) -> Any:
+def _measured(function: Any, start: int) -> tuple[Any, int]:
+    """The answer to a long row, and the most bytes that were in use at once meanwhile."""
+    function(_vanishing(islice(long_row(start), 2)))  # modules that it imports are not counted
+    was_tracing = tracemalloc.is_tracing()
+    if not was_tracing:
+        tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        tracemalloc.reset_peak()
+        answer = function(_vanishing(long_row(start)))
+        return answer, tracemalloc.get_traced_memory()[1] - before
+    finally:
+        if not was_tracing:
+            tracemalloc.stop()
+
+
+def _row(function: Any, part: str, blocks: list[list[float]] | int) -> Any:
+    if isinstance(blocks, int):
+        return _measured(function, blocks)
     return function(_vanishing(blocks) if part == "one pass" else [list(block) for block in blocks])
 
 
 @asks("fusion.online_softmax", NEEDS)
 def online_softmax(call: Limited, case: tuple[str, Any]) -> Any:
-    """The blocks of a row."""
+    """The blocks of a row; or a number, for a long row in one pass, to which the memory belongs to the answer."""
     return limited(partial(_row, call.function, *case), call.seconds)

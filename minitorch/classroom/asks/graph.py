@@ -40,12 +40,12 @@ def places_of(graph: Graph, nodes: object) -> object:
 
 
 def chain(length: int) -> Graph:
-    """One operation after another."""
+    """One operation after another, and one that no output needs."""
     x = input_node("x", Spec((2,), float32))
     nodes = [apply(P.neg, x)]
     while len(nodes) < length:
         nodes.append(apply(P.neg, nodes[-1]))
-    return Graph((x,), nodes[-1:], nodes)
+    return Graph((x,), nodes[-1:], [*nodes, apply(P.absolute, nodes[0])])
 
 
 def graph_of(case: Any) -> Graph:

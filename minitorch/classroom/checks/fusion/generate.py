@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from functools import partial
 from random import Random
 from typing import Any
@@ -23,6 +24,8 @@ Cases = list[tuple[str, Any]]
 GENERATE = {"the right numbers": 10, "one loop": 7, "each value once": 8}
 LENGTH = 5
 MOST_TEXT = 20_000  # characters of a source
+BUILT_IN = (abs, enumerate, float, int, iter, len, list, map, max, min, next, pow, range, reversed, sum, tuple, zip)
+MATH = frozenset(dir(math))  # as it is before a student's code runs
 UNARY, BINARY = (P.neg, P.exp), (P.add, P.sub, P.mul, P.maximum)
 
 
@@ -63,16 +66,49 @@ def _graphs(seed: int) -> Cases:
 def _wrong(part: str, text: str, answer: Any) -> str | None:
     graph = Graph.parse(text)
     source, out = answer
+    if type(source) is not str:
+        raise ValueError("the source is a text")
     what = f"\nof\n{indented(str(graph))}\nit wrote\n{indented(str(source)[:MOST_TEXT])}"
     if out is None:
         return f"the source defines no function `kernel`{what}"
-    arrays = [np.array(numbers) for numbers in numbers_for(graph)]
+    if foreign := _foreign(source):
+        own = "its parameters, `math`, and functions such as `len` and `max`"
+        return f"the source uses {foreign}; a kernel has {own}{what}"
+    arrays = [np.array(numbers) for numbers in numbers_for(graph, source)]
     right = evaluate(graph, arrays)[0]
     if not np.allclose(out, right, rtol=1e-12, atol=1e-12, equal_nan=True):
         at = int(np.argmin(np.isclose(out, right, rtol=1e-12, atol=1e-12)))
         swapped = "; mind the order of the operands" if graph.count()["sub"] else ""
         return f"element {at} is {out[at]:.6g} and should be {right[at]:.6g}{swapped}{what}"
     return _misshapen(part, graph, source, what)
+
+
+def _foreign(source: str) -> str | None:
+    """A name in a source that is none of a kernel's own: with it, something else could compute the numbers."""
+    try:
+        nodes = list(ast.walk(ast.parse(source[:MOST_TEXT])))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None  # which is another fault
+    own = {"math", *(each.__name__ for each in BUILT_IN)}
+    for node in nodes:
+        match node:
+            case ast.Name(name, ast.Store()) | ast.FunctionDef(name) | ast.arg(name):
+                own.add(name)
+            case ast.ImportFrom("math", names):
+                own.update(each.asname or each.name for each in names)
+    for node in nodes:
+        match node:
+            case ast.Name(name, ast.Load()) if name not in own:
+                return name
+            case ast.Attribute(ast.Name("math"), name) if name not in MATH:
+                return f"math.{name}"
+            case ast.Attribute(_, name) if name.startswith("_"):
+                return name
+            case ast.Import(names) if [each.name for each in names] != ["math"]:
+                return f"import {names[0].name}"
+            case ast.ImportFrom(module) if module != "math":
+                return f"from {module} import"
+    return None
 
 
 def _misshapen(part: str, graph: Graph, source: str, what: str) -> str | None:

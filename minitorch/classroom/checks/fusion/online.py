@@ -87,11 +87,12 @@ merge = Task(
 
 # --- a row in one pass ------------------------------------------------------------------------------------------
 
+MOST_KEPT = 1 << 16  # bytes in use at once; the numbers of a long row are twice as many, and pairs of its blocks half
 ONLINE = {"the right pair": 5, "large numbers": 4, "one pass": 6}
 
 
 def _rows(seed: int) -> Cases:
-    """The blocks of a row."""
+    """The blocks of a row, or the start of a long one."""
     random = Random(seed)
 
     def blocks(center: float = 0.0) -> list[list[float]]:
@@ -106,11 +107,23 @@ def _rows(seed: int) -> Cases:
         ("large numbers", [[-1000.0], [-1001.0, -999.0]]),
         ("one pass", blocks()),
         ("one pass", rising),
+        ("one pass", random.randrange(1 << 30)),
     ]
 
 
-def _wrong_row(case: tuple[str, list[list[float]]], answer: Any) -> str | None:
+def _wrong_long_row(start: int, answer: Any) -> str | None:
+    pair, kept = answer
+    if reason := _off(pair, statistics([number for block in asks.long_row(start) for number in block])):
+        return f"{reason}; a row of {asks.BLOCKS} blocks"
+    if kept <= MOST_KEPT:
+        return None
+    return f"for a row of {asks.BLOCKS} blocks {kept} bytes were in use at once: keep the pair, not the numbers"
+
+
+def _wrong_row(case: tuple[str, Any], answer: Any) -> str | None:
     part, blocks = case
+    if type(blocks) is int:
+        return _wrong_long_row(blocks, answer)
     right = statistics([number for block in blocks for number in block])
     reason = _off(answer, right)
     if reason is None:

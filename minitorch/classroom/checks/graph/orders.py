@@ -5,7 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from ....graph import topological_order
+from .... import primitives as P
+from ....graph import Graph, apply, topological_order
 from ....ir import Node
 from ...asks import graph as asks
 from ...asks.graph import everything_in, graph_of
@@ -19,16 +20,24 @@ ORDER = {"operands first": 10, "each node once": 8, "only what is needed": 5, "a
 DEPTH = 3000  # of a chain: three times as deep as Python's recursion
 
 
+def _with_dead(graph: Graph) -> str:
+    """A graph with an operation more, which no output needs: the program order of its nodes is no answer."""
+    return str(Graph(graph.inputs, graph.outputs, [*graph.nodes, apply(P.neg, graph.nodes[0])]))
+
+
 def _orders(seed: int) -> Cases:
     random = Random(seed)
-    drawn = [str(random_graph(random, 6 + 3 * i, constants=0, outputs=1 + i, reductions=False)) for i in range(3)]
+    diamond = _with_dead(Graph.parse(DIAMOND))
+    drawn = [
+        _with_dead(random_graph(random, 6 + 3 * i, constants=0, outputs=1 + i, reductions=False)) for i in range(3)
+    ]
     return [
-        ("operands first", DIAMOND),
-        ("operands first", text_of("%0 = neg(x)", "%1 = exp(%0)", "%2 = add(%1, %0)", "%2")),
+        ("operands first", diamond),
+        ("operands first", text_of("%0 = neg(x)", "%1 = exp(%0)", "%2 = add(%1, %0)", "%3 = abs(%0)", "%2")),
         *(("operands first", text) for text in drawn),
-        ("each node once", DIAMOND),
-        ("each node once", text_of("%0 = neg(x)", "%1 = mul(%0, %0)", "%1, %0, %1")),
-        ("each node once", str(ladder(5 + random.randrange(4)))),
+        ("each node once", diamond),
+        ("each node once", text_of("%0 = neg(x)", "%1 = mul(%0, %0)", "%2 = exp(%0)", "%1, %0, %1")),
+        ("each node once", _with_dead(ladder(5 + random.randrange(4)))),
         ("only what is needed", text_of("%0 = neg(x)", "%1 = exp(%0)", "%2 = abs(%0)", "%1")),
         ("only what is needed", text_of("%0 = neg(x)", "%1 = exp(y)", "y, %0")),
         ("a deep graph", DEPTH + random.randrange(100)),
