@@ -11,6 +11,8 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from tools import minutes
+
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 SECONDS_PER_CELL = 120
 
@@ -99,6 +101,14 @@ def test_runs_from_top_to_bottom(path, environment):
         pytest.fail("\n\n".join(found), pytrace=False)
 
 
+@every_notebook
+def test_the_minutes_stated_are_those_estimated(path):
+    found, _, stated = minutes.of_notebook(path)
+    assert 0.8 <= found.minutes / stated <= 1.2, f"{found.minutes:.0f} minutes: {found}"
+    rows = (FOLDER / "README.md").read_text(encoding="utf-8").splitlines()
+    assert [row for row in rows if f"({path.name})" in row and f"| {stated} |" in row]
+
+
 # --- the checks above can fail -------------------------------------------------------------------------
 
 
@@ -119,3 +129,14 @@ def test_whatever_reaches_stderr_is_reported(tmp_path, environment):
     assert warning.startswith("cell 1 ") and "UserWarning: old" in warning
     assert low_level.startswith("cell 3 ") and low_level.endswith("low")
     assert list(leftovers(notebook))[:2] == ["cell 1 has outputs", "cell 1 has the execution count 1"]
+
+
+def test_reading_code_and_guessing_take_minutes(tmp_path):
+    notebook = notebook_of("x = 1\n\n# a comment\ny = course.predict('How many?')")
+    texts = ("# One\n\nTime: 7 minutes", "## Two (optional)\n\nmore", "### Three", "## Four")
+    notebook.cells += [nbformat.v4.new_markdown_cell(text) for text in texts]
+    path = tmp_path / "a.ipynb"
+    nbformat.write(notebook, path)
+    found, optional, stated = minutes.of_notebook(path)
+    assert (found, optional, stated) == (minutes.Counts(5, 2, 1), minutes.Counts(4, 0, 0), 7)
+    assert found.minutes == 5 / 200 + 2 / 10 + 1

@@ -65,6 +65,20 @@ def passes_for(name: str) -> tuple[Pass, ...]:
     return (*OPTIMISATIONS, *LOWERING) if name in COMPILING else OPTIMISATIONS
 
 
+def clear_caches() -> None:
+    """Let what is compiled from now on find no code that this process has compiled before, as `jax.clear_caches`.
+
+    Programs that are compiled keep their code, and what is on the disk stays there.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.backends.clear_caches()
+    """
+    from ..compiler.runtime import cache
+
+    cache.forget()
+
+
 def set_num_threads(number: int) -> None:
     """Let compiled kernels run on up to so many threads, the caller's own among them. Results do not depend on it.
 

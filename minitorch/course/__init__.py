@@ -1,19 +1,22 @@
 """The tools of the notebooks: settings, a stopwatch, predictions, and showing errors. The engine does without them."""
 
 from .catching import caught
-from .conditions import Settings, settings
+from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
 from .predicting import Prediction, predict, predictions
-from .stopwatch import Comparison, Times, compare, first_call, measure
+from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [
     "Comparison",
+    "Laps",
     "Prediction",
     "Settings",
     "Times",
     "caught",
     "compare",
     "first_call",
+    "forget_compiled",
+    "laps",
     "measure",
     "predict",
     "predictions",

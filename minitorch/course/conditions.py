@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from .. import __version__
-from ..backends import set_num_threads
+from ..backends import clear_caches, set_num_threads
 
 PACKAGES = ("numpy", "jax", "torch")  # whose versions are told, if they are installed
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -69,9 +69,20 @@ def settings(threads: int | None = 1, fresh: bool = True) -> Settings:
     if threads is not None:
         limited = [name for name, holds in _limit(threads).items() if holds]
     if fresh:
-        _folders.append(tempfile.TemporaryDirectory(prefix="minitorch-notebook-"))
-        os.environ["MINITORCH_CACHE_DIR"] = _folders[-1].name
+        forget_compiled()
     return Settings(threads, tuple(limited), _machine(), _versions())
+
+
+def forget_compiled() -> None:
+    """Let the next first call compile, also if the same code was compiled before, in this process or another one.
+
+    Example:
+        >>> from minitorch import course
+        >>> course.forget_compiled()
+    """
+    _folders.append(tempfile.TemporaryDirectory(prefix="minitorch-notebook-"))
+    os.environ["MINITORCH_CACHE_DIR"] = _folders[-1].name
+    clear_caches()
 
 
 def _limit(threads: int) -> dict[str, bool]:

@@ -90,7 +90,8 @@ class Prediction:
         options = f": {' | '.join(self.choices or self.order)}" if self.choices or self.order else ""
         return f"Predict: {self.question} ({kind}{options})"
 
-    def _ipython_display_(self) -> None:
+    def ask(self) -> None:
+        """Show the question: as a widget where somebody can answer, and as a line of text elsewhere."""
         if not is_answered_live():
             print(self)
             return
@@ -118,6 +119,8 @@ def predict(
 ) -> Prediction:
     """Ask the reader for a guess; the next cell calls `answer` on the result.
 
+    The question is a widget where somebody can answer, and a line of text elsewhere.
+
     Args:
         question: a sentence that ends with a question mark.
         choices: to choose one of; if neither these nor `order` are given, the answer is a number.
@@ -125,12 +128,8 @@ def predict(
         within: how far from the answer a number may be, as a share of it.
         read: where to read again, such as ``"section 3"``.
 
-    Returns:
-        Prediction: shown as a widget where somebody can answer, and as a line of text elsewhere.
-
     Example:
         >>> kernels = predict("How many kernels does softmax need?", read="section 4")
-        >>> print(kernels)
         Predict: How many kernels does softmax need? (a number)
         >>> kernels.answer(1)
         How many kernels does softmax need? 1.
@@ -140,6 +139,7 @@ def predict(
     if isinstance(before, dict):
         made.guess = before.get("guess")
     KEPT[question] = made
+    made.ask()
     return made
 
 
@@ -177,6 +177,7 @@ def predictions() -> Page:
 
     Example:
         >>> question = predict("How many bytes has a float32?", read="section 1")
+        Predict: How many bytes has a float32? (a number)
         >>> question.keep(8)
         >>> question.answer(4)
         How many bytes has a float32? 4. You guessed 8.

@@ -8,8 +8,9 @@ Java performance evaluation", 2007, on why one number is not enough).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from statistics import median
 from time import perf_counter, process_time
 from typing import Any
@@ -177,6 +178,71 @@ def first_call(function: Callable[..., Any], *args: Any) -> tuple[Any, float]:
     start = perf_counter()
     result = function(*args)
     return result, perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Laps:
+    """Calls one after the other that are not alike: the first of them prepares something.
+
+    Attributes:
+        results: of the calls.
+        seconds: on the clock, for each call.
+    """
+
+    results: tuple[Any, ...]
+    seconds: tuple[float, ...]
+
+    @property
+    def first(self) -> float:
+        """Seconds of the first call."""
+        return self.seconds[0]
+
+    @property
+    def later(self) -> float:
+        """Seconds of a call after the first: the median."""
+        return median(self.seconds[1:])
+
+    @property
+    def so_far(self) -> list[float]:
+        """Seconds from the start to the end of each call."""
+        return list(accumulate(self.seconds))
+
+    def ahead_of(self, other: Laps) -> int | None:
+        """After how many calls this way has taken less time than another one, preparation included; None for never.
+
+        It follows from the first call and the median of the later ones, and is at least 1.
+
+        Example:
+            >>> eager, compiled = Laps((), (2.0, 2.0, 2.0)), Laps((), (9.0, 1.0, 1.0))
+            >>> compiled.ahead_of(eager), eager.ahead_of(compiled)
+            (9, None)
+        """
+        saved, spent = other.later - self.later, self.first - other.first
+        if saved <= SAME * other.later:
+            return None
+        return max(1, 2 + int(spent // saved))
+
+
+def laps(function: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], start: float | None = None) -> Laps:
+    """Call a function with one tuple of arguments after the other, and note the time of each call.
+
+    Args:
+        function: it has to wait for its result, or the time is that of asking for it.
+        arguments: of the calls.
+        start: the moment, of `time.perf_counter`, at which the preparation for the first call began.
+
+    Example:
+        >>> found = laps(pow, [(2, 3), (2, 4)])
+        >>> found.results, len(found.seconds)
+        ((8, 16), 2)
+    """
+    results, seconds = [], []
+    for each in arguments:
+        begin = perf_counter() if start is None else start
+        results.append(function(*each))
+        seconds.append(perf_counter() - begin)
+        start = None
+    return Laps(tuple(results), tuple(seconds))
 
 
 def _calls(function: Callable[[], Any]) -> int:

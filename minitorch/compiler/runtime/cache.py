@@ -303,6 +303,11 @@ def libraries(texts: Iterable[str], *names: str, level: int = 0) -> list[machine
     return [library for digest in keys if (library := found[digest]) is not None]
 
 
+def forget() -> None:
+    """Find no code again that this process has loaded, in programs that are compiled from now on."""
+    _loaded.clear()
+
+
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
