@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from minitorch import primitives as P
-from minitorch.dtypes import ALL, bool_
+from minitorch.dtypes import ALL, bool_, int64
 from minitorch.errors import DTypeError, GraphError
-from minitorch.graph import Graph, input_node, literal
+from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.graph.patterns import Operation, Param, SplatOf, Wildcard, instantiate
 from minitorch.graph.rewrite import Rules, rewrite
-from minitorch.ir import Spec
+from minitorch.ir import PRIMITIVES, Spec
 from minitorch.passes import (
     ALGEBRA,
     COMMON_SUBEXPRESSIONS,
@@ -160,6 +160,17 @@ def evaluate_any_length(graph: Graph, columns: list[np.ndarray]) -> np.ndarray:
             if node.primitive is P.constant:
                 values[node] = np.resize(values[node], columns[0].shape)
     return values[graph.outputs[0]]
+
+
+@pytest.mark.parametrize("primitive", [P.add, P.mul], ids=lambda each: each.name)
+def test_laws_come_to_an_end_where_all_operands_are_numbers(primitive):
+    """A law may make a number of an operand before anything folds the others."""
+    spec = Spec((3,), int64)
+    x = input_node("x", spec)
+    five, two, three = (literal(value, spec) for value in (5, 2, 3))
+    for first in (five, apply(PRIMITIVES["pow"], x, literal(0, spec))):
+        graph = Graph([x], [apply(primitive, apply(primitive, first, two), three)])
+        assert_same(graph, ALGEBRA(graph), 0)
 
 
 @pytest.mark.parametrize("rejected", REJECTED_LAWS, ids=str)

@@ -14,6 +14,7 @@ import numpy as np
 from ..dtypes import ALL, DType, bfloat16, bool_, float16, float32, float64
 from ..graph.patterns import Match, number, op, param, wildcard
 from ..graph.rewrite import Rule, Rules, floats, integers, signed
+from ..graph.values import is_splat
 from ..ir import Node, Spec
 from ..primitives import cast, mul
 from ..primitives.reductions import lowest
@@ -78,6 +79,11 @@ def _to_own_type(match: Match) -> bool:
     return bool(match["x"].dtype is match["a"])
 
 
+def _varying_integers(match: Match) -> bool:
+    """Of three numbers each could be the `x` of the other two, without end; folding makes one number of them."""
+    return match["x"].dtype.category != "float" and not is_splat(match["x"])
+
+
 x, y, z, c = wildcard("x"), wildcard("y"), wildcard("z"), wildcard("c")
 n, m = number("n"), number("m")  # any constants
 ones = number("ones", _all_ones)  # every bit set
@@ -94,7 +100,7 @@ SUMS = Rules(
     Rule(op.neg(-x), x),
     Rule(x - x, 0, where=integers("x")),
     Rule(x + -x, 0, where=integers("x")),
-    Rule((x + n) + m, x + (n + m), where=integers("x")),  # wraps around alike in any order
+    Rule((x + n) + m, x + (n + m), where=_varying_integers),  # wraps around alike in any order
 )
 PRODUCTS = Rules(
     Rule(x * 1, x),
@@ -105,7 +111,7 @@ PRODUCTS = Rules(
     Rule((-x) / (-y), x / y),
     Rule(x / n, _times_reciprocal, name="x / n -> x * (1 / n) if n is a power of two"),
     Rule(x * 0, 0, where=integers("x")),
-    Rule((x * n) * m, x * (n * m), where=integers("x")),
+    Rule((x * n) * m, x * (n * m), where=_varying_integers),
     Rule(op.floor_divide(x, 1), x, where=integers("x")),
     Rule(op.remainder(x, 1), 0, where=integers("x")),
     Rule(x**0, 1),  # NaN to the power 0 is 1, says IEEE 754
