@@ -142,7 +142,7 @@ def _text(rows: Sequence[RooflineRow], roofs: Machine) -> str:
 def _roofs(roofs: Machine) -> str:
     return (
         f"measured on {roofs.processor}, {roofs.threads} thread{'s' * (roofs.threads != 1)}: a copy moves "
-        f"{roofs.bandwidth / 1e9:.1f} GB/s, float32 peaks at {roofs.flops['float32'] / 1e9:.0f} GFLOP/s; "
+        f"{roofs.bandwidth / 1e9:.1f} GB/s, float32 peaks at {roofs.flops['float32'] / 1e9:.0f} GFLOP/s\n"
         "above a roof: in the caches, or the roofs were measured on a busy machine"
     )
 
