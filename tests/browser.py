@@ -95,7 +95,7 @@ class Browser:
     @property
     def requests_to_others(self) -> list[str]:
         """Those that leave the machine."""
-        local = ("data", "blob", "about", "chrome", "chrome-extension")
+        local = ("data", "blob", "about", "chrome", "chrome-extension", "chrome-untrusted")
         parts = [(url, urlsplit(url)) for url in self.requests]
         return [url for url, part in parts if part.scheme not in local and part.hostname not in HERE]
 
@@ -161,7 +161,7 @@ class Lab:
         self.browser.wait(self._kernel_is_idle, "the kernel to be ready")
 
     def _kernel_is_idle(self) -> bool:
-        return any(item.text.endswith("| Idle") for item in self.browser.all(".jp-StatusBar-TextItem"))
+        return bool(self.browser.all(".jp-Notebook-ExecutionIndicator[data-status='idle']"))  # without focus, too
 
     def cell(self, number: int) -> Any:
         """A cell of the open notebook, from 0."""
