@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
+import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -365,6 +368,25 @@ def test_a_gradebook_that_was_moved_away_is_made_again(course: Course, grader: G
     run(course)
     course.gradebook.unlink()
     assert agreed(course, run(course)) == expected(BEFORE) and len(grader.graded) == 3
+
+
+def test_a_new_gradebook_is_the_one_that_nbgrader_makes(
+    empty: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the version of its tables, which nbgrader asks another program for."""
+    from nbgrader.api import Gradebook
+
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    Gradebook(f"sqlite:///{tmp_path / 'theirs.db'}").close()
+
+    def content(path: Path) -> list[Any]:
+        with closing(sqlite3.connect(path)) as book:
+            version = book.execute("SELECT version_num FROM alembic_version").fetchall()
+            return [version, *book.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name")]
+
+    assert content(empty)[0][0] and sorted(map(str, content(empty))) == sorted(
+        map(str, content(tmp_path / "theirs.db"))
+    )
 
 
 # --- one submission never ends the run ----------------------------------------------------------------------------

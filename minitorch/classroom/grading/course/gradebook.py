@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -35,16 +34,15 @@ class Book:
             raise CommandError("grading needs the course extra: pip install 'minitorch[course]'") from None
         self._api = api
         self._path = path
-        with _programs_of_this_python():  # to stamp a new database it runs `alembic`
-            try:
-                if not path.exists():
-                    _create(path, api.Gradebook)
-                os.close(opened(path, os.O_RDWR))  # its owner's alone
-                self._book: Any = api.Gradebook(f"sqlite:///{path}")
-            except Exception as error:  # SQLAlchemy's, of which there are many, with the database's own inside
-                raise CommandError(
-                    f"{path} cannot be used as a gradebook: {_reason(error)}; move it away to begin one"
-                ) from error
+        try:
+            if not path.exists() or not path.stat().st_size:
+                _create(path, api.Base.metadata)
+            os.close(opened(path, os.O_RDWR))  # its owner's alone
+            self._book: Any = api.Gradebook(f"sqlite:///{path}")
+        except Exception as error:  # SQLAlchemy's, of which there are many, with the database's own inside
+            raise CommandError(
+                f"{path} cannot be used as a gradebook: {_reason(error)}; move it away to begin one"
+            ) from error
 
     def close(self) -> None:
         """Close the database."""
@@ -142,31 +140,25 @@ def _reason(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _create(path: Path, make: Callable[[str], Any]) -> None:
-    """Make a gradebook as a whole or not at all, and see that nothing of it is left elsewhere.
+def _create(path: Path, tables: Any) -> None:
+    """Make a gradebook as a whole or not at all, stamped with the version of nbgrader's tables as nbgrader would.
 
-    nbgrader makes a folder for temporary files to do so. A run that is killed meanwhile leaves it in the course, and
-    the next one removes it.
+    nbgrader starts a program to find that version, which takes seconds. What a killed run has left in the course is
+    removed by the next one.
     """
+    from alembic.script import ScriptDirectory
+    from nbgrader.dbutil import ALEMBIC_DIR
+    from sqlalchemy import create_engine, text
+
     for unfinished in path.parent.glob(f"{UNFINISHED}*"):
         shutil.rmtree(unfinished, ignore_errors=True)
-    before = tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=path.parent) as folder:
-        try:
-            tempfile.tempdir = folder
-            made = Path(folder) / path.name
-            make(f"sqlite:///{made}").close()
-            os.replace(made, path)
-        finally:
-            tempfile.tempdir = before
-
-
-@contextmanager
-def _programs_of_this_python() -> Iterator[None]:
-    """Find the programs beside this interpreter, even if its environment is not activated."""
-    before = os.environ.get("PATH", "")
-    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
-    try:
-        yield
-    finally:
-        os.environ["PATH"] = before
+        made = Path(folder) / path.name
+        engine = create_engine(f"sqlite:///{made}")
+        with engine.begin() as connection:
+            tables.create_all(connection)
+            connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+            version = {"head": ScriptDirectory(ALEMBIC_DIR).get_current_head()}
+            connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), version)
+        engine.dispose()
+        os.replace(made, path)
