@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
@@ -217,6 +218,27 @@ def test_what_is_not_graded_again_yet_waits_in_formgrader(course: Course, grader
     marks = Ledger.read(course.gradebook).marks["bob", EXERCISE]
     assert (marks["first-check"].points, marks["first-check"].waits) == (0, True)
     assert (marks["second-check"].points, marks["second-check"].waits) == (25, False)
+
+
+KILLED_WHILE_WRITING = """
+import os, sqlite3, sys
+database = sqlite3.connect(sys.argv[1])
+database.execute("PRAGMA cache_spill = 1")
+database.execute("PRAGMA cache_size = 1")  # so that pages are written before the end of the transaction
+database.execute("UPDATE grade SET auto_score = 1")
+database.execute("UPDATE source_cell SET source = hex(randomblob(100000))")
+os._exit(1)
+"""
+
+
+def test_a_gradebook_in_which_a_killed_run_was_writing_is_as_it_was_before(course: Course, grader: Grader) -> None:
+    run(course)
+    before = Ledger.read(course.gradebook)
+    subprocess.run([sys.executable, "-c", KILLED_WHILE_WRITING, str(course.gradebook)], check=False)
+    assert course.gradebook.with_name("gradebook.db-journal").stat().st_size
+    assert Ledger.read(course.gradebook) == before
+    assert [row.points for row in run(course).rows] == [80, 40, 0]
+    assert not course.gradebook.with_name("gradebook.db-journal").exists()
 
 
 def test_one_exercise_is_graded_after_the_other(course: Course, grader: Grader) -> None:

@@ -88,13 +88,16 @@ class Ledger:
     def read(cls, path: Path) -> Self:
         """The content of a database; nothing if there is none yet.
 
+        If a program was killed in the middle of a transaction, SQLite takes it back first, so it may not be opened for
+        reading alone (sqlite.org/lockingv3.html, hot journals).
+
         Raises:
             CommandError: if it is no gradebook.
         """
         if not path.exists() or not path.stat().st_size:
             return cls()
         try:
-            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)) as database:
                 times, penalties = _submissions(database)
                 return cls(_cells(database), times, penalties, _marks(database))
         except (sqlite3.Error, ValueError) as error:
