@@ -126,7 +126,8 @@ class Entry:
         late = self.when - (DUE + LATER if self.extended else DUE)
         if late <= timedelta(minutes=15):
             return 0.0
-        return earned if late > timedelta(days=7) else min(earned, of * min(0.1 * (late.days + 1), 0.4))
+        days = -(-late // timedelta(days=1))
+        return earned if days > 7 else min(earned, of * min(0.1 * days, 0.4))
 
 
 @dataclass
@@ -288,6 +289,12 @@ def journal(root: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1]] if path.exists() else []
 
 
+def lines(root: Path) -> int:
+    """The number of lines of the journal."""
+    path = root / "grading.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
 def graded(root: Path) -> list[tuple[str, str]]:
     """Whose results are in the journal."""
     return [(line["student"], line["exercise"]) for line in journal(root) if "result" in line]
@@ -299,8 +306,8 @@ def killed(
     """Grade, and kill the grader so many seconds after so many are done; these workers of a cluster with the last."""
     known = graded(root)
     with classes.start(root, *LIMITS, *options, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        while process.poll() is None and len(graded(root)) < done:
-            time.sleep(0.02)
+        while process.poll() is None and lines(root) <= done:  # the first line has the seeds
+            time.sleep(0.05)
         for worker in workers:
             worker.kill()
         time.sleep(moment)
@@ -331,8 +338,8 @@ def kill_and_finish(
         done = dice.randrange(number * size // kills, (number + 1) * size // kills)
         killed(root, options, dice.uniform(0, 2), done, workers[: number == kills // 2])
         if "--scheduler" not in options:
-            assert not classes.left_running(root), "nothing is left of a run that was killed"
-            assert not list(classes.temporary(root).iterdir())
+            left = [*classes.left_running(root), *classes.temporary(root).iterdir()]
+            assert not left, f"left of a run that was killed: {left}"
     with classes.start(root, *LIMITS, *options, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         said, complaints = process.communicate()
     assert process.returncode in (0, 1), complaints
@@ -356,8 +363,7 @@ def on_dask(root: Path, workers: int) -> Iterator[tuple[tuple[str, ...], list[su
 
 def wrong(root: Path, made: Class, said: dict[str, Any]) -> list[str]:
     """All that is not as expected of a class that was graded: empty if nothing is."""
-    lines = journal(root)
-    seeds = tuple(lines[0]["seeds"])
+    seeds = tuple(journal(root)[0]["seeds"])
     rows = {(row["student"], row["exercise"]): row for row in said["submissions"]}
     ledger = Ledger.read(root / "gradebook.db")
     found = [*_differing("the report", rows, made.entries), *_differing("the gradebook", ledger.marks, made.entries)]
