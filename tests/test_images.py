@@ -7,6 +7,8 @@ import inspect
 import io
 import json
 import re
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -107,6 +109,15 @@ def test_an_exercise_that_declares_nothing_has_the_whole_engine() -> None:
     engine = {name for name in parts.modules() if not name.startswith("minitorch.classroom")}
     assert parts.kept(Needs()) == engine
     assert parts.kept(Needs(without=("passes",))) == {name for name in engine if ".passes" not in name}
+
+
+def test_a_function_that_has_the_name_of_a_module_is_withheld_by_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "image.zip"
+    path.write_bytes(image(contents_of("03-graph"), str(path)))
+    program = "import minitorch as mt\ntry: mt.tensor(1.0)\nexcept RuntimeError as error: print(error, mt.tensor)"
+    environment = {"PYTHONPATH": str(path), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-P", "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.startswith("minitorch.tensor is no part of this exercise"), done.stderr
 
 
 def test_frameworks_that_could_do_a_task_are_not_shown() -> None:

@@ -8,6 +8,7 @@ module imports nothing, because it is imported first.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from types import ModuleType
 from typing import Any, NoReturn
 
 
@@ -60,3 +61,15 @@ def names_of(module: str, among: Collection[str] | None = None) -> Callable[[str
         return Withheld(name, (), {"__module__": module})
 
     return named
+
+
+def complete(module: dict[str, Any], public: Collection[str], hidden: Collection[str]) -> None:
+    """Let the package have all of its public names, also those that come from withheld modules.
+
+    Args:
+        module: its ``globals()``.
+        public: the names.
+        hidden: those among them that are no module, and that a submodule of the same name stands in the way of.
+    """
+    named = module["__getattr__"] = names_of(str(module["__name__"]), public)
+    module.update((name, named(name)) for name in hidden if isinstance(module.get(name), ModuleType))

@@ -21,7 +21,7 @@ from functools import cache
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 
 from ...asks.needs import Needs
 from ...parts import NAME, PACKAGE, definition, kept, modules, withheld_names
@@ -40,7 +40,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the same bytes for the same content
 UNCHECKED = (1).to_bytes(4, "little")  # of a .pyc: it holds a hash, which is not compared (PEP 552)
 
 STUB = f"from {CLASSROOM}.withheld import names_of\n\n__getattr__ = names_of(__name__)\n"
-ROOT = f"from {CLASSROOM}.withheld import names_of\n\n__getattr__ = names_of(__name__, {{public!r}})\n"
+ROOT = f"from {CLASSROOM}.withheld import complete\n\ncomplete(globals(), {{public!r}}, {{hidden!r}})\n"
 REFUSAL = f"from {CLASSROOM}.withheld import refuse; refuse({{!r}})"
 
 
@@ -108,7 +108,8 @@ def _modules(contents: Contents) -> Iterator[_Module]:
         yield _of_file(f"{PROGRAMS}.{path.stem}", path, f"{PROGRAMS}/{path.name}")
     parts = {*kept(contents.needs), *ALWAYS, *(f"{ASKS}.{each}" for each in contents.asks)}
     names = withheld_names(contents.needs)
-    public = sorted(import_module(NAME).__all__)
+    public, root = sorted(import_module(NAME).__all__), vars(import_module(NAME))
+    hidden = [each for each in public if f"{NAME}.{each}" in modules() and not isinstance(root.get(each), ModuleType)]
     for module, path in modules().items():
         place = path.relative_to(PACKAGE.parent).as_posix()
         if module == CHECKS:
@@ -118,7 +119,7 @@ def _modules(contents: Contents) -> Iterator[_Module]:
         elif module not in parts:
             yield _Module(place, STUB)
         elif module == NAME:
-            yield _Module(place, f"{path.read_text()}\n{ROOT.format(public=public)}")
+            yield _Module(place, f"{path.read_text()}\n{ROOT.format(public=public, hidden=hidden)}")
         elif module in names:
             yield _Module(place, without(path.read_text(), module, names[module]))
         else:
