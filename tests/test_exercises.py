@@ -182,12 +182,25 @@ def test_what_cannot_be_released_is_said_in_a_sentence(
 def test_a_solution_has_all_points_and_a_blank_none(name: str) -> None:
     """In real kernels, every cell of them run: the examples work, also where nothing has been written yet."""
     for folder, points in ((SOLUTIONS, 100), (RELEASED, 0)):
-        checked = check_notebook(folder / name / f"{name}.ipynb", 120)
+        checked = check_notebook(folder / name / f"{name}.ipynb", 120, examples=True)
         assert not checked.stopped
         assert [row.task for row in checked.rows] == [task.name for task in EXERCISES[name]]
         assert sum(row.points for row in checked.rows) == points
         assert checked.is_complete is (points == 100)
         assert {row.reason for row in checked.rows} == {"" if points else "it has not been written yet"}
+
+
+def test_a_check_runs_no_example_as_grading_does_not(tmp_path: Path) -> None:
+    """A solution that is built on a name of an example's is one that the check refuses, too."""
+    notebook = nbformat.read(SOLUTIONS / "01-eager" / "01-eager.ipynb", as_version=4)
+    cell = next(each for each in notebook.cells if each.id == "unbroadcast")
+    cell.source = f"print(b.grad)  # of the example above\n{cell.source}"
+    path = tmp_path / "01-eager.ipynb"
+    nbformat.write(notebook, path)
+    for examples, points in ((True, 100), (False, 70)):
+        rows = check_notebook(path, 120, examples).rows
+        assert sum(row.points for row in rows) == points
+    assert "the cell `unbroadcast` above did not run (NameError: name 'b' is not defined)" in rows[0].reason
 
 
 def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -89,13 +89,19 @@ CELLS: dict[str, str] = {
     "thread": THREAD,
     "leader-gone": LEADER_GONE,
     "hidden": HIDDEN,
+    "asks-before": "print(checks.eager.unbroadcast(print))",
+    "asks-again": "print(checks.eager.unbroadcast(first), checks.eager.observe(print))",
 }
+LAST = ("asks-again",)  # after all checks; the others come before
+
 
 SHOWN = {
     "b-terminals": "0o20666 2",
     "shared-pages": "EPERM ENODEV 5 4096",
     "sockets": "EPERM EPERM EPERM EPERM EPERM EPERM EPERM ENETUNREACH",
     "thread": "-1 1 -1 0",
+    "asks-before": "None",
+    "asks-again": "None None",
 }
 
 
@@ -112,7 +118,8 @@ def graded(request: pytest.FixtureRequest) -> Iterator[Any]:
 def graded_in(root: Path, ordinary: bool) -> Any:
     for name, source in CELLS.items():
         cells = classes.sample(classes.RIGHT, classes.RIGHT)
-        classes.hand_in(root, name, classes.notebook([cells[0], classes.added(source), *cells[1:]]))
+        cells.insert(len(cells) if name in LAST else 1, classes.added(source))
+        classes.hand_in(root, name, classes.notebook(cells))
     prefix: list[str] = []
     if ordinary:
         classes.temporary(root)
@@ -124,7 +131,7 @@ def graded_in(root: Path, ordinary: bool) -> Any:
 
 def printed(root: Path, name: str) -> str:
     path = root / "autograded" / name / classes.EXERCISE / f"{classes.EXERCISE}.ipynb"
-    outputs = json.loads(path.read_text())["cells"][1]["outputs"]
+    outputs = json.loads(path.read_text())["cells"][-1 if name in LAST else 1]["outputs"]
     return " ".join(word for output in outputs for word in output.get("text", "").split())
 
 
@@ -136,6 +143,11 @@ def test_the_tasks_keep_their_points(name: str, graded: Any) -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_what_is_counted_nowhere_cannot_be_had(name: str, graded: Any) -> None:
     assert graded[1][name] == SHOWN[name]
+
+
+@pytest.mark.parametrize("name", ["asks-before", "asks-again"])
+def test_to_call_a_check_in_a_cell_of_ones_own_is_no_incident(name: str, graded: Any) -> None:
+    assert graded[0][name]["incidents"] == []
 
 
 @pytest.mark.parametrize("name", ["leader-gone", "hidden"])

@@ -1,4 +1,7 @@
-"""``minitorch check``: a notebook is run as it is, in a kernel of its own, and its checks are shown as a table."""
+"""``minitorch check``: a notebook is run in a kernel of its own, and its checks are shown as a table.
+
+Cells with the tag of an example are not run, as when work is graded: so whoever builds on them hears of it in time.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from ..errors import CommandError
 from .assertions import credit, imported_tasks, task_named, why_not
 from .checks.score import MIME
 from .imports import quick_imports
-from .unrun import Stopped, why_missing
+from .unrun import EXAMPLE, Stopped, why_missing
 
 SETTINGS = {"OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}  # of the kernel
 
@@ -78,8 +81,13 @@ def notebooks(paths: Iterable[str]) -> list[Path]:
     return found
 
 
-def check_notebook(path: Path, seconds: float) -> Checked:
+def check_notebook(path: Path, seconds: float, examples: bool = False) -> Checked:
     """Run a notebook for so many seconds at most, and read its scores.
+
+    Args:
+        path: of the notebook.
+        seconds: for all cells together.
+        examples: whether to run examples too, which are not run when work is graded: what they define is not there.
 
     Raises:
         CommandError: if it cannot be read, or has no graded cell, or the `course` extra is not installed.
@@ -87,7 +95,7 @@ def check_notebook(path: Path, seconds: float) -> Checked:
     notebook = read_notebook(path)
     if not any(map(_is_graded, notebook.cells)):
         raise CommandError(f"{path} has no graded cell")
-    ended, stopped = asyncio.run(run_cells(notebook, path.resolve().parent, seconds))
+    ended, stopped = asyncio.run(run_cells(notebook, path.resolve().parent, seconds, examples))
     return Checked(path, tuple(graded_rows(notebook.cells, ended)), stopped)
 
 
@@ -113,8 +121,12 @@ def read_notebook(path: Path) -> Any:
     return notebook
 
 
-async def run_cells(notebook: Any, folder: Path, seconds: float) -> tuple[int, str]:
-    """Run all cells, going on after errors; how many came to their end, and what kept it from its own, or nothing."""
+async def run_cells(notebook: Any, folder: Path, seconds: float, examples: bool = False) -> tuple[int, str]:
+    """Run all cells, or all but examples, going on after errors.
+
+    Returns:
+        How many came to their end, and what kept the notebook from its own, or nothing.
+    """
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from nbclient import NotebookClient
@@ -136,7 +148,8 @@ async def run_cells(notebook: Any, folder: Path, seconds: float) -> tuple[int, s
     try:
         async with client.async_setup_kernel(**started):
             for number, cell in enumerate(notebook.cells):
-                await client.async_execute_cell(cell, number)
+                if examples or EXAMPLE not in cell.metadata.get("tags", ()):
+                    await client.async_execute_cell(cell, number)
                 ended = number + 1
     except CellTimeoutError:
         return ended, f"it was stopped after {seconds:g} seconds"

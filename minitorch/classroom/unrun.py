@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+EXAMPLE = "example"
+"""The tag of a cell that shows what the engine does, and is not run when work is graded: what it uses is not there."""
+
 
 @dataclass(frozen=True)
 class Stopped:

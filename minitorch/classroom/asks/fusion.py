@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import math
 import tracemalloc
 from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from functools import partial
 from itertools import islice
 from random import Random
@@ -124,8 +126,16 @@ def _vanishing(blocks: Iterable[list[float]]) -> Iterator[list[float]]:
         now.clear()
 
 
+class _Nowhere(io.TextIOBase):
+    """Where text is printed that nobody keeps."""
+
+    def write(self, text: str) -> int:
+        """Take it."""
+        return len(text)
+
+
 def _measured(function: Any, start: int) -> tuple[Any, int]:
-    """The answer to a long row, and the most bytes that were in use at once meanwhile."""
+    """The answer to a long row, and the most bytes that were in use at once meanwhile, but for what is printed."""
     function(_vanishing(islice(long_row(start), 2)))  # modules that it imports are not counted
     was_tracing = tracemalloc.is_tracing()
     if not was_tracing:
@@ -133,7 +143,8 @@ def _measured(function: Any, start: int) -> tuple[Any, int]:
     try:
         before, _ = tracemalloc.get_traced_memory()
         tracemalloc.reset_peak()
-        answer = function(_vanishing(long_row(start)))
+        with redirect_stdout(_Nowhere()):
+            answer = function(_vanishing(long_row(start)))
         return answer, tracemalloc.get_traced_memory()[1] - before
     finally:
         if not was_tracing:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...assertions import imported_tasks, task_named
+from ...unrun import EXAMPLE
 from ..incidents import Incident
 
 Cell = dict[str, Any]
@@ -26,10 +27,6 @@ ENTRIES = 300
 """Entries of a submission's folders that are looked at; no exercise asks for more than a few."""
 DEPTH = 8
 """Levels of folders that are entered."""
-
-
-EXAMPLE = "example"
-"""The tag of a cell that shows what the engine does, and is not run when work is graded: what it uses is not there."""
 
 
 @dataclass(frozen=True)

@@ -226,6 +226,9 @@ class Shell(InteractiveShell):
         finally:
             with suppress(KeyboardInterrupt):
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if "check" in request:
+            with suppress(Exception):
+                self.renewal.rest()
         return told
 
     def _ask(self, message: object) -> Any:
