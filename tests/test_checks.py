@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import math
+import pdb
 import subprocess
 import sys
 import threading
 import time
+import warnings
 from functools import partial
 from typing import Any
 
@@ -157,6 +161,36 @@ def test_the_text_of_an_exception_has_to_come_within_the_time() -> None:
         raise EndlessError
 
     assert Limited(shout, 0.05)().kind == TIMEOUT
+
+
+@pytest.mark.parametrize("setting", [np.errstate, warnings.catch_warnings, contextlib.redirect_stderr])
+def test_an_interrupt_where_a_setting_is_put_back_leaves_none(setting: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = np.geterr(), list(warnings.filters), sys.stderr
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(setting, "__exit__", interrupted)
+        Limited(lambda: None)()
+    assert (np.geterr(), list(warnings.filters), sys.stderr) == before
+
+
+def test_whoever_debugs_a_function_is_not_in_a_hurry() -> None:
+    class Hesitating:
+        def readline(self) -> str:
+            time.sleep(0.5)
+            return "continue\n"
+
+    def debugged() -> int:
+        keyboard: Any = Hesitating()
+        pdb.Pdb(stdin=keyboard, stdout=io.StringIO(), nosigint=True).set_trace()
+        return 7
+
+    before = sys.gettrace()
+    try:
+        assert Limited(debugged, 0.1)() == 7
+    finally:
+        sys.settrace(before)
 
 
 def test_names_of_an_exception_and_a_function_are_cut_off() -> None:
