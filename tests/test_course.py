@@ -148,10 +148,10 @@ def test_another_error_is_not_caught() -> None:
         raise KeyboardInterrupt
 
 
-def test_nothing_raised_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_heading_stands_above_what_the_block_prints(capsys: pytest.CaptureFixture[str]) -> None:
     with course.caught("theirs"):
-        pass
-    assert capsys.readouterr().out == "── theirs ──\nnothing was raised\n\n"
+        print("no error")
+    assert capsys.readouterr().out == "── theirs ──\nno error\n\n"
 
 
 def test_commands_are_typed_at_a_breakpoint(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
 from .predicting import Prediction, predict, predictions
-from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
+from .stopwatch import Comparison, Laps, Times, compare, duration, first_call, laps, measure
 
 __all__ = [
     "Comparison",
@@ -14,6 +14,7 @@ __all__ = [
     "Times",
     "caught",
     "compare",
+    "duration",
     "first_call",
     "forget_compiled",
     "laps",

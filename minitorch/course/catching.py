@@ -42,6 +42,8 @@ class caught:  # noqa: N801  it is used like a function, as `contextlib.suppress
         self._recording = warnings.catch_warnings(record=True)
         self._found = self._recording.__enter__()
         warnings.simplefilter("always")
+        if self.who and self.show:
+            print(f"── {self.who} ──")
         return self
 
     def __exit__(
@@ -59,13 +61,9 @@ class caught:  # noqa: N801  it is used like a function, as `contextlib.suppress
         return True
 
     def _print(self) -> None:
-        if self.who:
-            print(f"── {self.who} ──")
         told = [f"{type(self.error).__name__}: {self.error}"] if self.error is not None else []
         for message in (*told, *self.warnings):
             print(wrapped(message))
-        if not told and not self.warnings:
-            print("nothing was raised")
         if self.who:
             print()
 
