@@ -27,6 +27,7 @@ from minitorch.classroom import asks, checks
 from minitorch.classroom.asks.limit import Limited
 from minitorch.classroom.asks.plain import TIMEOUT, Fault, Unknown, Value, decode, encode, plain
 from minitorch.classroom.checks import EXERCISES, TASKS, Task
+from minitorch.classroom.checks import task as task_module
 from minitorch.classroom.checks.samples import evaluate, random_graph, shrink, values_for
 from minitorch.classroom.checks.score import Part, Score, weakest
 from minitorch.graph import Graph
@@ -208,6 +209,19 @@ def test_a_reason_is_no_longer_than_somebody_reads() -> None:
     task = Task(ask, {"all": 4}, lambda seed: [("all", 1)], lambda cases, answers: {"all": "x" * 1_000_000})
     reason = task.judge([("all", 1)], {"list": [1]}).reason
     assert len(reason) < 6000 and reason.endswith("1000000 characters)")
+
+
+def test_the_search_for_smaller_cases_of_a_slow_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(graph: Graph) -> Graph:
+        time.sleep(0.05)
+        return graph
+
+    monkeypatch.setattr(task_module, "SHRINKING_SECONDS", 0.5)
+    calls: list[Graph] = []
+    score = checks.rewriting.merge.score(lambda graph: (calls.append(graph), slow(graph))[1], (0, 1))
+    cases = sum(len(checks.rewriting.merge.inputs(seed)) for seed in (0, 1))
+    assert score.points < 30 and "before" in score.reason
+    assert cases < len(calls) < cases + 15  # ten in half a second, and one that was begun for each part
 
 
 # Limits ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ An attempt is ``(answer, None)`` or ``(answer, (smaller graph, answer to that))`
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -16,14 +18,18 @@ Wrong = Callable[[str, Any], str | None]  # from a graph's text and an answer to
 TOO_LARGE = 1 << 20  # bytes of a value in a graph that is not our own
 
 
-def smaller(text: str, given: Any, wrong: Wrong) -> Generator[str, Any, tuple[str, Any] | None]:
+def smaller(
+    text: str, given: Any, wrong: Wrong, seconds: float = math.inf
+) -> Generator[str, Any, tuple[str, Any] | None]:
     """A dialogue that finds a smaller graph to which the answer is wrong as well; None if the given one is right.
 
     Args:
         text: of a graph.
         given: the answer to it.
         wrong: says why an answer to a graph is wrong.
+        seconds: after which the smallest one so far will do.
     """
+    end = time.monotonic() + seconds
     kind = given.kind if isinstance(given, Fault) else None
     if kind in (TIMEOUT, "NotImplementedError") or reason_for(text, given, wrong) is None:
         return None
@@ -34,6 +40,8 @@ def smaller(text: str, given: Any, wrong: Wrong) -> Generator[str, Any, tuple[st
         try:
             candidate = str(shrinking.send(is_wrong))
         except StopIteration:
+            return found
+        if time.monotonic() > end:
             return found
         answer = yield candidate
         if isinstance(answer, Fault) or kind is not None:

@@ -13,6 +13,7 @@ then nothing in the student's process that would give points, and no seed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,6 +26,7 @@ from .score import Part, Score, in_halves, weakest
 from .smaller import smaller
 
 SEEDS = (0, 1, 2)  # of the student's own checks
+SHRINKING_SECONDS = 10.0  # for the smaller cases of a task, all seeds together; raising it makes slow answers slower
 MOST_REASON = 5000  # characters: a listing of a hundred lines, of which somebody reads the first ones
 
 # The verdict on a part: None (it is right), why it is wrong, or how much of it is right and why not all.
@@ -79,13 +81,16 @@ class Task:
         A part counts if it is right for every one of the seeds.
         """
         scores = []
+        left = SHRINKING_SECONDS
         for seed in seeds:
             cases, answers = self.inputs(seed), []
             failed: set[str] = set()
             for case in cases:
                 answer = yield encode(case)
                 if self.shrinks is not None and type(case[1]) is str:
-                    small = None if case[0] in failed else (yield from self._smaller(case[0], case[1], answer))
+                    began = time.monotonic()
+                    small = None if case[0] in failed else (yield from self._smaller(case[0], case[1], answer, left))
+                    left -= time.monotonic() - began
                     if small is not None:
                         failed.add(case[0])
                     answer = {"tuple": [answer, small]}
@@ -93,11 +98,11 @@ class Task:
             scores.append(self.judge(cases, {"list": answers}))
         return weakest(scores)
 
-    def _smaller(self, part: str, text: str, given: Any) -> Generator[Any, Any, Any]:
-        """A smaller graph and the answer to it, as JSON, if the given answer is wrong."""
+    def _smaller(self, part: str, text: str, given: Any, seconds: float) -> Generator[Any, Any, Any]:
+        """A smaller graph and the answer to it, as JSON, if the given answer is wrong; found in so many seconds."""
         assert self.shrinks is not None
         try:
-            dialogue = smaller(text, decode(given), partial(self.shrinks, part))
+            dialogue = smaller(text, decode(given), partial(self.shrinks, part), seconds)
             candidate = next(dialogue)
             while True:
                 candidate = dialogue.send(decode((yield encode((part, candidate)))))
