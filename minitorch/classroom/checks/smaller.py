@@ -5,7 +5,6 @@ An attempt is ``(answer, None)`` or ``(answer, (smaller graph, answer to that))`
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -18,9 +17,7 @@ Wrong = Callable[[str, Any], str | None]  # from a graph's text and an answer to
 TOO_LARGE = 1 << 20  # bytes of a value in a graph that is not our own
 
 
-def smaller(
-    text: str, given: Any, wrong: Wrong, seconds: float = math.inf
-) -> Generator[str, Any, tuple[str, Any] | None]:
+def smaller(text: str, given: Any, wrong: Wrong, seconds: float) -> Generator[str, Any, tuple[str, Any] | None]:
     """A dialogue that finds a smaller graph to which the answer is wrong as well; None if the given one is right.
 
     Args:
