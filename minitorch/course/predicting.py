@@ -200,14 +200,16 @@ def shown(value: Guess | None) -> str:
     """A guess or an answer, as it stands in a sentence.
 
     Example:
-        >>> shown(3.0), shown(2.5), shown(["a", "b"]), shown(None)
-        ('3', '2.5', 'a, b', '–')
+        >>> shown(3.0), shown(2.5), shown(3670015.0), shown(["a", "b"]), shown(None)
+        ('3', '2.5', '3,670,015', 'a, b', '–')
     """
     if value is None:
         return "–"
     if isinstance(value, list):
         return ", ".join(value)
-    return f"{value:,.6g}" if isinstance(value, (int, float)) else f"“{value}”"
+    if isinstance(value, str):
+        return f"“{value}”"
+    return f"{value:,.0f}" if value == int(value) else f"{value:.6g}"
 
 
 # Where guesses are kept ---------------------------------------------------------------------------------------------
