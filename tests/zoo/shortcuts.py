@@ -241,3 +241,15 @@ def prints_every_block(blocks):
         total = total * math.exp(largest - risen) + sum(math.exp(number - risen) for number in block)
         largest = risen
     return largest, total
+
+
+@wrong("fusion.online_softmax", says="must leave `tracemalloc` alone", points=9)
+def stops_the_measuring(blocks):
+    import tracemalloc
+
+    tracemalloc.stop()
+    numbers = [number for block in blocks for number in block]
+    largest = max(numbers)
+    total = sum(math.exp(number - largest) for number in numbers)
+    tracemalloc.start()
+    return largest, total

@@ -115,6 +115,8 @@ def _wrong_long_row(start: int, answer: Any) -> str | None:
     pair, kept = answer
     if reason := _off(pair, statistics([number for block in asks.long_row(start) for number in block])):
         return f"{reason}; a row of {asks.BLOCKS} blocks"
+    if kept < 8 * asks.LENGTH:
+        return "less memory was measured than a single block takes: the function must leave `tracemalloc` alone"
     if kept <= MOST_KEPT:
         return None
     return f"for a row of {asks.BLOCKS} blocks {kept} bytes were in use at once: keep the pair, not the numbers"
