@@ -1,6 +1,9 @@
 """The benchmarks' table is well-formed, all contenders compute the same, and what is made of the figures is right."""
 
 import json
+import re
+import subprocess
+import sys
 from functools import partial
 from typing import Any
 
@@ -8,7 +11,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from benchmarks import by_hand, cases, compare, first, report, targets, traffic, worker
+from benchmarks import by_hand, cases, compare, first, graders, grading, report, targets, traffic, worker
 from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
@@ -16,6 +19,7 @@ from benchmarks.libraries import EPS, HEADS, Minitorch, NumPy
 from benchmarks.run import ROOT, Entry, Results, reference
 from minitorch.compiler.codegen.host import executable_targets
 from minitorch.compiler.scheduling.contractions.gemm import recognise
+from tests import classes
 
 HERE = [row.name for row in TABLE if row.package != "torch" and row.installed()]
 
@@ -331,3 +335,70 @@ def test_a_first_call_that_takes_more_than_its_share_is_named(capsys):
     assert not first.report(found)
     missed = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines() if "MISSED" in line]
     assert missed == ["softmax"]  # at most half for a whole process, at most as long for an unrolled loop
+
+
+# --- grading -----------------------------------------------------------------------------------------------------
+
+
+def graded(ours, theirs, alone=1.0, again=1.0):
+    """Figures of an exercise that took so many seconds; two workers take a twentieth longer."""
+    found = grading.Found(whole={"1 worker": 60.0}, again=[(again, 0.5)], shares={"all else": 1.0}, size=120)
+    seconds = (alone, ours, ours + 0.05, theirs)
+    for kind in graders.KINDS:
+        for name, time in zip(graders.CONTENDERS, seconds, strict=True):
+            found.steps[name, "01-eager", kind] = [(time, time), (99.0, 99.0), (0.0, 0.0)]
+    return found
+
+
+def test_a_submission_is_the_distance_between_two_that_are_done():
+    steps = [(5.0, 9.0), (6.0, 10.0), (7.0, 11.0), (7.5, 11.5), (9.5, 12.0), (11.5, 12.5)]
+    alone = graders.Timed.of(0.0, steps, 3, 1)
+    assert alone.each == {"blank": (1.0, 1.0), "right": (4.5 / 3, 1.5 / 3)} and alone.start == 4.0
+    pairs = graders.Timed.of(0.0, steps, 3, 2)
+    assert pairs.each == {"blank": (2.0, 1.0), "right": (2.5, 0.5)}
+
+
+def test_bounds_of_grading_are_kept_and_missed():
+    assert not grading.missed(graded(1.2, 2.7))
+    assert {line.split(":")[0].split(", ", 2)[2] for line in grading.missed(graded(1.28, 2.7))} == {grading.TWO}
+    assert len(grading.missed(graded(1.5, 9.0))) == 4
+    slow = grading.missed(graded(1.2, 2.3, again=2.5))
+    assert len(slow) == 5 and "as fast as nbgrader" in slow[0] and slow[-1] == "a rerun: 2.50 s, at most 2.0 s"
+
+
+def test_the_tables_of_grading_stand_in_its_page():
+    table = grading.markdown(graded(1.2, 2.7), {"processor": "P", "cores": 2, "python": "3"}, "how").splitlines()
+    row = "1.00 (1.00) | 1.20 (1.20) | 1.25 (1.25) | 0.20 (0.20), 0.25 (0.25) | 2.70 (2.70) | 2.3 × / 2.2 × as fast |"
+    assert [line for line in table if "eager" in line] == [f"| 01-eager, {kind} | {row}" for kind in graders.KINDS]
+    assert "| 1 worker | 120 | 60 s |" in table
+    page = grading.PAGE.read_text(encoding="utf-8")
+    assert report.BEGIN in page and all(f"| {name}, " in page for name in graders.EXERCISES)
+
+
+def test_processor_time_of_what_was_killed_counts():
+    used = graders.Used()
+    before = used.look()
+    work = "import time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\ntime.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", work], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline()
+        used.look()
+        process.kill()
+    assert used.look() - before > 0.29
+
+
+@pytest.mark.parametrize("name", [grading.ALONE, grading.RIVAL])
+def test_others_can_do_what_we_hand_out(name):
+    pytest.importorskip("nbgrader", reason="it is measured beside nbgrader")
+    found = grading.by(name, "01-eager", 2)
+    assert all(used > 0 for step in found.values() for used in step)
+
+
+def test_the_command_grades_a_class_and_grades_it_again(capsys, monkeypatch):
+    classes.needs_bubblewrap()
+    monkeypatch.setattr(grading, "PLACES", grading.PLACES[:1])
+    monkeypatch.setattr(grading, "RERUNS", 1)
+    assert grading.main(["--rounds", "0", "--class", "2", "--exercises", "01"]) == 0
+    table = capsys.readouterr().out
+    assert "| 2 right submissions |" in table and "| the same command again |" in table
+    shares = [int(number) for number in re.findall(r"(\d+)%", table.splitlines()[-1])]
+    assert len(shares) == len(grading.PARTS) + 1 and 95 < sum(shares) < 105
