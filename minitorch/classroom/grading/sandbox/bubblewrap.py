@@ -104,7 +104,10 @@ class Sandbox:
         }
 
     def bubblewrap(self, image: int | None = None) -> list[str]:
-        """bubblewrap and its options; the command to run inside follows. The image is read from a descriptor."""
+        """bubblewrap and its options; the command to run inside follows.
+
+        The image is read from a descriptor. Without one it is a trial, and installed packages are as they are.
+        """
         shown = [path for path in parents([*interpreter(), IMAGE, HOME]) if path not in MEMORY]
         return [
             shutil.which("bwrap") or "bwrap",
@@ -124,10 +127,14 @@ class Sandbox:
             # Visible folders come after the empty ones, which would hide them: an environment may lie in /tmp.
             *(part for path in shown if is_in_memory(path) for part in open_folder(path)),
             *(part for path in interpreter() for part in ("--ro-bind", str(path.resolve()), str(path))),
-            *(part for path in packages.folders() for part in self._installed(path)),
-            *(("--perms", "0444", "--ro-bind-data", str(image), str(IMAGE)) if image is not None else ()),
+            *(self._contents(image) if image is not None else ()),
             *("--remount-ro", "/", "--remount-ro", "/dev", "--chdir", str(HOME), "--"),
         ]
+
+    def _contents(self, image: int) -> Iterable[str]:
+        """Options for what depends on the exercise: the packages that it may import, and the image."""
+        installed = [part for path in packages.folders() for part in self._installed(path)]
+        return [*installed, "--perms", "0444", "--ro-bind-data", str(image), str(IMAGE)]
 
     def _installed(self, folder: Path) -> Iterable[str]:
         """Options that leave of a folder of installed packages those that the exercise may import."""
