@@ -360,6 +360,9 @@ def test_nbgrader_shows_the_same_penalties(root: Path, tmp_path: Path, run: Run)
     assert read() == EARNED
 
 
-def test_a_grading_run_says_who_handed_in_nothing(root: Path) -> None:
+def test_a_grading_run_says_who_was_late_and_who_handed_in_nothing(root: Path) -> None:
     notes = Rules.of(here := Course(root / "submitted", root / "exercises")).apply(here, [EXERCISE])
-    assert notes == [f"Nothing was handed in for {EXERCISE} by eve."]
+    assert notes == [
+        f"Being late costs points in {EXERCISE}, which the table has not taken off: bo -6.",
+        f"Nothing was handed in for {EXERCISE} by eve.",
+    ]

@@ -559,6 +559,8 @@ def test_the_report_says_what_the_gradebook_says(course: Course, grader: Grader,
     grader.incidents["eve"] = [Incident("tampered", "<script>alert(1)</script>", "first")]
     run(course)
     give(course, "bob", "first-check", 31)
+    with closing(Book(course.gradebook)) as book, book.transaction():
+        book.penalise(("bob", EXERCISE), 2.5)
     (course.root / "roster.csv").write_text("student id,name\nana,Ana\nzoe,Zoe\n")
     found = overview(course)
     (made,) = found.exercises
@@ -572,6 +574,7 @@ def test_the_report_says_what_the_gradebook_says(course: Course, grader: Grader,
     assert [(each.student, each.changes[0].after) for each in found.changes] == [("bob", 31)]
     assert "bob 01-sample: first-check points none → 31" in text(found)
     made_page = page(found)
+    assert all("ate: bob -2.5; these points come off" in each for each in (text(found), made_page))
     assert "<script" not in made_page and "&lt;script&gt;" in made_page and "default-src 'none'" in made_page
     rows = list(csv.DictReader(sheet(found).splitlines()))
     assert {row["student"]: float(row["points"]) for row in rows if not row["cell"]} == {"ana": 80, "bob": 56, "eve": 0}

@@ -35,11 +35,20 @@ class Rules:
         return cls(deadlines_of(course.root), roster_of(course.root))
 
     def apply(self, course: Course, exercises: Iterable[str]) -> list[str]:
-        """Enter penalties into the gradebook; returns notes on who handed in nothing."""
+        """Enter penalties into the gradebook; returns notes on who was late and who handed in nothing."""
         enter_penalties(course, self.deadlines)
+        exercises = list(exercises)
+        late: dict[str, list[str]] = {exercise: [] for exercise in exercises}
+        for (student, exercise), points in sorted(Ledger.read(course.gradebook).penalties.items()):
+            if points and exercise in late:
+                late[exercise].append(f"{student} {-points:g}")
         return [
+            f"Being late costs points in {exercise}, which the table has not taken off: {', '.join(costs)}."
+            for exercise, costs in late.items()
+            if costs
+        ] + [
             f"Nothing was handed in for {exercise} by {', '.join(missing)}."
-            for exercise, missing in absent(course, self.roster, list(exercises)).items()
+            for exercise, missing in absent(course, self.roster, exercises).items()
             if missing
         ]
 

@@ -52,7 +52,10 @@ class Task:
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise: its submissions, the spread of their points, its tasks and incidents, and who handed in nothing."""
+    """One exercise: its submissions, the spread of their points, its tasks and incidents, and who handed in nothing.
+
+    `late` says by student how many points being late costs.
+    """
 
     name: str
     students: int
@@ -63,6 +66,7 @@ class Exercise:
     tasks: tuple[Task, ...]
     incidents: tuple[tuple[str, int], ...]
     missing: tuple[str, ...]
+    late: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,9 +160,10 @@ def _exercise(
         _task(name, cell, most, [theirs[cell] for theirs in marks.values() if cell in theirs], results.values())
         for cell, (most, _) in cells.items()
     )
+    late = tuple((each, cost) for each in students if (cost := ledger.penalties.get((each, name))))
     return Exercise(
         name, len(students), of, mean(totals), median(totals), tuple(histogram), tasks,
-        tuple(kinds.most_common()), tuple(missing),
+        tuple(kinds.most_common()), tuple(missing), late,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 from ..submission.feedback import POLICY
 from .figures import Exercise, Overview, Task
-from .table import label, said
+from .table import costs, label, said
 
 STYLE = """
 :root { color-scheme: light dark; --line: #8884; --bar: #4a80c4; }
@@ -71,6 +71,8 @@ def _exercise(exercise: Exercise) -> list[str]:
         lines.append(f"<p>Incidents: {', '.join(f'{escape(kind)} {count}' for kind, count in exercise.incidents)}</p>")
     if exercise.missing:
         lines.append(f"<p>Handed in nothing: {escape(', '.join(exercise.missing))}</p>")
+    if exercise.late:
+        lines.append(f"<p>Late: {escape(costs(exercise))}; these points come off those above</p>")
     return lines
 
 

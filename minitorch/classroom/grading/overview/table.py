@@ -95,7 +95,19 @@ def _exercise(exercise: Exercise) -> list[str]:
         lines.append(f"  incidents: {', '.join(f'{kind} {count}' for kind, count in exercise.incidents)}")
     if exercise.missing:
         lines.append(f"  handed in nothing: {', '.join(exercise.missing)}")
+    if exercise.late:
+        lines.append(f"  late: {costs(exercise)}; these points come off those above")
     return lines
+
+
+def costs(exercise: Exercise) -> str:
+    """The points that being late costs, by student.
+
+    Example:
+        >>> costs(Exercise("a", 1, 9.0, 9.0, 9.0, (), (), (), (), (("ana", 2.5), ("bob", 1.0))))
+        'ana -2.5, bob -1'
+    """
+    return ", ".join(f"{student} {-cost:g}" for student, cost in exercise.late)
 
 
 def sheet(found: Overview) -> str:
