@@ -40,7 +40,7 @@ from minitorch.classroom.grading.sandbox import bubblewrap as sandbox
 from minitorch.classroom.grading.sandbox.execution import Ran
 from minitorch.classroom.grading.sandbox.outputs import harmless
 from minitorch.classroom.grading.submission import feedback
-from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim
+from minitorch.classroom.grading.submission.autograded import as_notebook, verbatim, with_incidents
 from minitorch.classroom.grading.submission.outcomes import of_cell, why_no_answers
 from minitorch.classroom.grading.submission.preflight import ENTRIES, DamagedError, Part, contents, notebooks, released
 from minitorch.classroom.grading.submission.worker import Job
@@ -351,13 +351,15 @@ def test_formgrader_runs_nothing_that_a_student_wrote(kind: str, before: str) ->
     ]
     text = f"{before}{HOSTILE}\n[link](javascript:alert(1))"
     parts = [Part("<b>ours</b>", "markdown"), Part(text, kind), Part(f"# {HOSTILE}", "code")]
-    made = as_notebook(parts, {2: outputs}, {"<b>ours</b>"})
+    incidents = [Incident("outside", f"{before}{HOSTILE}", "first"), Incident("renamed", HOSTILE)]
+    made = with_incidents(as_notebook(parts, {2: outputs}, {"<b>ours</b>"}), incidents)
     nbformat.validate(made)
     names = ("base_url", "mathjax_url", "last_name", "first_name", "submission_id", "notebook_id", "assignment_id")
     resources = {**dict.fromkeys(names, ""), "index": 0, "total": 1}
     page, _ = exporter.from_notebook_node(nbformat.from_dict(made), resources=resources)
     requests = [each or "" for each in Tags(page).requests if not str(each).startswith("data:")]
     assert "<b>ours</b>" in page
+    assert page.index("outside in cell first") < page.index("renamed: the notebook") < page.index("<b>ours</b>")
     assert not [each for each in requests if "example.org" in each or "javascript:" in each]
 
 

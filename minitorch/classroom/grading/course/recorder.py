@@ -102,6 +102,7 @@ class Recorder:
     def record(self, who: Who, result: Result, work: str, handed_in: datetime | None, why: str = "") -> None:
         """Put a result in, if it is not there. Where a person should look, formgrader says "needs manual grade".
 
+        Of incidents one cell asks, so that looking at a submission takes one saving, and not points for every cell.
         A person is asked once: who has given points in formgrader, or saved them there, is asked again only if the
         submission, its points or its incidents have become others.
 
@@ -117,12 +118,16 @@ class Recorder:
         is_new = last is not None and last != seen
         before = self.ledger.marks.get(who, {})
         after = dict(before)
+        is_asked = False
         for graded in result.graded:
             points = None if graded.manual else graded.points
             old = before.get(graded.cell)
             if old is None or is_new or (old.program, old.of) != (points, graded.of):
-                waits = graded.manual or result.look or (old is not None and old.person is not None)
+                is_asked = True
+                waits = graded.manual or (old is not None and old.person is not None)
                 after[graded.cell] = replace(old or Mark(None), program=points, of=graded.of, waits=waits)
+        if is_asked and result.look and (cell := _asking(result)):
+            after[cell] = replace(after[cell], waits=True)
         is_later = handed_in is not None and self.ledger.handed_in.get(who) != handed_in
         if after != before or is_later or who not in self.ledger.handed_in:
             with self._writing() as book:
@@ -132,6 +137,18 @@ class Recorder:
         changes = [each for cell, mark in after.items() for each in between(before.get(cell), mark, cell)]
         if changes or last != seen:
             self.history.add([Event(now(), program(), *who, tuple(changes), why, seen=seen)])
+
+
+def _asking(result: Result) -> str:
+    """The cell that asks for a look at incidents: the first without all of its points, or else the first; none if "".
+
+    Example:
+        >>> from minitorch.classroom.grading.results import Graded
+        >>> _asking(Result([Graded("a", 2, 2, ""), Graded("b", 1, 2, ""), Graded("c", 0, 2, "")]))
+        'b'
+    """
+    cells = [each.cell for each in result.graded]
+    return next((each.cell for each in result.graded if each.points < each.of), cells[0] if cells else "")
 
 
 def _refitted(marks: dict[str, Mark], wanted: Cells) -> dict[str, Mark]:

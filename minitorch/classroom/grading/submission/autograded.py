@@ -8,8 +8,11 @@ written between fences.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
+from ..incidents import Incident
 from ..sandbox.execution import Message
 from .preflight import Part
 
@@ -55,3 +58,15 @@ def as_notebook(parts: list[Part], outputs: dict[int, list[Message]], handed_out
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+
+
+def with_incidents(notebook: dict[str, Any], incidents: Sequence[Incident]) -> dict[str, Any]:
+    """The notebook with its incidents above the first cell, where formgrader shows them."""
+    if not incidents:
+        return notebook
+    text = "\n".join(f"{each}{'  <- look at it' if each.look else ''}" for each in incidents)
+    source = f"**What happened while it was graded**\n\n{verbatim(text)}"
+    taken = {each["id"] for each in notebook["cells"]}
+    free = (f"incidents-{number}" for number in count() if f"incidents-{number}" not in taken)
+    cell = {"cell_type": "markdown", "id": next(free), "metadata": {}, "source": source}
+    return {**notebook, "cells": [cell, *notebook["cells"]]}

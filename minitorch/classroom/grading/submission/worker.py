@@ -177,12 +177,14 @@ class Servers(contextlib.ExitStack):
 def _graded(job: Job, release: list[Any], server: Any, checks: Any) -> dict[str, Any]:
     """The result as plain data, with the notebook and the page as texts."""
     from ..sandbox.server import StartError
+    from .autograded import with_incidents
     from .feedback import page
     from .run import GradingError, grade
 
     try:
         result = grade(Path(job.folder), job.exercise, release, job.seeds, server, checks)
-        notebook = result.notebook and json.dumps(result.notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        shown = result.notebook and with_incidents(result.notebook, result.incidents)
+        notebook = shown and json.dumps(shown, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
         return {**result.to_json(), "notebook": notebook, "page": page(job.student, job.exercise, result)}
     except GradingError as error:
         return {"fatal": str(error)}
