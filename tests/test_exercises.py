@@ -254,6 +254,20 @@ def test_what_is_no_notebook_is_said_in_a_sentence(
     assert says in error and len(error.splitlines()) == 1
 
 
+def test_the_path_of_a_clone_is_told_from_that_of_an_unpacked_zip(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "03-graph").mkdir()
+    for typed in ("exercises/03-graph", "exercises/03-graph/03-graph.ipynb"):
+        assert main(["check", typed]) == 2
+        assert "minitorch check" not in capsys.readouterr().err.removeprefix("minitorch check:")
+    (tmp_path / "03-graph" / "03-graph.ipynb").write_text("{")
+    for typed in ("exercises/03-graph", "exercises/03-graph.ipynb"):
+        assert main(["check", typed]) == 2
+        assert "there is one in 03-graph: minitorch check 03-graph" in capsys.readouterr().err
+
+
 @every
 def test_formulas_have_single_backslashes(name: str) -> None:
     """Two of them are a new line in TeX, and `\\sum` is a word then."""

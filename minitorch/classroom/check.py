@@ -76,7 +76,9 @@ def notebooks(paths: Iterable[str]) -> list[Path]:
     for path in map(Path, paths):
         inside = sorted(path.glob("*.ipynb")) if path.is_dir() else [path] if path.is_file() else []
         if not inside:
-            raise CommandError(f"there is no notebook at {path}")
+            here = Path(path.stem if path.suffix == ".ipynb" else path.name)
+            remedy = f"; there is one in {here}: minitorch check {here}" if list(here.glob("*.ipynb")) else ""
+            raise CommandError(f"there is no notebook at {path}{remedy}")
         found += inside
     return found
 
