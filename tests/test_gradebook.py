@@ -379,6 +379,22 @@ def test_a_person_is_asked_once_to_look_at_the_same(course: Course, grader: Grad
     assert waits(), "another submission does"
 
 
+def test_of_a_submission_with_incidents_one_cell_asks_whichever_asked_before(course: Course, grader: Grader) -> None:
+    def asking() -> list[str]:
+        return [cell for cell, mark in Ledger.read(course.gradebook).marks["ana", EXERCISE].items() if mark.waits]
+
+    grader.incidents["ana"] = [Incident("background", "x")]
+    run(course)
+    with formgrader(course) as book:  # as an earlier version wrote it
+        for grade in book.find_submission(EXERCISE, "ana").notebooks[0].grades:
+            grade.needs_manual_grade = True
+        book.db.commit()
+    assert asking() == ["first-check", "second-check"]
+    change(course, CHANGES["re-weighted"])
+    run(course)
+    assert asking() == ["first-check"]
+
+
 def test_a_rerun_writes_nothing(course: Course, grader: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
     report = run(course)
     paths = (course.gradebook, course.journal, course.history)

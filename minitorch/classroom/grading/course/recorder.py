@@ -127,7 +127,10 @@ class Recorder:
                 waits = graded.manual or (old is not None and old.person is not None)
                 after[graded.cell] = replace(old or Mark(None), program=points, of=graded.of, waits=waits)
         if is_asked and result.look and (cell := _asking(result)):
-            after[cell] = replace(after[cell], waits=True)
+            still = {each.cell for each in result.graded if each.manual or after[each.cell].person is not None}
+            for each in result.graded:  # a cell that asked before asks no more, but for its own sake
+                old = after[each.cell]
+                after[each.cell] = replace(old, waits=each.cell == cell or (old.waits and each.cell in still))
         is_later = handed_in is not None and self.ledger.handed_in.get(who) != handed_in
         if after != before or is_later or who not in self.ledger.handed_in:
             with self._writing() as book:
