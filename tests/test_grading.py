@@ -9,6 +9,7 @@ import io
 import json
 import os
 import queue
+import shutil
 import subprocess
 import sys
 from datetime import datetime
@@ -21,7 +22,7 @@ from hypothesis import given, settings, strategies
 
 from minitorch.__main__ import main
 from minitorch.classroom.grading.course import grade as courses
-from minitorch.classroom.grading.course import local
+from minitorch.classroom.grading.course import keys, local
 from minitorch.classroom.grading.course.config import FOLDERS, configure, lets_code_run
 from minitorch.classroom.grading.course.folders import Course, Stray, Submission, submissions
 from minitorch.classroom.grading.course.gradebook import Book
@@ -399,6 +400,20 @@ def test_half_a_line_does_not_count(tmp_path: Path) -> None:
         second.add(bob, Entry("conditions", "work", result(3), 2))
     with Journal(path) as third:
         assert (third.entries[bob].result, third.entries[bob].attempt) == (result(3), 2)
+
+
+def test_a_change_of_what_decides_on_points_is_graded_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = tmp_path / "classroom"
+    shutil.copytree(keys.ROOM, room, ignore=shutil.ignore_patterns("grading", "__pycache__"))
+    monkeypatch.setattr(keys, "ROOM", room)
+    before = keys._checks.__wrapped__()
+    for name in ("asks/graph.py", "asks/needs.py", "checks/graph/orders.py", "parts.py", "withheld.py"):
+        content = (room / name).read_bytes()
+        (room / name).write_bytes(content + b"\n")
+        assert keys._checks.__wrapped__() != before, name
+        (room / name).write_bytes(content)
+    (room / "lab.py").write_text("")
+    assert keys._checks.__wrapped__() == before
 
 
 def test_a_result_counts_for_what_it_was_made_from(tmp_path: Path) -> None:
