@@ -59,7 +59,9 @@ def withheld_names(needs: Needs) -> dict[str, list[str]]:
 
 def _check(name: str) -> None:
     module, inner = _split(name)
-    if module == NAME or (inner and definition(ast.parse(modules()[module].read_text()), inner) is None):
+    if module == NAME or (
+        inner and definition(ast.parse(modules()[module].read_text(encoding="utf-8")), inner) is None
+    ):
         raise ValueError(f"{name} is no module of the package, and no function or method in one")
 
 
@@ -89,7 +91,7 @@ def _imported(name: str) -> list[str]:
     path = modules()[name]
     package = name if path.name == "__init__.py" else name.rpartition(".")[0]
     found = []
-    for node in _at_import(ast.parse(path.read_text()).body):
+    for node in _at_import(ast.parse(path.read_text(encoding="utf-8")).body):
         if isinstance(node, ast.Import):
             found += [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -2,7 +2,7 @@
 
 An exercise declares what it needs of the engine (`asks.needs`). While a class is graded the rest is not there; while a
 student's check runs in a notebook, the rest is out of use, so that nothing works there that will not work then. This
-module imports nothing, because it is imported first.
+module imports nothing of the package, because it is imported first.
 """
 
 from __future__ import annotations

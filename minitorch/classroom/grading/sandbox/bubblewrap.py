@@ -4,6 +4,7 @@ Inside there is the system, this Python with the packages that an exercise may i
 `minitorch` (`image`), all read-only; three small folders in memory; no network; no other process. In particular there
 is no gradebook, no solution, no test and no other student's work, because the folder of the course is not there, and
 nothing that is written inside lies on a disk.
+
 bubblewrap makes the namespaces and the view of the files, once for many submissions; each of these is a copy of the
 first process inside (`inside.fork_server`), with namespaces, folders and limits of its own.
 """

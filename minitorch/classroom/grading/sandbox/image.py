@@ -119,19 +119,23 @@ def _modules(contents: Contents) -> Iterator[_Module]:
         elif module not in parts:
             yield _Module(place, STUB)
         elif module == NAME:
-            yield _Module(place, f"{path.read_text()}\n{ROOT.format(public=public, hidden=hidden)}")
+            yield _Module(place, _text(path) + "\n" + ROOT.format(public=public, hidden=hidden))
         elif module in names:
-            yield _Module(place, without(path.read_text(), module, names[module]))
+            yield _Module(place, without(_text(path), module, names[module]))
         else:
             yield _of_file(module, path, place)
     for name, source in contents.files.items():
         yield _Module(f"{name.replace('.', '/')}.py", source)
 
 
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 @cache
 def _of_file(name: str, path: Path, place: str) -> _Module:
     """A module as it is; its code as Python has cached it, if it has."""
-    return _Module(place, path.read_text(), SourceFileLoader(name, str(path)).get_code(name))
+    return _Module(place, _text(path), SourceFileLoader(name, str(path)).get_code(name))
 
 
 def without(source: str, module: str, names: Iterable[str]) -> str:
