@@ -1,10 +1,11 @@
 """The tools of the notebooks: settings, a stopwatch, predictions, and showing errors. The engine does without them."""
 
+from ..inspect.plots.plot import duration
 from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
 from .predicting import Prediction, predict, predictions
-from .stopwatch import Comparison, Laps, Times, compare, duration, first_call, laps, measure
+from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [
     "Comparison",

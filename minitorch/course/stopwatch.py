@@ -15,6 +15,8 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
+from ..inspect.plots.plot import duration
+
 ROUNDS = 9
 """Of each contender. More of them make quartiles steadier, and take longer."""
 ROUND_SECONDS = 0.004
@@ -269,17 +271,3 @@ def _quartiles(numbers: Sequence[float]) -> tuple[float, float]:
 def _between(low: float, high: float) -> str:
     one, other = f"{low:.2g}", f"{high:.2g}"
     return one if one == other else f"{one} to {other}"
-
-
-def duration(seconds: float) -> str:
-    """A time with its unit, three digits.
-
-    Example:
-        >>> duration(0.00123), duration(2.0), duration(4.5e-8)
-        ('1.23 ms', '2.00 s', '45.0 ns')
-    """
-    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
-    scale, unit = next((each for each in units if seconds >= each[0]), units[-1])
-    value = seconds / scale
-    digits = 2 if value < 10 else 1 if value < 100 else 0
-    return f"{value:.{digits}f} {unit}"
