@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -79,6 +80,22 @@ def test_an_interrupt_ends_it(no_child_left: None) -> None:
     threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         isolated(lambda: time.sleep(100), 60)
+
+
+def test_an_interrupt_while_the_process_forks_is_not_lost(no_child_left: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libraries have hooks called around a fork; Python drops what these raise."""
+    fork = os.fork
+
+    def interrupted() -> int:
+        os.kill(os.getpid(), signal.SIGINT)
+        with contextlib.suppress(KeyboardInterrupt):  # as Python does with a hook
+            time.sleep(0.05)
+        return fork()
+
+    monkeypatch.setattr(os, "fork", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        isolated(lambda: time.sleep(100), 60)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_where_there_is_no_fork_it_runs_here(monkeypatch: pytest.MonkeyPatch) -> None:

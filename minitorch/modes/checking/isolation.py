@@ -14,9 +14,12 @@ import pickle
 import select
 import signal
 import sys
+import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 Result = TypeVar("Result")
@@ -47,14 +50,14 @@ def isolated(run: Callable[[], Result], seconds: float) -> Result:
     if not AVAILABLE:
         return run()
     source, target = os.pipe()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of threads, whose locks may be held: the child takes none but its own
-        child = os.fork()
-    if not child:
-        _serve(run, target)
-    os.close(target)
-    content, end = bytearray(), time.monotonic() + seconds
+    content, end, child = bytearray(), time.monotonic() + seconds, 0
     try:
+        with warnings.catch_warnings(), _interrupted_later():
+            warnings.simplefilter("ignore")  # of threads, whose locks may be held: the child takes none but its own
+            child = os.fork()
+            if not child:
+                _serve(run, target)
+            os.close(target)
         while select.select([source], [], [], max(0.0, end - time.monotonic()))[0]:
             part = os.read(source, _CHUNK)
             if not part:
@@ -64,9 +67,10 @@ def isolated(run: Callable[[], Result], seconds: float) -> Result:
             raise ChildDiedError(f"it did not end within {seconds:.0f} s")
     finally:
         os.close(source)
-        if time.monotonic() >= end or sys.exc_info()[0] is not None:
-            os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+        if child:  # 0 would be this whole group of processes
+            if time.monotonic() >= end or sys.exc_info()[0] is not None:
+                os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         raise ChildDiedError(f"it was ended by {signal.Signals(os.WTERMSIG(status)).name}")
     if os.waitstatus_to_exitcode(status) or not content:
@@ -76,6 +80,27 @@ def isolated(run: Callable[[], Result], seconds: float) -> Result:
         raise result
     found: Result = result
     return found
+
+
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Raise what Ctrl-C raises at the end of the block, and not within it.
+
+    Libraries have Python call hooks before and after a fork, and Python drops what a hook raises: an interrupt would be
+    lost there, and one between the fork and the next line would leave the child alone.
+    """
+    raises = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(raises):
+        yield  # no interrupt is raised here
+        return
+    arrived: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: arrived.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, raises)
+    if arrived:
+        raises(*arrived[0])
 
 
 def _serve(run: Callable[[], Any], target: int) -> NoReturn:
