@@ -84,7 +84,8 @@ def recorded_since(outputs: Sequence[Tensor], serial: int) -> list[TapeEntry]:
 def _strip(entry: TapeEntry) -> None:
     assert entry.inputs is not None
     entry.inputs = tuple(map(ghost, entry.inputs))
-    shade = ghost(entry.output)
+    shade = Tensor(entry.output.spec)  # a saved output has no entry, so `ghost` would take it for a leaf, and keep it
+    shade._requires_grad = True
     entry.output, entry.output_version = shade, shade._version
     if entry.primitive.kind == "custom":  # its rule may keep values alive
         entry.primitive = Primitive(entry.primitive.name, "custom", entry.primitive.infer, entry.primitive.evaluate)

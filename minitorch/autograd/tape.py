@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..dtypes import float32
 from ..errors import AutogradError
-from ..interpreters import current_staging, for_one_line, set_grad_enabled, twin
+from ..interpreters import Span, current_staging, for_one_line, set_grad_enabled, twin
 from ..ir import Node, Primitive, Source, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
@@ -256,7 +256,7 @@ def propagate(
             known = leaves.get(id(tensor))
             leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
 
-    by_rules = for_one_line(_by_rules)
+    by_rules, staging = for_one_line(_by_rules), current_staging()
     previous = set_grad_enabled(create_graph)
     try:
         order = _reachable(roots)
@@ -266,6 +266,7 @@ def propagate(
         for entry in order:
             if entry.serial not in pending:
                 continue
+            begin = len(staging.nodes) if staging else 0
             cotangent = _arrived(entry, pending.pop(entry.serial))
             key = -1 - entry.serial
             if wanted is not None and key in wanted:
@@ -283,6 +284,8 @@ def propagate(
             for tensor, gradient in zip(entry.inputs, gradients_of(entry, cotangent, asked), strict=True):
                 if gradient is not None:
                     give(tensor, gradient)
+            if staging and not staging.defers:
+                staging.rules.append(Span(entry.serial, begin, len(staging.nodes), entry.serial, entry.serial))
             if not retain_graph:
                 entry.inputs = None
                 entry.output = None  # type: ignore[assignment]

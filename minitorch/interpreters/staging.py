@@ -5,14 +5,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from ..dtypes import DType
 from ..errors import ShapeError, TracedValueError, TracingError
 from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, as_stored, user_source
-from ..tensor import Tensor, View
+from ..tensor import Tensor, View, next_serial
 from .broadcasting import expand_operands, operands_text
 from .eager import check_writeable
 from .provenance import Trace, leaked, made_by
@@ -38,6 +38,22 @@ class Captured:
         self.version = tensor._version
         self.input = node
         self.node = node
+
+
+class Span(NamedTuple):
+    """A part of a recording: the nodes from one to another, and the tape's entries that were made meanwhile.
+
+    Attributes:
+        what: the module that was called; of a gradient rule, the serial number of the entry whose rule it is.
+        begin, end: positions in `Staging.nodes`.
+        first, last: serial numbers of the tape.
+    """
+
+    what: Any
+    begin: int
+    end: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +101,8 @@ class Staging:
         self.made: list[weakref.ref[Tensor]] = []
         self.callbacks: list[Callback] = []
         self.reads: list[Reads] = []  # told of every read (see `noting`)
+        self.calls: list[Span] = []  # of modules, each after those inside of it
+        self.rules: list[Span] = []  # of gradients
 
     # Inputs ---------------------------------------------------------------------------------------------
 
@@ -215,6 +233,13 @@ class Staging:
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A constant of no dimensions, as a node."""
         return PRIMITIVES["constant"](value=value, shape=(), dtype=dtype)
+
+    def called(self, module: Any, run: Callable[[], Any]) -> Any:
+        """Call a module, and note which nodes are its own; pictures fold them into one box."""
+        begin, first = len(self.nodes), next_serial()
+        result = run()
+        self.calls.append(Span(module, begin, len(self.nodes), first, next_serial()))
+        return result
 
     # In-place writes ------------------------------------------------------------------------------------
 
