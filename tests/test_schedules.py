@@ -331,6 +331,21 @@ def test_a_wrong_step_is_refused_with_its_law(name: str) -> None:
         rewrite(make())
 
 
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        R.split("i0", 4, "o", "r", "a b"),
+        R.split_reduction("total0", "j0", "s = 1"),
+        R.partition("i0", "i1", "):"),
+        R.fuse("f()", "i0", "i1"),
+    ],
+)
+def test_a_name_is_no_program(rewrite: R.Rewrite) -> None:
+    """The printed text is run, and a schedule may be somebody else's."""
+    with pytest.raises(ScheduleError, match="a new name is one that Python takes"):
+        rewrite(product())
+
+
 def test_every_rewrite_is_tried() -> None:
     """Each stands in the table above, or among those that random procedures try; or in `test_row_schedules`."""
     tried = {rewrite.name for rewrite, _, _ in REFUSED.values()}
@@ -435,6 +450,8 @@ def test_steps_are_a_table_of_what_each_rewrite_bought() -> None:
     assert [step.rewrite for step in kernel.steps][1:] == list(kernel.schedule)
     assert str(measured).count("\n") == len(kernel.steps)
     assert measured._repr_html_().count("<tr>") == len(kernel.steps) + 1
+    widths = [int(each) for each in re.findall(r"width:(\d+)px", measured._repr_html_())]
+    assert max(widths) == widths[measured.rates().index(max(measured.rates()))] and min(widths) > 0
     assert all(rate > 0 for rate in measured.rates())
     machine = Machine("one", 32, 1, (1, 1, 1), bandwidth=1e9, flops={"float32": 2e9})
     beside = Measured(measured.rows, machine)
@@ -449,6 +466,28 @@ def test_the_table_of_steps_fits_on_a_page() -> None:
     assert any(len(repr(rewrite)) > 100 for rewrite in kernel.schedule)
     assert max(map(len, table.splitlines())) < 120
     assert all(word in table for rewrite in kernel.schedule for word in repr(rewrite).split())
+
+
+def test_the_inner_loop_of_a_step_is_that_of_the_microkernel() -> None:
+    a, b = mt.ones(96, 64), mt.ones(64, 128)
+    ledger = mt.jit(lambda a, b: a @ b).ledger(a, b)
+    (wide,) = ledger.for_target("avx2").kernels
+    definition, last = wide.steps[0].inner_loop, wide.steps[-1].inner_loop
+    assert definition.count("vfmadd") == 1 and last.count("vfmadd") == 12 and "rsp" not in last
+    assert all(loop.splitlines()[-1].startswith("j") for loop in (definition, last))
+    (arm,) = ledger.for_target("neon").kernels
+    assert arm.steps[-1].inner_loop.count("fmla") > 1 and ".4s" in arm.steps[-1].inner_loop
+    (straight,) = mt.jit(lambda x: x + 1).ledger(mt.ones(1)).kernels
+    assert all("nest0" not in step.inner_loop for step in straight.steps)
+
+
+def test_a_schedule_of_ones_own_is_printed_for_other_machines() -> None:
+    f, x = mt.jit(lambda x: x * 2), mt.ones(64)
+    own = [R.split("i0", 4, "i", "lane"), R.vectorise("lane")]
+    ledger = f.with_schedule(f.ledger(x).kernels[0], own).ledger(x)
+    for name in ("sse2", "avx2", "neon"):
+        (kernel,) = ledger.for_target(name).kernels
+        assert list(kernel.schedule) == own and kernel.target.name == name
 
 
 def test_a_step_counts_and_is_profiled() -> None:

@@ -70,6 +70,7 @@ class Ledger:
         kernels: in order.
         edges: one per use of a computed value.
         without: the classes of fusion that are switched off.
+        own: the user's own schedules.
     """
 
     graph: Graph
@@ -77,9 +78,12 @@ class Ledger:
     kernels: tuple[Kernel, ...]
     edges: tuple[Edge, ...] = field(default=())
     without: Set[str] = ALL_ON
+    own: Own | None = field(default=None, repr=False)
 
     def for_target(self, target: str | Target) -> Ledger:
         """The same graph for another machine: to be printed and counted here, whatever this machine is.
+
+        Schedules of the user's own apply there, too, where the kernels have the same loops.
 
         Args:
             target: ``"sse2"``, ``"avx2"``, ``"avx512"``, ``"neon"`` or ``"apple-m1"``, or any `Target`.
@@ -97,7 +101,8 @@ class Ledger:
             avx2 1024 True False
             neon 1024 False True
         """
-        return ledger_of(self.graph, target_named(target) if isinstance(target, str) else target, self.without)
+        named = target_named(target) if isinstance(target, str) else target
+        return ledger_of(self.graph, named, self.without, self.own)
 
     def __str__(self) -> str:
         placement = place(self.graph, self.kernels)
@@ -149,9 +154,8 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
     kernels = kernels if PHASES in without else merge_small(kernels)
     if own:
         kernels = [_with_own(kernel, own) for kernel in kernels]
-    return Ledger(
-        graph, target, tuple(kernels), _edges(graph, kernels, roots, calls, transient, decided.again), without
-    )
+    edges = _edges(graph, kernels, roots, calls, transient, decided.again)
+    return Ledger(graph, target, tuple(kernels), edges, without, own)
 
 
 def _with_own(kernel: Kernel, own: Own) -> Kernel:

@@ -117,12 +117,24 @@ def check_fresh(procedure: Procedure, *names: str, near: str = "") -> None:
     """
     taken = {loop.variable.name for loop in _related(procedure.body, near)} if near else loop_names(procedure.body)
     taken |= {local.name for local in allocated(procedure.body)}
+    check_spelling(*names)
     for name in names:
-        if name in taken or names.count(name) > 1 or not NAME.fullmatch(name) or keyword.iskeyword(name):
-            raise refused(
-                f"{name!r} as the name of a new loop or array",
-                "a new name is one that Python takes, and that nothing else has: not np, at, x0, out1, t0 and so on",
-            )
+        if name in taken or names.count(name) > 1:
+            raise _no_new_name(name)
+
+
+def check_spelling(*names: str) -> None:
+    """Refuse names for new loops and arrays that cannot be one in the printed text, which is run."""
+    for name in names:
+        if not NAME.fullmatch(name) or keyword.iskeyword(name):
+            raise _no_new_name(name)
+
+
+def _no_new_name(name: str) -> ScheduleError:
+    return refused(
+        f"{name!r} as the name of a new loop or array",
+        "a new name is one that Python takes, and that nothing else has: not np, at, x0, out1, t0 and so on",
+    )
 
 
 def _related(block: Block, name: str) -> list[For]:

@@ -42,7 +42,7 @@ from ..analysis.finding import (
     nested_in,
     with_loops_replaced,
 )
-from ..rewrite import check_fresh, refused, step
+from ..rewrite import check_fresh, check_spelling, refused, step
 
 
 @step
@@ -62,6 +62,7 @@ def split(procedure: Procedure, loop: str, factor: int, outer: str, inner: str, 
     if factor < 1:
         raise refused(f"split({loop!r}) by {factor}", "a part has at least one iteration")
     check_fresh(procedure, outer, inner, near=loop)
+    check_spelling(*([cut] if cut else []))
 
     def parts(each: For, length: int) -> Block:
         own = Variable(outer, -(-length // factor)), Variable(inner, factor)

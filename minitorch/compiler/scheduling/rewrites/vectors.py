@@ -31,7 +31,7 @@ from ...loop_ir.tree import (
     with_body,
 )
 from ..analysis.finding import accesses, at_loop, local_named, with_inner, with_local
-from ..rewrite import refused, step
+from ..rewrite import check_spelling, refused, step
 from .loops import check_independent
 
 
@@ -96,6 +96,7 @@ def partition(procedure: Procedure, loop: str, inner: str, rest: str) -> Procedu
 
     Law: where an inner loop is guarded against the end, it is full in all iterations but the last.
     """
+    check_spelling(rest)
 
     def change(each: For) -> Iterable[Statement] | None:
         guarded = {
@@ -147,6 +148,7 @@ def split_reduction(
 
     Law: nothing but accumulations in one element of the array may happen to it there; these may be in any order.
     """
+    check_spelling(into)
     local = local_named(procedure, array)
 
     def changed(each: Block) -> Block:
