@@ -228,9 +228,18 @@ class GraphError(MinitorchError, ValueError):
 class ParseError(GraphError):
     """The text of a graph cannot be read; `line` is its line number, from 1."""
 
-    def __init__(self, what: str, line: int, *, fix: str | None = None) -> None:
+    def __init__(self, what: str, line: int, *, why: str | None = None, fix: str | None = None) -> None:
         self.line = line
-        super().__init__("MT602", f"line {line}: {what}", fix=fix)
+        super().__init__("MT602", f"line {line}: {what}", why=why, fix=fix)
+
+    @classmethod
+    def of(cls, error: Exception, primitive: str, line: int) -> ParseError:
+        """The same mistake as another error's, made in a text: one message, not one within another."""
+        if not isinstance(error, MinitorchError):
+            return cls(f"{primitive}: {error}", line)
+        what, why, fix = (error._facts[name] for name in ("what", "why", "fix"))
+        named = str(what) if str(what).startswith(primitive) else f"{primitive}: {what}"
+        return cls(named, line, why=why, fix=fix)
 
 
 class ScheduleError(MinitorchError, ValueError):

@@ -247,6 +247,21 @@ def test_what_is_wrong_is_said(body, message, line):
     assert isinstance(error.value, GraphError)
 
 
+def test_one_constant_as_the_condition_and_as_data_reads_back():
+    graph = Graph.parse("graph(x: bool[]):\n  %0 = where(false:bool[], false, x)\n  return %0")
+    condition, data, _ = graph.outputs[0].inputs
+    assert condition is data and "where(false:bool[], false, x)" in str(graph)
+    assert str(Graph.parse(str(graph))) == str(graph)
+
+
+def test_a_shape_that_does_not_fit_is_one_message():
+    with pytest.raises(ParseError) as error:
+        Graph.parse("graph(x: f32[2]):\n  %0 = reduce_sum(x, dims=[1])\n  return %0")
+    first, *advice = str(error.value).splitlines()
+    assert first == "MT602: line 2: reduce_sum: dims=[1] do not fit f32[2]"
+    assert [line.split(":")[0].strip() for line in advice] == ["why", "instead", "more"]
+
+
 @pytest.mark.parametrize(
     "body",
     [

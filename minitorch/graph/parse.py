@@ -208,7 +208,7 @@ class _Parser:
         try:
             spec = primitive.infer(*[node.spec for node in inputs], **params)
         except Exception as error:  # a rule of shapes may trip over any nonsense that it is given
-            raise ParseError(f"{primitive.name}: {error}", line) from None
+            raise ParseError.of(error, primitive.name, line) from None
         if self.skip(":") and (annotated := self.spec()) != spec:
             self.fail(f"{primitive.name} gives {spec}, not {annotated}", line)
         try:

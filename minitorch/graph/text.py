@@ -78,7 +78,9 @@ def _aligned(rows: list[str]) -> Iterator[str]:
 def _call(node: Node, names: dict[Node, str]) -> str:
     if node.primitive is constant:
         return f"constant({array_text(node.params['value'].array)})"
-    operands = [operand_text(operand, node, names) for operand in node.inputs]
+    conditions = len(node.inputs) - len(data_operands(node))  # they say their type; they may be data, too
+    users = [None] * conditions + [node] * len(data_operands(node))
+    operands = [operand_text(operand, user, names) for operand, user in zip(node.inputs, users, strict=True)]
     params = [f"{name}={value_text(node.params[name])}" for name in ordered_params(node)]
     return f"{node.primitive.name}({', '.join(operands + params)})"
 
@@ -96,13 +98,13 @@ def declared_params(primitive: Primitive) -> tuple[str, ...]:
 
 
 def operand_text(operand: Node, user: Node | None, names: dict[Node, str]) -> str:
-    """An operand as the listing writes it."""
+    """An operand as the listing writes it; `user` is the operation that says the type of its data, if one does."""
     if operand in names:
         return names[operand]
     text = number_text(operand.params["value"], operand.spec.dtype)
     if user is not None and user.primitive.broadcasts:
         given = next((each for each in data_operands(user) if not is_splat(each)), None)
-        if given and given.spec == operand.spec and operand in data_operands(user):
+        if given and given.spec == operand.spec:
             return text
     return f"{text}:{operand.spec}"
 
