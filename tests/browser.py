@@ -13,14 +13,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
 from selenium import webdriver
-from selenium.common.exceptions import WebDriverException
+from selenium.common.exceptions import TimeoutException, WebDriverException
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -29,6 +29,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 DRIVER = ("chromedriver", "chromium.chromedriver")
 SECONDS = 120  # for whatever is waited for; the usual is one or two, and ten times that on a busy machine
+TIMES = 4  # a notebook is loaded, before its page is given up
 HERE = ("127.0.0.1", "localhost")
 
 
@@ -108,7 +109,7 @@ class Browser:
         """Go on as if nothing but these had happened."""
         self._asked, self._errors = requests, errors
 
-    def wait(self, condition: Any, what: str) -> Any:
+    def wait(self, condition: Any, what: str, seconds: float = SECONDS) -> Any:
         """Wait until a function gives something true, and return that."""
 
         def quiet(_: Any) -> Any:
@@ -117,7 +118,7 @@ class Browser:
             except WebDriverException:  # the page is being changed
                 return None
 
-        return WebDriverWait(self.driver, SECONDS, poll_frequency=0.1).until(quiet, f"waited in vain for {what}")
+        return WebDriverWait(self.driver, seconds, poll_frequency=0.1).until(quiet, f"waited in vain for {what}")
 
     def all(self, selector: str) -> list[Any]:
         """The elements that a CSS selector finds."""
@@ -155,10 +156,25 @@ class Lab:
         self.address = address
 
     def open(self, name: str) -> None:
-        """Open a notebook, and wait until its kernel is ready."""
-        self.browser.driver.get(f"{self.address}lab/tree/{name}?reset")
-        self.browser.one(".jp-Notebook .jp-Cell")
-        self.browser.wait(self._kernel_is_idle, "the kernel to be ready")
+        """Open a notebook, and wait until its kernel is ready.
+
+        The server is asked, as well as the page: on a busy machine the page may miss the message that the kernel is
+        idle, and wait for another one. It is then loaded again, which finds the kernel that was started.
+        """
+        for again in range(TIMES):
+            self.browser.driver.get(f"{self.address}lab/tree/{name}{'' if again else '?reset'}")
+            self.browser.one(".jp-Notebook .jp-Cell")
+            self.browser.wait(lambda: self._state_of(name) == "idle", f"the kernel of {name} to be idle")
+            with suppress(TimeoutException):
+                self.browser.wait(self._kernel_is_idle, "the page to notice", SECONDS / 4)
+                return
+        raise TimeoutException(f"{name} was loaded {TIMES} times, and never noticed that its kernel is idle")
+
+    def _state_of(self, name: str) -> str:
+        """What the server knows of the kernel of a notebook: empty if there is none yet."""
+        with urlopen(f"{self.address}api/sessions", timeout=SECONDS) as answer:
+            found = json.loads(answer.read())
+        return next((each["kernel"]["execution_state"] for each in found if each["path"] == name), "")
 
     def _kernel_is_idle(self) -> bool:
         return bool(self.browser.all(".jp-Notebook-ExecutionIndicator[data-status='idle']"))  # without focus, too

@@ -29,7 +29,45 @@ args = mt.ones(64, 32), mt.ones(32, 16), mt.ones(16)
 """
 CELLS = (SETUP.strip(), "f.show(*args)", "f.stages(*args).explore()", "f.stages(*args).explore(fused=False)")
 SHOW, EXPLORE = 1, 2
+COURSE_CELLS = (
+    "from minitorch import course",
+    "guess = course.predict('How many kernels?')",
+    "guess.answer(1)",
+    "course.panel(lambda x, w: (x @ w).softmax(1), ('n', 'k'), ('k', 'm'), n=64, k=32, m=48)",
+)
+PREDICT, ANSWER, PANEL = 1, 2, 3
+LARGE_CELLS = (
+    """
+import minitorch as mt
+import minitorch.nn as nn
+import minitorch.nn.functional as F
+
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
+
+    def forward(self, x):
+        x = self.norm(x)
+        x = x + F.scaled_dot_product_attention(x, x, x, is_causal=True)
+        return x + self.down(F.gelu(self.up(x)))
+
+model = nn.Sequential(nn.Embedding(9, 8), Block(8), Block(8), nn.Linear(8, 9))
+optimiser = mt.optim.Adam(model.parameters(), lr=1e-3)
+
+@mt.jit
+def step(ids):
+    loss = F.cross_entropy(model(ids).reshape(-1, 9), ids.reshape(-1))
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+    return loss
+""".strip(),
+    "step.explore(mt.tensor([[1, 2, 3, 4]] * 2))",
+)
 ROOT = ".minitorch-explore"
+BOARD = ".minitorch-panel"
+LAPTOP = 1366, 768
 
 
 def notebook(*sources):
@@ -63,7 +101,9 @@ def lab(tmp_path_factory):
     root.mkdir()
     nbformat.write(notebook(*CELLS), root / "lesson.ipynb")
     nbformat.write(not_trusted(), root / "received.ipynb")
-    browser = Browser(folder / "profile")
+    nbformat.write(notebook(*COURSE_CELLS), root / "course.ipynb")
+    nbformat.write(notebook(*LARGE_CELLS), root / "large.ipynb")
+    browser = Browser(folder / "profile", *LAPTOP)
     try:
         with lab_server(root, folder / "lab") as address:
             yield Lab(browser, address)
@@ -284,6 +324,259 @@ def test_without_kernels_there_are_none(lesson):
     cell = lesson.run(EXPLORE + 1)
     drawing = lesson.browser.wait(lambda: cell.find_element("css selector", f"{ROOT} svg"), "the second widget")
     assert drawing.find_elements("css selector", ".kernel") == []
+
+
+# --- large programs -----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def large_lab(lab):
+    """A training step of some thousand operations, explored."""
+    lab.open("large.ipynb")
+    for number in (0, 1):
+        lab.run(number)
+    lab.browser.one(f"{ROOT} .box")
+    return lab.browser
+
+
+@pytest.fixture
+def large(large_lab):
+    """All boxes closed, all of it in view."""
+    large_lab.script(f"document.querySelector('{ROOT}').scrollIntoView()")
+    while opened := large_lab.all(f"{ROOT} .box.open .bar"):
+        click(large_lab, opened[0])
+    move(large_lab, 0)
+    large_lab.one(f"{ROOT} button[title='show all of it']").click()
+    return large_lab
+
+
+def click(browser, element):
+    """Click in the middle of an SVG element, wherever the window shows it."""
+    browser.script("arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))", element)
+
+
+def boxes(browser):
+    """The closed boxes, by the first line of their details."""
+    found = browser.all(f"{ROOT} .box:not(.open):not(.absent)")
+    return {each.get_dom_attribute("aria-label").splitlines()[0]: each for each in found}
+
+
+def find(browser, text):
+    """Search, as with the keyboard, and return what is said of the hits."""
+    field = browser.one(f"{ROOT} input[type=search]")
+    field.clear()
+    field.send_keys(text, Keys.ENTER)
+    return browser.one(f"{ROOT} .count").text
+
+
+def middle(browser, element):
+    """The middle of an element in the window of the drawing, as shares of its width and height."""
+    return browser.script(
+        "const [at, frame] = [arguments[0], arguments[1]].map((each) => each.getBoundingClientRect());"
+        "return [(at.x + at.width / 2 - frame.x) / frame.width, (at.y + at.height / 2 - frame.y) / frame.height]",
+        element,
+        browser.one(f"{ROOT} .window svg"),
+    )
+
+
+def test_a_large_program_opens_with_the_whole_in_view(large):
+    assert {"Sequential", "backward pass", "optimiser.step()"} <= set(boxes(large))
+    assert not large.one(f"{ROOT} .overview").is_displayed(), "all of it is seen already"
+    assert len(large.all(f"{ROOT} .window svg *")) < 200
+    for each in boxes(large).values():
+        assert all(0 < share < 1 for share in middle(large, each))
+
+
+def test_a_box_opens_and_closes(large):
+    closed = len(large.all(f"{ROOT} .window svg *"))
+    click(large, boxes(large)["Sequential"])
+    assert "1 · Block" in boxes(large) and "Sequential" not in boxes(large)
+    click(large, boxes(large)["1 · Block"])
+    assert "1.norm · LayerNorm" in boxes(large)
+    assert large.one(f"{ROOT} .overview").is_displayed()
+    assert len(large.all(f"{ROOT} .window svg *")) < 1500
+    assert large.all(f"{ROOT} .box.open[aria-expanded=true]") and covered(large) == []
+    outer, _ = large.all(f"{ROOT} .box.open .bar")
+    click(large, outer)
+    assert len(large.all(f"{ROOT} .window svg *")) == closed and "1 · Block" not in boxes(large)
+
+
+def covered(browser):
+    """Nodes and closed boxes that lie over each other."""
+    return browser.script(
+        f"""
+        const shown = "{ROOT} :is(.node, .port, .box:not(.open)):not(.absent) > .outline";
+        const parts = [...document.querySelectorAll(shown)]
+          .map((each) => [each.parentNode.getAttribute("aria-label"), each.getBoundingClientRect()]);
+        return parts.flatMap(([one, a], at) => parts.slice(at + 1).flatMap(([other, b]) =>
+          Math.min(a.right, b.right) - Math.max(a.left, b.left) > 2 &&
+          Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 2 ? [`${{one}} over ${{other}}`] : []));
+        """
+    )
+
+
+def test_a_search_opens_the_boxes_on_the_way(large):
+    assert find(large, "no such thing") == "not found"
+    first = find(large, "erf(")  # of gelu, in each of the blocks
+    assert first.startswith("1 of ")
+    chosen = large.one(f"{ROOT} .node.chosen")
+    assert "erf" in chosen.get_dom_attribute("aria-label") and all(0 < share < 1 for share in middle(large, chosen))
+    assert len(large.all(f"{ROOT} .box.open")) >= 2
+    assert "line: In[1]:13" in large.one(f"{ROOT} .details").text
+    large.one(f"{ROOT} input[type=search]").send_keys(Keys.ENTER)
+    assert large.one(f"{ROOT} .count").text.startswith("2 of ")
+    assert find(large, "In[1]:11").startswith("1 of "), "a line"
+
+
+def test_the_slider_says_what_changes_in_closed_boxes(large):
+    seen = []
+    for position in range(1, 5):
+        move(large, position)
+        badges = [badge.text for badge in large.all(f"{ROOT} .box:not(.absent) .badge")]
+        seen += [badge for badge in badges if badge]
+        lines = large.all(f"{ROOT} .side li button")
+        if lines:
+            break
+    assert any(sign in badge for badge in seen for sign in "+−~")
+    lines[0].click()
+    assert large.one(f"{ROOT} .node.chosen") and large.all(f"{ROOT} .box.open"), "a line of the panel leads to its node"
+
+
+def test_a_selected_kernel_dims_what_is_not_in_it(large):
+    move(large, positions(large) - 1)
+    assert large.one(f"{ROOT} .side pre").text.startswith("import numpy as np")
+    dimmed = large.all(f"{ROOT} .box.aside, {ROOT} .node.aside")
+    assert 0 < len(dimmed) < len(large.all(f"{ROOT} .box:not(.absent), {ROOT} .node:not(.absent)"))
+
+
+def test_boxes_are_reached_with_the_keyboard(large):
+    large.script("arguments[0].focus()", large.one(f"{ROOT} .window svg"))
+    for _ in range(20):
+        large.press("n")
+        if large.all(f"{ROOT} .box.chosen"):
+            break
+    name = large.one(f"{ROOT} .box.chosen").get_dom_attribute("aria-label").splitlines()[0]
+    large.press(Keys.ENTER)
+    large.wait(lambda: name not in boxes(large), "the box to open")
+    assert large.one(f"{ROOT} .box.open").get_dom_attribute("aria-expanded") == "true"
+    assert large.requests_to_others == [] and large.errors == []
+
+
+# --- predictions and panels -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def course_lab(lab):
+    """The notebook with a prediction and a panel."""
+    lab.open("course.ipynb")
+    for number in (0, PREDICT):
+        lab.run(number)
+    return lab
+
+
+@pytest.fixture(scope="module")
+def board(course_lab):
+    """The panel, as it is at first."""
+    course_lab.run(PANEL)
+    settled(course_lab.browser)
+    course_lab.browser.script(f"document.querySelector('{BOARD}').scrollIntoView()")
+    return course_lab.browser
+
+
+def settled(browser):
+    """Wait until the panel has shown what follows from its controls, and return its table as text."""
+    browser.wait(lambda: browser.one(f"{BOARD} .status").text != "working …", "the panel to be ready")
+    return "\n".join(each.text for each in browser.all(f"{BOARD} table"))
+
+
+def control(browser, kind, text):
+    """The input of a control, by its label; or a button, by its text or its title."""
+    found = [
+        each for each in browser.all(f"{BOARD} .widget-{kind}") if text in (each.text, each.get_attribute("title"))
+    ]
+    return found[0].find_element("css selector", "input") if kind in ("checkbox", "text") else found[0]
+
+
+def overlapping(browser, selector):
+    """Pairs of visible parts that cover each other, and parts that stick out."""
+    return browser.script(
+        """
+        const root = document.querySelector(arguments[0]);
+        const whole = root.getBoundingClientRect();
+        const parts = [...root.querySelectorAll("input, select, button, label, th, td, p, .status, .view")]
+          .map((part) => [part, part.getBoundingClientRect()])
+          .filter(([part, box]) => box.width && box.height && part.textContent + part.tagName);
+        const named = (part) => `${part.tagName}:${part.textContent || part.title || part.value}`.slice(0, 60);
+        const found = [];
+        parts.forEach(([one, a], number) => {
+          if (a.left < whole.left - 1 || a.right > whole.right + 1 || a.bottom > whole.bottom + 1)
+            found.push(`${named(one)} sticks out`);
+          if (one.tagName === "BUTTON" && one.scrollWidth > one.clientWidth + 1) found.push(`${named(one)} is cut`);
+          for (const [other, b] of parts.slice(number + 1)) {
+            if (one.contains(other) || other.contains(one)) continue;
+            const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+            const along = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+            if (across > 1.5 && along > 1.5) found.push(`${named(one)} over ${named(other)}`);
+          }
+        });
+        return found;
+        """,
+        selector,
+    )
+
+
+def test_a_guess_is_set_beside_the_answer(course_lab):
+    field = course_lab.cell(PREDICT).find_element("css selector", ".widget-text input")
+    field.send_keys("3", Keys.ENTER)
+    said = course_lab.cell(PREDICT)
+    course_lab.browser.wait(lambda: "Your guess: 3." in said.text, "the guess to be kept")
+    assert "How many kernels? 1. You guessed 3." in course_lab.run(ANSWER).text
+
+
+def test_nothing_of_a_panel_overlaps_at_the_width_of_a_laptop(board):
+    assert overlapping(board, BOARD) == []
+    assert board.one(BOARD).size["height"] < LAPTOP[1] - 200, "it is seen as a whole"
+    board.script(f"document.querySelector('{BOARD} .view').style.marginTop = '-90px'")
+    assert overlapping(board, BOARD), "the test can fail"
+    board.script(f"document.querySelector('{BOARD} .view').style.marginTop = ''")
+
+
+def test_a_panel_follows_its_controls(board):
+    before = settled(board)
+    assert "as set" not in before
+    control(board, "checkbox", "shared rows").click()
+    board.wait(lambda: "as set" in settled(board), "a third column")
+    control(board, "checkbox", "shared rows").click()
+    board.wait(lambda: "as set" not in settled(board), "two columns")
+    picture = board.one(f"{BOARD} .view").get_attribute("innerHTML")
+    control(board, "button", "twice n").click()
+    board.wait(lambda: "f32[128,32]" in board.one(f"{BOARD} .view").get_attribute("innerHTML"), "the larger picture")
+    assert settled(board) != before and "f32[64,32]" in picture
+    control(board, "toggle-button", "loops").click()
+    board.wait(lambda: "import numpy as np" in board.one(f"{BOARD} .view").text, "the loops")
+    assert overlapping(board, BOARD) == []
+
+
+def test_a_panel_is_used_with_the_keyboard(lab, board):
+    """Also in command mode, whose keys are JupyterLab's."""
+    cells = len(board.all(".jp-Notebook .jp-Cell"))
+    field = control(board, "text", "k")
+    board.script("arguments[0].select()", field)
+    field.send_keys("0", Keys.ENTER)
+    board.wait(lambda: "k is '0': a size is a whole number" in board.one(f"{BOARD} .status").text, "the refusal")
+    board.script("arguments[0].select()", field)
+    field.send_keys("16", Keys.ENTER)
+    board.wait(lambda: board.one(f"{BOARD} .status").text == "ready", "the panel to be ready")
+    board.press(Keys.TAB)
+    assert board.script("return document.activeElement.title") == "half of k"
+    box = control(board, "checkbox", "algebra")
+    board.script("arguments[0].focus()", box)
+    board.press(Keys.SPACE)
+    board.wait(lambda: "as set" in settled(board), "a third column")
+    board.press(Keys.SPACE)
+    board.wait(lambda: "as set" not in settled(board), "two columns")
+    assert len(board.all(".jp-Notebook .jp-Cell")) == cells and board.all(".jp-Dialog") == []
+    assert board.requests_to_others == [] and board.errors == []
 
 
 # --- what leaves the machine -------------------------------------------------------------------------------------

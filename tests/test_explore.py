@@ -18,9 +18,11 @@ import minitorch.nn.functional as F
 from minitorch.errors import GraphError
 from minitorch.graph import Graph
 from minitorch.graph.values import is_splat
+from minitorch.inspect import explorer, folding
 from minitorch.inspect.explorer import MARK, STATIC, payload
 from minitorch.inspect.journey import journey
 from minitorch.inspect.places import ADDED, REMOVED, REWRITTEN, Snapshot, follow
+from minitorch.inspect.subjects import setting_of
 from minitorch.passes import (
     ALGEBRA,
     COMMON_SUBEXPRESSIONS,
@@ -174,6 +176,14 @@ def told(stages):
     return payload(journey(stages))
 
 
+def items(told, group=0):
+    return told["groups"][group]["items"]
+
+
+def form(told, position):
+    return told["forms"][position["form"]]
+
+
 def test_positions_are_the_passes_that_did_something_then_the_kernels(told, stages):
     titles = [position["title"] for position in told["positions"]]
     kernels = [kernel.name for kernel in stages.kernels]
@@ -187,24 +197,27 @@ def test_positions_are_the_passes_that_did_something_then_the_kernels(told, stag
 
 
 def test_a_place_has_one_box_for_all_positions(told):
-    assert all(set(place) == {"x", "y", "w", "h"} for place in told["places"])
+    assert all(set(item) == {"place", "x", "y", "w", "h"} for item in items(told)) and len(told["groups"]) == 1
+    assert [item["place"] for item in items(told)] == list(range(len(items(told))))
     for position in told["positions"]:
-        assert len(position["marks"]) == len(told["places"])
-        assert len(position["edges"]) == len(told["edges"])
-        assert all(mark is None or 0 <= mark < len(told["marks"]) for mark in position["marks"])
+        marks, edges = form(told, position)["marks"], form(told, position)["edges"]
+        assert len(marks) == len(items(told))
+        assert len(edges) == told["edges"] == len(told["groups"][0]["edges"])
+        assert all(mark is None or 0 <= mark < len(told["marks"]) for mark in marks)
 
 
 def test_boxes_do_not_overlap(told):
-    boxes = told["places"]
-    for number, one in enumerate(boxes):
-        for other in boxes[:number]:
-            apart = abs(one["x"] - other["x"]) * 2 >= one["w"] + other["w"] - 0.1
-            assert apart or abs(one["y"] - other["y"]) * 2 >= one["h"] + other["h"] - 0.1
+    for group in told["groups"]:
+        for number, one in enumerate(group["items"]):
+            for other in group["items"][:number]:
+                apart = abs(one["x"] - other["x"]) * 2 >= one["w"] + other["w"] - 0.1
+                assert apart or abs(one["y"] - other["y"]) * 2 >= one["h"] + other["h"] - 0.1
 
 
 def test_what_a_pass_removed_is_seen_once_more_and_then_no_longer(told):
     positions = [
-        [mark if mark is None else told["marks"][mark] for mark in each["marks"]] for each in told["positions"]
+        [mark if mark is None else told["marks"][mark] for mark in form(told, each)["marks"]]
+        for each in told["positions"]
     ]
     removed = [
         (number, place)
@@ -220,7 +233,7 @@ def test_what_a_pass_removed_is_seen_once_more_and_then_no_longer(told):
 
 def test_nodes_of_a_kernel_lie_in_its_frame_and_no_others(told):
     position = next(each for each in told["positions"] if each["title"] == "kernels")
-    for place, mark in zip(told["places"], position["marks"], strict=True):
+    for place, mark in zip(items(told), form(told, position)["marks"], strict=True):
         if mark is None:
             continue
         inside = [
@@ -290,14 +303,141 @@ def test_what_cannot_be_explored_is_told_what_can():
         mt.inspect.explore(mt.ones(2))
 
 
-def test_a_program_too_large_to_be_looked_at_is_refused_in_words():
+def test_a_program_too_large_to_be_looked_at_is_refused_in_words(monkeypatch):
     def long(x):
         for _ in range(1100):
             x = x.exp()
         return x
 
+    monkeypatch.setattr(explorer, "MOST_PLACES", 1000)
     with pytest.raises(ValueError, match="1,102 operations and values on its way; the slider shows 1,000 at most"):
         payload(journey(mt.jit(long, passes=()).stages(mt.ones(2)), fused=False))
+
+
+# --- boxes that open -------------------------------------------------------------------------------------------
+
+
+class Block(mt.nn.Module):
+    """A layer with two parts, the second of which it calls twice."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.norm, self.inner = mt.nn.LayerNorm(width), mt.nn.Linear(width, width)
+
+    def forward(self, x):
+        return x + self.inner(F.gelu(self.inner(self.norm(x))))
+
+
+def training_step():
+    model = mt.nn.Sequential(Block(4), Block(4), mt.nn.Linear(4, 3))
+    optimiser = mt.optim.Adam(model.parameters(), lr=1e-3)
+
+    @mt.jit
+    def step(x, y):
+        loss = F.cross_entropy(model(x), y)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    return step.stages(mt.ones(2, 4), mt.zeros(2, dtype=mt.int64))
+
+
+@pytest.fixture(scope="module")
+def large():
+    pytest.importorskip("pygraphviz", reason="the layout needs pygraphviz")
+    stages = training_step()
+    return payload(journey(stages, setting=setting_of(stages.traced)))
+
+
+def test_a_large_program_is_folded_into_modules_backward_pass_and_lines(large):
+    labels = [large["groups"][item["group"]]["label"] for item in items(large) if "group" in item]
+    assert len(items(large)) < 20
+    assert {"Sequential", "backward pass", "optimiser.step()"} <= set(labels)
+    every = {group["label"] for group in large["groups"]}
+    assert {"0 · Block", "1 · Block", "0.norm · LayerNorm", "0.inner · Linear", "2 · Linear"} <= every
+    assert any(label.startswith("new 2.weight") or "2.weight" in label for label in every), "boxes of the optimiser"
+
+
+def test_every_place_lies_in_one_box_and_no_box_is_too_full(large):
+    places = [item["place"] for group in large["groups"] for item in group["items"] if "place" in item]
+    assert sorted(places) == list(range(len(large["forms"][0]["marks"])))
+    inner = [item["group"] for group in large["groups"] for item in group["items"] if "group" in item]
+    assert sorted(inner) == list(range(1, len(large["groups"])))
+    for number, group in enumerate(large["groups"]):
+        assert all(large["groups"][item["group"]]["parent"] == number for item in group["items"] if "group" in item)
+        assert len(group["items"]) <= folding.MOST_MEMBERS + 2 * folding.MOST_PORTS
+        assert group["size"][0] < folding.WIDE + 100
+    test_boxes_do_not_overlap(large)
+
+
+def test_every_edge_is_seen_wherever_its_ends_are(large):
+    """Where both ends are in a box, between them; in boxes further inside, between one end and a port."""
+    groups = large["groups"]
+    within = [[edge["of"] for edge in group["edges"]] for group in groups]
+    seen = [set().union(*map(set, each)) if each else set() for each in within]
+    assert set().union(*seen) == set(range(large["edges"]))
+    for number, group in enumerate(groups):
+        assert all(len(edge["points"]) % 6 == 4 for edge in group["edges"])  # Bézier curves and a tip
+        if group["parent"] is None:
+            assert not any("port" in item for item in group["items"])
+            continue
+        ports = {at for at, item in enumerate(group["items"]) if "port" in item}
+        outward = {edge for way in group["edges"] if {way["tail"], way["head"]} & ports for edge in way["of"]}
+        here = groups[group["parent"]]["items"].index(
+            next(item for item in groups[group["parent"]]["items"] if item.get("group") == number)
+        )
+        outside = {
+            edge for way in groups[group["parent"]]["edges"] if here in (way["tail"], way["head"]) for edge in way["of"]
+        }
+        assert outward == outside, "what enters or leaves a box is the same from inside and outside"
+
+
+def test_boxes_count_what_is_in_them(large):
+    def places(number):
+        for item in items(large, number):
+            yield from [item["place"]] if "place" in item else places(item["group"]) if "group" in item else []
+
+    for position in large["positions"]:
+        found = form(large, position)
+        for number, box in enumerate(found["groups"]):
+            marks = [large["marks"][found["marks"][at]] for at in places(number) if found["marks"][at] is not None]
+            if number and marks:
+                shown = large["boxes"][box]
+                changed = {mark["change"] for mark in marks} - {"kept"}
+                assert bool(changed) == bool(shown["badge"]) and (shown["change"] == "kept") == (not changed)
+            elif number:
+                assert box is None
+
+
+def test_kernels_share_what_is_seen():
+    """Of many kernels, each a position, the marks are sent once."""
+    pytest.importorskip("pygraphviz", reason="the layout needs pygraphviz")
+
+    def program(x):
+        for _ in range(90):
+            x = (x @ x).relu()
+        return x
+
+    large = payload(journey(mt.jit(program).stages(mt.ones(64, 64))))
+    kernels = [position for position in large["positions"] if position["selected"] is not None]
+    assert len(large["groups"]) > 1 and len(kernels) > 5 and len({position["form"] for position in kernels}) == 1
+    assert len(large["forms"]) < len(large["positions"]) - len(kernels) + 2
+    chosen = {large["marks"][mark]["kernel"] for mark in form(large, kernels[0])["marks"] if mark is not None}
+    assert {position["selected"] for position in kernels} <= chosen
+
+
+def test_a_gradient_lies_where_its_operation_does(large):
+    """Both passes have a box for each module."""
+    (backward,) = (number for number, group in enumerate(large["groups"]) if group["label"] == "backward pass")
+
+    def labels(number):
+        for item in items(large, number):
+            if "group" in item:
+                yield large["groups"][item["group"]]["label"]
+                yield from labels(item["group"])
+
+    assert {"0 · Block", "1 · Block", "2 · Linear", "0.norm · LayerNorm"} <= set(labels(backward))
 
 
 # --- without, and within ----------------------------------------------------------------------------------------
@@ -318,4 +458,4 @@ def test_the_browser_is_sent_nowhere(path: Path):
 
 def test_the_module_is_small():
     assert {path.name for path in STATIC.iterdir()} == {"explore.css", "explore.js"}
-    assert len((STATIC / "explore.js").read_text().splitlines()) < 400
+    assert len((STATIC / "explore.js").read_text().splitlines()) < 700

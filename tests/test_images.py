@@ -45,9 +45,16 @@ def is_stub(content: bytes) -> bool:
 # Of the engine; the numbers, graphs and eager operations that every exercise but the last is about are in all of them.
 ROOMS = {
     "01-eager": {"autograd", "functional", "tree"},
+    "02-autograd": set(),
     "03-graph": {"graph"},
+    "04-tracing": set(),
+    "05-deferred": set(),
     "06-rewriting": {"graph", "passes"},
     "07-fusion": {"graph"},
+    "08-schedules": {"compiler"},
+    "09-reductions": set(),
+    "10-primitives": {"graph"},
+    "11-memory": {"graph"},
 }
 GROUND = {"dtypes", "errors", "interpreters", "ir", "methods", "primitives", "tensor"}
 
@@ -144,6 +151,30 @@ def mean_squared_error(prediction, target):
         "first-bad": "first_bad = mt.debug.first_nonfinite",
         "observe": "observe = mt.profile",
     },
+    "02-autograd": {
+        "shares": """
+def shares(name, g, operands, result):
+    import minitorch as mt
+    function = getattr(mt, name)
+    return mt.grad(lambda *args: g * function(*args))(*map(mt.tensor, operands or (result,)))
+""",
+        "difference": """
+def difference(f, x):
+    from minitorch.autograd.gradcheck import gradcheck
+    return gradcheck(f, x)
+""",
+        "walk": """
+def walk(notes, end):
+    from minitorch.graph import topological_order
+    return topological_order([end])[::-1]
+""",
+        "backward-pass": """
+def backward_pass(tape, end):
+    from minitorch.autograd.tape import propagate
+    return propagate(end)
+""",
+        "saved": "def saved(program, sizes): return checks.autograd.saving.fewest(program, sizes)",
+    },
     "03-graph": {
         "order": """
 def order(outputs):
@@ -167,6 +198,61 @@ def release(graph):
 def backward(graph, pull):
     return mt.grad(graph)
 """,
+    },
+    "04-tracing": {
+        "train": """
+def train(jit, x, rates):
+    import minitorch as mt
+    step = mt.jit(lambda x, rate: x - rate * x)
+    for rate in rates:
+        x = step(mt.tensor(x), mt.tensor(rate))
+    return x
+""",
+        "trace": """
+def trace(function, count):
+    import minitorch as mt
+    graph = mt.jit(function).graph(*[mt.tensor(1.0)] * count)
+    rows = [(str(node), node.primitive.name, list(map(str, node.inputs))) for node in graph.nodes]
+    return rows, str(graph.outputs[0])
+""",
+        "signature": """
+def signature(args):
+    from minitorch.modes.guards.signature import Signatures
+    return Signatures(lambda *args: None, (), ()).of(args, {})[3]
+""",
+        "clipped": """
+def clipped(x, limit):
+    from minitorch.nn.utils import clip_grad_norm_
+    return x, clip_grad_norm_(x, limit)
+""",
+        "buckets": "def buckets(lengths, cost): return checks.tracing.lengths.fewest(lengths, cost)",
+    },
+    "05-deferred": {
+        "seen": "def seen(lines): return checks.deferred.stopwatch.right(lines)",
+        "lazy": """
+def lazy(run):
+    import minitorch as mt
+    recording = mt.lazy().__enter__()
+    return mt.tensor
+""",
+        "key": """
+def key(rows, inputs, held):
+    from minitorch.graph import Graph
+    lines = [f"{name} = {operation}({', '.join(map(str, operands))})" for name, operation, operands in rows]
+    given = ", ".join(f"{name}: {dtype}{list(shape)}" for name, (shape, dtype, _) in inputs.items())
+    return Graph.parse("\\n".join([f"graph({given}):", *lines, f"return {', '.join(held)}"])).key()
+""",
+        "descend": """
+def descend(tensor, start, rates, every):
+    import minitorch as mt
+    step = mt.jit(lambda x, rate: x - rate * x)
+    losses, x = [], mt.tensor(start)
+    for rate in rates:
+        x = step(x, mt.tensor(rate))
+        losses.append((x * x).item())
+    return losses
+""",
+        "runs": "def runs(costs, requests): return checks.deferred.cuts.as_late_as_possible(requests)",
     },
     "06-rewriting": {
         "dead-code": "def dead_code(graph): return Graph(graph.inputs, graph.outputs)",
@@ -196,6 +282,89 @@ def partition(graph):
         "generate": "def generate(graph): return mt.jit(graph).ledger().kernels[0].source",
         "merge": "def merge(a, b): return checks.fusion.online.merged(a, b)",
         "online-softmax": "def online_softmax(blocks): return checks.fusion.online.statistics(sum(blocks, []))",
+    },
+    "08-schedules": {
+        "address": "def address(*where): return checks.schedules.layouts.place(*where)",
+        "chain-schedule": """
+def chain_schedule(length):
+    import minitorch as mt
+    chain = mt.jit(lambda x, y: x * x + y)
+    return chain.ledger(mt.ones(length), mt.ones(length)).kernels[0].schedule
+""",
+        "pack-rows": "def pack_rows(matrix, height): return checks.schedules.layouts.panels(matrix, height)",
+        "vector-schedule": """
+def vector_schedule(rows, columns, inner):
+    from minitorch.compiler.scheduling.schedules import products
+    return products.product_schedule(product(rows, columns, inner))
+""",
+        "product-schedule": """
+def product_schedule(rows, columns, inner):
+    import minitorch as mt
+    a, b = mt.ones(rows, inner), mt.ones(inner, columns)
+    return mt.jit(lambda a, b: a @ b).ledger(a, b).kernels[0].schedule
+""",
+    },
+    "09-reductions": {
+        "softmax": """
+def softmax(x, out):
+    import minitorch as mt
+    mt.nn.functional.softmax(mt.tensor([1.0]), dim=0)
+""",
+        "largest-and-total": "def largest_and_total(x, out): out[0] = checks.reductions.kernels._pair({'x': x})",
+        "merge-moments": "def merge_moments(a, b): return checks.reductions.moments.moments([a[1], b[1]])",
+        "logsumexp": """
+def logsumexp(x, out):
+    import minitorch as mt
+    out[0] = mt.logsumexp(x, dim=0)
+""",
+        "variance": """
+def variance(x, out):
+    import numpy as np
+    out[0] = np.var(list(x))
+""",
+        "attention-row": """
+def attention_row(q, keys, values, scratch, out):
+    from minitorch.nn.functional import scaled_dot_product_attention
+    out[0] = scaled_dot_product_attention(q, keys, values)
+""",
+    },
+    "10-primitives": {
+        "hard-swish": """
+def hard_swish(x):
+    import minitorch as mt
+    return mt.nn.functional.hardswish(x)
+""",
+        "softplus": """
+def softplus(x):
+    from minitorch.nn.functional import softplus
+    return softplus(x.node)
+""",
+        "layer-norm": """
+def layer_norm(x):
+    import minitorch as mt
+    return mt.nn.functional.layer_norm(x, (x.shape[-1],))
+""",
+        "lengths": """
+def lengths(x):
+    import minitorch as mt
+    return mt.linalg.vector_norm(x, dim=-1)
+""",
+        "mish": """
+def mish(x):
+    from minitorch.nn.functional.activations import mish
+    return mish(x)
+""",
+    },
+    "11-memory": {
+        "live-ranges": "def live_ranges(graph): return checks.memory.lives.lives(graph)",
+        "best-fit": "def best_fit(buffers): return checks.memory.plans.in_gaps(buffers)",
+        "may-overwrite": """
+def may_overwrite(graph):
+    from minitorch.backends.interpret import last_uses
+    return last_uses(graph)
+""",
+        "plan": "def plan(buffers): return checks.memory.best_fit(buffers)",
+        "checkpoints": "def checkpoints(sizes, costs, budget): return checks.memory.keeping.least(sizes)",
     },
 }
 
@@ -249,9 +418,16 @@ print("tried all")
 """
 AIMS = {
     "01-eager": ("minitorch.primitives.movement", "_expand_rule"),
+    "02-autograd": ("minitorch.autograd.tape", "propagate"),
     "03-graph": ("minitorch.graph.build", "topological_order"),
+    "04-tracing": ("minitorch.modes.guards.signature", "Signatures"),
+    "05-deferred": ("minitorch.modes.ways_in.lazy", "LazyStaging"),
     "06-rewriting": ("minitorch.passes.dead_code", "remove_dead_code"),
     "07-fusion": ("minitorch.compiler.fusion.fuse", "fuse"),
+    "08-schedules": ("minitorch.compiler.scheduling.schedules.products", "product_schedule"),
+    "09-reductions": ("minitorch.compiler.scheduling.rewrites.online", "online"),
+    "10-primitives": ("minitorch.nn.functional.activations", "mish"),
+    "11-memory": ("minitorch.backends.interpret", "_last_uses"),
 }
 
 

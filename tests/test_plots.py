@@ -9,16 +9,19 @@ import pytest
 
 import minitorch as mt
 from minitorch.graph.cost import always
-from minitorch.inspect import plots
+from minitorch.inspect import colours, plots
 from minitorch.inspect.plots.breakeven import CALLS
+from minitorch.inspect.plots.classes import CLASSES
 from minitorch.inspect.plots.memory import Block, Step
 from minitorch.inspect.plots.plot import MISSING, short
-from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised
+from minitorch.inspect.plots.roofline import together
+from minitorch.inspect.plots.traffic import MOST_BARS, TrafficRow, summarised, totals
 from minitorch.modes.tracing.breakeven import BreakEven
 
 from .programs import classifier
 
-NAMES = tuple(name for name in plots.__all__ if name.startswith("plot_"))
+OTHERS = ("plot_hierarchy", "plot_kernel_classes")  # are not of a program
+NAMES = tuple(name for name in plots.__all__ if name.startswith("plot_") and name not in OTHERS)
 
 
 def several(x, w):
@@ -178,3 +181,41 @@ def test_a_name_that_is_cut_says_so_once(name):
         found = short(name, length)
         assert len(found) <= length and (found == name if len(name) <= length else found.count("…") == 1)
         assert found == name or (".…" not in found and "…." not in found)
+
+
+@every_program
+def test_bars_of_the_sums_are_those_of_all_rows(name):
+    function, args = PROGRAMS[name]
+    plot = mt.inspect.plot_traffic(function, *args)
+    for row in totals(plot.rows):
+        assert row.bytes == sum(each.bytes for each in plot.rows if each.fused is row.fused)
+    assert ("\ntogether\n" in plot.text) is (len(plot.rows) > 2)
+
+
+def test_the_roofline_has_an_arrow_from_all_operations_to_all_kernels():
+    from matplotlib.text import Annotation
+
+    plot = mt.inspect.plot_roofline(lambda x: (x * 2 + 1).exp(), mt.rand(4096))
+    before, after = (together([row for row in plot.rows if row.fused is fused], "all") for fused in (False, True))
+    assert before.bytes == 3 * after.bytes and before.operations == after.operations
+    (axes,) = plot.figure.axes
+    (arrow,) = [each for each in axes.texts if isinstance(each, Annotation) and each.arrow_patch]
+    assert arrow.xy == (after.intensity, after.rate / 1e9)
+    assert arrow.xyann == (before.intensity, before.rate / 1e9)
+    assert f"from {before.intensity:.2f} to {after.intensity:.2f} operations per byte" in plot.text
+    for function in (lambda x: x.clone(), lambda x: x):  # no arithmetic, or nothing at all
+        plot = mt.inspect.plot_roofline(function, mt.rand(64))
+        assert plot.png and "together" not in plot.text
+
+
+@pytest.mark.parametrize("row", CLASSES, ids=lambda row: row.kind)
+def test_the_example_of_a_class_is_one_kernel_of_this_class(row):
+    f = mt.jit(eval(f"lambda x, y, w: ({row.example})"))
+    (kernel,) = f.ledger(mt.rand(64, 128), mt.rand(64, 128), mt.rand(128, 32)).kernels
+    assert kernel.kind == row.kind and colours.KERNELS[row.kind][0] == row.name
+
+
+def test_the_classes_are_a_picture_and_a_text():
+    plot = mt.inspect.plot_kernel_classes()
+    assert plot.png and all(row.doc in plot.text for row in plot.rows)
+    assert [row.kind for row in plot.rows] == [kind for kind in colours.KERNELS if kind != "call"]

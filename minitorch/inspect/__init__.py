@@ -12,12 +12,22 @@ from .catalogue import primitives_table, public_functions
 from .methods import explore, show
 
 if TYPE_CHECKING:
-    from .plots import Plot, plot_breakeven, plot_memory, plot_roofline, plot_traffic
+    from .plots import (
+        Plot,
+        plot_breakeven,
+        plot_hierarchy,
+        plot_kernel_classes,
+        plot_memory,
+        plot_roofline,
+        plot_traffic,
+    )
 
 __all__ = [
     "Plot",
     "explore",
     "plot_breakeven",
+    "plot_hierarchy",
+    "plot_kernel_classes",
     "plot_memory",
     "plot_roofline",
     "plot_traffic",

@@ -6,7 +6,7 @@ stops where it is found.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -17,6 +17,7 @@ from ..graph.text import node_names, operand_text
 from ..graph.values import is_splat
 from ..ir import Node
 from ..modes.looking_in.stages import Stages
+from ..modes.tracing.scopes import Nesting
 from .colours import KERNELS
 from .drawing import Arrow, Drawing, Mark
 from .graphs import Setting, label_of, of_graph
@@ -43,6 +44,7 @@ class Stop:
         labels: shorter labels of marks, by `id`.
         source: the kernel's loops, at a stop for one kernel.
         kernel: the number of that kernel.
+        paths: of the whole journey: the calls of modules that a mark is a part of, by `id`.
     """
 
     title: str
@@ -57,6 +59,7 @@ class Stop:
     labels: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
     kernel: int | None = None
+    paths: Mapping[str, Nesting] = field(default_factory=dict)
 
 
 def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) -> list[Stop]:
@@ -82,15 +85,36 @@ def journey(stages: Stages, fused: bool = True, setting: Setting | None = None) 
     snapshots = follow(stages.initial, run)
     stops = [_traced(snapshots[0], setting)]
     idle: list[str] = []
+    was = stops[0].drawing  # of the last graph, without what the pass before removed
     for before, now in pairwise(snapshots):
         if now.graph is before.graph or not now.changes:
             idle.append(now.title)
             continue
-        stops.append(_changed(before, now, setting, idle))
-        idle = []
+        drawing = of_graph(now.graph, setting, _ids(now))
+        stops.append(_changed(before, now, was, drawing, idle))
+        idle, was = [], drawing
     if fused:
         stops += _kernels(stages.ledger, snapshots[-1], setting, idle)
-    return stops
+    paths = _paths(snapshots, stages.traced.scopes)
+    return [replace(stop, paths=paths) for stop in stops]
+
+
+def _paths(snapshots: Sequence[Snapshot], scopes: Mapping[Node, Nesting]) -> dict[str, Nesting]:
+    """The calls of modules that places are a part of; those that passes add go with the first user that has some."""
+    found = {place: scopes[node] for node, place in snapshots[0].places.items() if node in scopes}
+    for now in snapshots[1:]:
+        users: dict[Node, Nesting] = {}
+        for node in reversed(now.graph.nodes):
+            place = now.places.get(node)
+            if place is None:
+                continue
+            if place not in found and now.changes.get(place) == ADDED:
+                operands = (found.get(now.places.get(each, -1), ()) for each in node.inputs)
+                if path := users.get(node) or next(filter(None, operands), None):
+                    found[place] = path
+            for operand in node.inputs if place in found else ():
+                users[operand] = found[place]
+    return {mark_id(place): path for place, path in found.items()}
 
 
 def mark_id(place: int) -> str:
@@ -130,10 +154,8 @@ def _traced(snapshot: Snapshot, setting: Setting) -> Stop:
     return Stop(snapshot.title, snapshot.doc, operations(cost.nodes), drawing, facts=facts, labels=_labels(snapshot))
 
 
-def _changed(before: Snapshot, now: Snapshot, setting: Setting, idle: list[str]) -> Stop:
+def _changed(before: Snapshot, now: Snapshot, was: Drawing, drawing: Drawing, idle: list[str]) -> Stop:
     """The stop after a pass that did something; `idle` are the passes since the last stop, which did not."""
-    was = of_graph(before.graph, setting, _ids(before))
-    drawing = of_graph(now.graph, setting, _ids(now))
     gone = {mark_id(place) for place, change in now.changes.items() if change == REMOVED}
     ways = [{(arrow.tail, arrow.head) for arrow in each.arrows} for each in (was, drawing)]
     old, new = ways[0] - ways[1], ways[1] - ways[0]
@@ -255,7 +277,11 @@ def union(stops: list[Stop]) -> Drawing:
     """
     marks: dict[str, Mark] = {}
     ways: dict[tuple[str, str], Arrow] = {}
+    seen: set[int] = set()
     for stop in stops:
+        if id(stop.drawing) in seen:  # one kernel after another
+            continue
+        seen.add(id(stop.drawing))
         for mark in stop.drawing.marks:
             label = stop.labels.get(mark.id, mark.heading)
             best = marks.get(mark.id)

@@ -175,10 +175,10 @@ def _bounds(found: Any) -> tuple[float, ...]:
     return tuple(map(float, found["bb"].split(",")))
 
 
-def _narrowest(drawing: Drawing) -> Any:
+def _narrowest(drawing: Drawing, orders: int) -> Any:
     """Graphviz's result in the first order that fits, or in the narrowest."""
     best, width = None, float("inf")
-    for order in ORDERS if len(drawing.marks) <= MOST_TRIED else ORDERS[:1]:
+    for order in ORDERS[: orders if len(drawing.marks) <= MOST_TRIED else 1]:
         found = _graphviz(dot(drawing, order))
         left, _, right, _ = _bounds(found)
         if right - left < width:
@@ -188,13 +188,16 @@ def _narrowest(drawing: Drawing) -> Any:
     return best
 
 
-def lay_out(drawing: Drawing) -> Positions:
+def lay_out(drawing: Drawing, orders: int = len(ORDERS)) -> Positions:
     """Compute the positions of a drawing's parts.
+
+    Args:
+        orders: how many of `ORDERS` are tried where the first one is too wide.
 
     Raises:
         ModuleNotFoundError: without pygraphviz; the message names the extra to install.
     """
-    found = _narrowest(drawing)
+    found = _narrowest(drawing, orders)
     left, low, right, high = _bounds(found)
 
     def point(text: str) -> Point:

@@ -72,6 +72,10 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
     hovering over a node shows its details. At the last positions kernels frame their nodes, beside the loops of the
     selected kernel.
 
+    A large program is folded: modules, the backward pass and lines of the program are boxes, which a click opens and
+    closes. An overview shows which part is seen. The field for searching finds nodes by name, operation and line, and
+    opens the boxes on the way to them. Kernels have no frames then, as their nodes may lie in several boxes.
+
     Args:
         what: a jitted function, with arguments for it in `args` and `kwargs`, or what ``f.stages(x)`` gives.
         fused: whether to go on to the kernels.
@@ -82,7 +86,7 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
     Raises:
         TypeError: for anything else.
         ModuleNotFoundError: without anywidget or pygraphviz; the message names the extra to install.
-        ValueError: for a program of more than a thousand operations and values.
+        ValueError: for a program of more than twenty thousand operations and values.
 
     Example:
         >>> import minitorch as mt

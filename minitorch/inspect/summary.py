@@ -225,6 +225,17 @@ def _together(run: _Run, id: str) -> Mark:
     )
 
 
+def together(label: str, marks: Sequence[Mark], id: str) -> Mark:
+    """Several operations as one mark, coloured as most of their work.
+
+    Example:
+        >>> marks = [Mark(f"n{n}", "pointwise", f"%{n}", "neg(x)", "f32[2]") for n in range(3)]
+        >>> together("all of them", marks, "g").caption
+        '3: 3 neg'
+    """
+    return _together(_Run(label, tuple(marks)), id)
+
+
 def _short(counted: Sequence[str], count: int) -> str:
     """The number of operations, and as many of the kinds as there is room for."""
     text = f"{count}: {counted[0]}"

@@ -87,9 +87,10 @@ class Module(Drawable):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         staging: Any = current_staging()
-        if staging is None or not staging.is_definition:
+        if staging is None or staging.defers:
             return self._call(args, kwargs)
-        return staging.module_call(self, lambda: self._call(args, kwargs))
+        call = staging.module_call if staging.is_definition else staging.called
+        return call(self, lambda: self._call(args, kwargs))
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in self._hooks["before"]:

@@ -95,6 +95,23 @@ def plot_roofline(f: Any, *args: Any, **kwargs: Any) -> Plot:
     return Plot(title, _text(rows, roofs), rows, partial(_draw, rows, roofs), 5.2)
 
 
+def together(rows: Sequence[RooflineRow], name: str) -> RooflineRow | None:
+    """Rows as one: their bytes, operations and seconds together; None if they move or compute nothing.
+
+    Example:
+        >>> add, exp = (RooflineRow(name, "node", 1, 2.0, 8, 4, 0.5, 0.25) for name in ("add", "exp"))
+        >>> both = together([add, exp], "both")
+        >>> both.intensity, both.rate, both.of_bandwidth
+        (0.5, 2.0, 0.5)
+    """
+    seconds, size = sum(row.seconds for row in rows), sum(row.bytes for row in rows)
+    operations = sum(row.operations for row in rows)
+    if not (seconds and size and operations):
+        return None
+    shares = [sum(getattr(row, each) * row.seconds for row in rows) / seconds for each in ("of_bandwidth", "of_peak")]
+    return RooflineRow(name, rows[0].kind, sum(row.calls for row in rows), seconds, size, operations, *shares)
+
+
 def _measured(execute: Any, arrays: Sequence[Any], roofs: Machine) -> list[RooflineRow]:
     best: dict[tuple[str, str], Row] = {}
     end = time.perf_counter() + LONG
@@ -136,7 +153,20 @@ def _text(rows: Sequence[RooflineRow], roofs: Machine) -> str:
             )
         if len(found) > MOST_ROWS:
             lines.append(f"and {len(found) - MOST_ROWS} more")
+    before, after = _before_and_after(rows)
+    if before and after:
+        lines.append(
+            f"together: from {before.intensity:.2f} to {after.intensity:.2f} operations per byte, "
+            f"from {duration(before.seconds)} to {duration(after.seconds)}"
+        )
     return "\n".join([*lines, _roofs(roofs), f"the roofs meet at {peak / roofs.bandwidth:.1f} operations per byte"])
+
+
+def _before_and_after(rows: Sequence[RooflineRow]) -> tuple[RooflineRow | None, RooflineRow | None]:
+    """All operations as one, and all kernels as one."""
+    found = ([row for row in rows if row.fused is fused] for fused in (False, True))
+    before, after = (together(each, name) for each, name in zip(found, ("operations", "kernels"), strict=True))
+    return before, after
 
 
 def _roofs(roofs: Machine) -> str:
@@ -202,6 +232,20 @@ def _draw(rows: Sequence[RooflineRow], roofs: Machine, figure: Figure) -> None:
             textcoords="offset points",
             fontsize=7,
             color=FAINT,
+        )
+    before, after = _before_and_after(rows)
+    if before and after:
+        ends = [(row.intensity, row.rate / 1e9) for row in (before, after)]
+        axes.plot(*ends[0], "o", color="white", markeredgecolor=colours.VERMILION, markersize=9, zorder=5)
+        style = {"arrowstyle": "-|>", "color": colours.VERMILION, "linewidth": 2, "shrinkA": 5, "shrinkB": 5}
+        axes.annotate("", ends[1], ends[0], arrowprops=style, zorder=5)
+        axes.plot(
+            [],
+            [],
+            "o-",
+            color=colours.VERMILION,
+            markerfacecolor="white",
+            label=f"all together: from {duration(before.seconds)} to {duration(after.seconds)}",
         )
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)
     plain_ticks(axes.xaxis)

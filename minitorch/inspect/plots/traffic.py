@@ -11,7 +11,7 @@ from ...compiler.kernels.kernel import Kernel
 from ...compiler.kernels.ledger import Ledger
 from ...graph.cost import costs, in_units
 from .. import colours
-from .plot import Plot, bar, footnote, jitted, named, short, tidy, write
+from .plot import FAINT, Plot, bar, footnote, jitted, named, short, tidy, write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -74,7 +74,25 @@ def plot_traffic(f: Any, *args: Any, **kwargs: Any) -> Plot:
     sums = f"{in_units(before, 'B')} node by node, {in_units(after, 'B')} in {kernels}{ratio}"
     title = f"Memory traffic of {f.__name__}: {sums}"
     bars = summarised(groups)
-    return Plot(title, _text(bars), rows, partial(_draw, bars), max(2.4, 1.3 + 0.23 * len(bars)))
+    together = totals(rows) if len(rows) > 2 else []  # of one bar each there is nothing to add up
+    height = max(2.4, 1.3 + 0.23 * (len(bars) + len(together)))
+    return Plot(title, _text(bars, together), rows, partial(_draw, bars, together), height)
+
+
+def totals(rows: Sequence[TrafficRow]) -> list[TrafficRow]:
+    """The bytes of all operations together, and those of all kernels.
+
+    Example:
+        >>> rows = [TrafficRow("add", False, "k0", 8, 4), TrafficRow("k0", True, "k0", 8, 4)]
+        >>> [(row.name, row.bytes) for row in totals([*rows, *rows])]
+        [('all 2 operations', 24), ('all 2 kernels', 24)]
+    """
+    found = []
+    for fused, name in ((False, "operation"), (True, "kernel")):
+        if several := [row for row in rows if row.fused is fused]:
+            number = f"all {len(several)} {name}s" if len(several) > 1 else f"the {name}"
+            found.append(_sum(several, number, number))
+    return found
 
 
 def _groups(ledger: Ledger) -> list[list[TrafficRow]]:
@@ -137,11 +155,13 @@ def _as_one(group: Sequence[TrafficRow]) -> list[TrafficRow]:
 WAYS: tuple[Callable[[Sequence[TrafficRow]], list[TrafficRow]], ...] = (list, _by_name, _as_one)
 
 
-def _text(bars: Sequence[TrafficRow]) -> str:
-    most = max((row.bytes for row in bars), default=0)
-    width = max((len(row.name) for row in bars), default=0) + 4
+def _text(bars: Sequence[TrafficRow], sums: Sequence[TrafficRow]) -> str:
+    most = max((row.bytes for row in (*bars, *sums)), default=0)
+    width = max((len(row.name) for row in (*bars, *sums)), default=0) + 4
     lines = [f"{'':<{width}}{'read':>10}{'written':>10}  # read, = written"]
-    for row in bars:
+    for row in (*bars, *sums):
+        if sums and row is sums[0]:
+            lines.append("together")
         name = f"-> {row.name}" if row.fused else f"    {row.name}"
         sizes = f"{in_units(row.bytes_read, 'B'):>10}{in_units(row.bytes_written, 'B'):>10}"
         lines.append(
@@ -150,13 +170,17 @@ def _text(bars: Sequence[TrafficRow]) -> str:
     return "\n".join([*lines, "-> is a kernel; above it are the operations that it does, one by one"])
 
 
-def _draw(bars: Sequence[TrafficRow], figure: Figure) -> None:
+def _draw(bars: Sequence[TrafficRow], sums: Sequence[TrafficRow], figure: Figure) -> None:
     axes = figure.subplots()
-    # A gap after every kernel.
+    # A gap after every kernel, and a line above the sums.
     places, place = [], 0.0
-    for row in bars:
+    for row in (*bars, *sums):
+        if sums and row is sums[0]:
+            place += 0.5
+            axes.axhline(place - 1.05, color=FAINT, linewidth=0.8)
         places.append(place)
         place += 1.6 if row.fused else 1.0
+    bars = [*bars, *sums]
     scale = _scale(max((row.bytes for row in bars), default=0))
     most = max([row.bytes for row in bars] + [1]) / scale[0]
     for row, at in zip(bars, places, strict=True):
@@ -168,7 +192,7 @@ def _draw(bars: Sequence[TrafficRow], figure: Figure) -> None:
         write(axes, read + written + most * 0.008, at, label, va="center", fontsize=7.5)
     axes.set_yticks(places, [short(row.name, 34) for row in bars])
     for tick, row in zip(axes.get_yticklabels(), bars, strict=True):
-        tick.set_fontweight("bold" if row.fused else "normal")
+        tick.set_fontweight("bold" if row.fused or row in sums else "normal")
     axes.invert_yaxis()
     axes.set_xlim(0, most * 1.1)
     axes.set_xlabel(f"{scale[1]} moved between the processor and memory")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ... import backends
 from ...graph import Graph
-from ...passes import Pass, run_pipeline
+from ...passes import Pass, Run, run_pipeline
 from ..tracing.recording import Program
+
+if TYPE_CHECKING:
+    from ...compiler.kernels.cost import FusedCost
+    from ...compiler.kernels.ledger import Ledger
 
 Array = np.ndarray[Any, Any]
 
@@ -107,15 +112,64 @@ def _variants(program: Program) -> Iterator[tuple[str, Sequence[Pass], frozenset
         yield "all fusion", passes, frozenset(FUSIONS)
 
 
+class Variation:
+    """A program without some passes and classes of fusion; it is compiled when it is first run.
+
+    Args:
+        program: not changed.
+        passes: those that are left, in order.
+        without: the classes of fusion that it lacks.
+        backend: what runs it; by default the program's own.
+
+    Example:
+        >>> import minitorch as mt
+        >>> program, _ = mt.jit(lambda x: x.softmax(1)).program(mt.ones(256, 1000))
+        >>> passes = [stage.applied for stage in program.pipeline]
+        >>> [len(Variation(program, passes, without).ledger.kernels) for without in (set(), {"shared rows"})]
+        [1, 4]
+    """
+
+    def __init__(
+        self, program: Program, passes: Sequence[Pass], without: Set[str] = frozenset(), backend: str | None = None
+    ) -> None:
+        self.program, self.passes, self.without = program, tuple(passes), without
+        self.backend = backend or program.backend
+
+    @cached_property
+    def run(self) -> Run:
+        """The graph before and after each pass."""
+        return run_pipeline(self.program.graph, self.passes)
+
+    @cached_property
+    def execute(self) -> Callable[..., Any]:
+        """The backend's executable, with one array per input of the program."""
+        options = {"without": self.without} if self.without else {}
+        return backends.get(self.backend)(self.run.graph, self.program.updates, **options)
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Its kernels, which are found without being compiled."""
+        from ...compiler.codegen.host import host
+        from ...compiler.kernels.ledger import ledger_of
+
+        return ledger_of(self.run.graph, host(), self.without)
+
+    @cached_property
+    def cost(self) -> FusedCost:
+        """The counts of its kernels, beside those of the operations as they were traced."""
+        from ...compiler.kernels.cost import fused_cost
+
+        return fused_cost(self.ledger, self.program.graph, self.program.updates)
+
+
 class _Built:
     """A variant, compiled."""
 
     def __init__(self, program: Program, name: str, passes: Sequence[Pass], without: frozenset[str]) -> None:
         self.name = name
-        graph = run_pipeline(program.graph, passes).graph
-        options = {"without": without} if without else {}
-        self.execute: Callable[..., Any] = backends.get(program.backend)(graph, program.updates, **options)
-        self.counts = _counts(graph, getattr(self.execute, "ledger", None))
+        variation = Variation(program, passes, without)
+        self.execute = variation.execute
+        self.counts = _counts(variation.run.graph, getattr(self.execute, "ledger", None))
 
 
 def _counts(graph: Graph, schedule: Any) -> tuple[int, int, int]:

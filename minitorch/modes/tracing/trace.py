@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from operator import is_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ from .recording import CallStaging, Program, are_apart, grad_of
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
     from ..checking.shadow import Report
+    from .scopes import Nesting
 
 Kind = tuple[Shape, Any, Shape | None]
 """Shape, type and visible strides."""
@@ -62,6 +64,7 @@ class Traced:
     ) -> None:
         self.program = program
         self._callbacks = callbacks
+        self._recorded = staging.nodes, staging.calls, staging.rules
         self._donated = donated
         self.report = report
         self._captured = list(staging.captured.values())
@@ -201,6 +204,13 @@ class Traced:
             name = str(inputs[where].params["name"]) if isinstance(where, int) else names.get(id(where), "a tensor")
             found.append(("gradient", f"{name}.grad") if is_grad else ("update", name))
         return found + [("kept", "")] * (len(self.program.graph.outputs) - len(found))
+
+    @cached_property
+    def scopes(self) -> dict[Node, Nesting]:
+        """The calls of modules that each node of the graph is a part of, as far as it is part of one."""
+        from .scopes import scopes
+
+        return scopes(*self._recorded)
 
     # Running ----------------------------------------------------------------------------------------------------
 
