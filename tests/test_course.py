@@ -8,16 +8,20 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nbclient import NotebookClient
 
 from minitorch import course
-from minitorch.course import predicting
+from minitorch.course import predicting, pytorch
 from minitorch.course.stopwatch import Comparison, Times
+from tests.recorded_functions import called
+from tools.operators import COMMAND, KINDS
 
 # The stopwatch ------------------------------------------------------------------------------------------------------
 
@@ -38,10 +42,28 @@ def test_a_verdict_is_the_same_from_both_sides(walls: tuple[list[float], list[fl
     assert repr(found).count("\n") == 2
 
 
+def test_a_measurement_that_is_too_noisy_gives_no_answer(tmp_path, monkeypatch, capsys) -> None:
+    steady, noisy = (Times(wall, wall, 1) for wall in ((1.0, 1.0, 1.0, 1.0), (1.0, 1.0, 9.0, 9.0)))
+    found = Comparison({"a": steady, "b": noisy})
+    assert found.ratio("a", "b") is None and found.fastest() is None
+    monkeypatch.setenv("JPY_SESSION_NAME", str(tmp_path / "a.ipynb"))
+    question = predicting.Prediction("Which?", choices=["a", "b"])
+    question.keep("a")
+    question.answer(found.fastest())
+    assert "too noisy" in capsys.readouterr().out.lower() and question.value is None and question.guess == "a"
+    question.answer("a")
+    assert question.is_right
+
+
 @given(st.lists(positive, min_size=1, max_size=12))
 def test_nothing_is_faster_than_itself(wall: list[float]) -> None:
     found = Comparison({"a": times(wall), "b": times(wall)})
     assert found.faster("a", "b") is None
+
+
+def test_a_large_ratio_is_written_out() -> None:
+    found = Comparison({name: Times((seconds,) * 4, (1.0,) * 4, 1) for name, seconds in (("a", 1.0), ("b", 1834.0))})
+    assert found.verdict("a", "b") == "a is 1800 times as fast as b"
 
 
 def test_a_slower_machine_changes_no_verdict() -> None:
@@ -50,6 +72,9 @@ def test_a_slower_machine_changes_no_verdict() -> None:
     quiet = Comparison({"a": times([1.0] * 8), "b": times([2.0] * 8)})
     busy = Comparison({"a": times(slow), "b": times([2 * each for each in slow])})
     assert quiet.verdict("a", "b") == busy.verdict("a", "b") == "a is 2 times as fast as b"
+    assert (
+        Comparison({"a": times([1.0] * 8), "b": times([113.0] * 8)}).verdict("a", "b") == "a is 110 times as fast as b"
+    )
 
 
 def test_contenders_take_turns() -> None:
@@ -145,6 +170,89 @@ def test_a_heading_stands_above_what_the_block_prints(capsys: pytest.CaptureFixt
     with course.caught("theirs"):
         print("no error")
     assert capsys.readouterr().out == "── theirs ──\nno error\n\n"
+
+
+FOLDS = """
+import warnings
+from minitorch.course import caught
+with caught("theirs", fold=True):
+    raise ValueError("first <line>\\n" + "word " * 40)
+with caught("theirs", fold=True):
+    print("no error")
+"""
+
+
+def test_a_folded_message_is_whole_where_it_is_opened_and_where_it_is_printed(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(FOLDS)])
+    NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    folded, printed = notebook.cells[0].outputs
+    assert folded.data["text/html"].startswith(
+        "<details><summary><b>theirs:</b> ValueError: first &lt;line&gt;</summary>"
+    )
+    assert folded.data["text/html"].count("word") == folded.data["text/plain"].count("word") == 40
+    assert printed.text == "no error\n"
+
+
+def test_a_folded_message_is_printed_where_there_is_no_notebook(capsys: pytest.CaptureFixture[str]) -> None:
+    with course.caught("theirs", fold=True):
+        raise ValueError("first\nsecond")
+    assert capsys.readouterr().out == "── theirs ──\nValueError: first\nsecond\n"
+
+
+def test_a_message_names_cells_as_the_notebook_does(tmp_path: Path) -> None:
+    lines = "import inspect\nfrom minitorch.course.catching import in_cells\n"
+    lines += "file = inspect.currentframe().f_code.co_filename\n"
+    lines += "print(in_cells(f'at {file}:7 for jit; File \"{file}\", line 8, in f'))"
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1"), nbformat.v4.new_code_cell(lines)])
+    NotebookClient(notebook, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert notebook.cells[1].outputs[0].text == "at In[2]:7 for jit; File In[2]:8, in f\n"
+
+
+# PyTorch, installed or recorded -------------------------------------------------------------------------------------
+
+NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
+
+
+def doubles(torch: Any) -> float:
+    print("torch", torch.__name__)
+    warnings.warn("mind the gap", stacklevel=1)
+    print("to stderr", file=sys.stderr)
+    return 2.0
+
+
+def test_every_function_that_needs_pytorch_is_recorded_as_it_stands() -> None:
+    record = json.loads(pytorch.RECORD.read_text(encoding="utf-8"))
+    sources = {
+        name: source
+        for path in NOTEBOOKS.glob("*.ipynb")
+        for name, source in called(nbformat.read(path, as_version=4)).items()
+    }
+    assert sources, "no notebook compares itself with PyTorch"
+    assert {name: each["source"] for name, each in record["functions"].items()} == sources
+    assert record["where"].startswith("torch ") and all(each["output"] for each in record["functions"].values())
+
+
+def test_what_pytorch_does_is_shown(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(pytorch, "version_of", lambda package: "0.0")
+    monkeypatch.setattr(pytorch, "import_module", lambda name: pytorch)
+    assert course.with_torch(doubles) == 2.0
+    out, err = capfd.readouterr()
+    assert out == "── run here, torch 0.0 ──\ntorch minitorch.course.pytorch\nUserWarning: mind the gap\n" and not err
+    assert pytorch.RAN["doubles"][1] == 2.0
+
+
+def test_a_record_is_shown_where_there_is_no_pytorch(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pytorch, "version_of", lambda package: "")
+    monkeypatch.setattr(pytorch, "RECORD", tmp_path / "torch.json")
+    functions = {"doubles": {"source": [], "output": ["one", "two"], "value": 2}}
+    pytorch.RECORD.write_text(json.dumps({"where": "torch 1 on a machine", "functions": functions}))
+    assert course.with_torch(doubles) == 2
+    told = "── PyTorch is not installed; recorded with torch 1 on a machine ──\none\ntwo\n"
+    assert capsys.readouterr().out == told
+    with pytest.raises(LookupError, match="no record of <lambda>"):
+        course.with_torch(lambda torch: None)
 
 
 def test_commands_are_typed_at_a_breakpoint(capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,3 +369,40 @@ def test_in_an_opened_notebook_there_is_a_widget(tmp_path: Path) -> None:
     shown = run(tmp_path, JPY_SESSION_NAME=str(tmp_path / "a.ipynb"))
     assert "application/vnd.jupyter.widget-view+json" in shown[1]
     assert shown[2]["text/plain"] == "How many? 3.\n", "and nobody has guessed"
+
+
+# Records ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_operator_of_the_record_has_one_kind() -> None:
+    record = course.record("pytorch-operators")
+    assert sum(kind["count"] for kind in record["kinds"].values()) == record["overloads"]
+    assert set(record["kinds"]) == set(KINDS) and record["command"] == COMMAND
+    assert len(record["fused"]) == record["kinds"]["fused by hand"]["count"]
+    assert record["core"]["overloads"] < record["decompositions"] < record["overloads"]
+
+
+def test_a_record_that_is_not_there_is_missed() -> None:
+    with pytest.raises(FileNotFoundError):
+        course.record("no such record")
+
+
+# Memory -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_process_has_a_peak_of_its_own() -> None:
+    """And not that of the process that started it, as `getrusage` says on Linux."""
+    program = """
+import numpy as np
+from minitorch.course import peak_memory
+before = peak_memory()
+array = np.ones(50_000_000, np.uint8)
+after = peak_memory()
+del array
+print(before, after, peak_memory())
+"""
+    large = np.ones(500_000_000, np.uint8)
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    before, after, later = map(int, told.split())
+    assert before < len(large) < course.peak_memory()
+    assert 45_000_000 < after - before < 60_000_000 and later > after - 2_000_000

@@ -4,12 +4,19 @@ from ..inspect.plots.plot import duration
 from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
+from .golf import Golf, golf
+from .panels import Panel, panel
 from .predicting import Prediction, predict, predictions
+from .process import peak_memory
+from .pytorch import with_torch
+from .record import record
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [
     "Comparison",
+    "Golf",
     "Laps",
+    "Panel",
     "Prediction",
     "Settings",
     "Times",
@@ -18,10 +25,15 @@ __all__ = [
     "duration",
     "first_call",
     "forget_compiled",
+    "golf",
     "laps",
     "measure",
+    "panel",
+    "peak_memory",
     "predict",
     "predictions",
+    "record",
     "settings",
     "typed",
+    "with_torch",
 ]

@@ -21,6 +21,7 @@ from typing import Any
 
 Guess = float | str | list[str]
 
+TOO_NOISY = "Too noisy to conclude; run the cell again."
 FOLDER = ".predictions"  # beside the notebook
 KEPT: dict[str, Prediction] = {}  # of this kernel, by the question, in the order in which they were asked
 
@@ -64,11 +65,20 @@ class Prediction:
         """Set the answer beside the guess; guessing is over.
 
         Args:
-            value: a number, one of the choices, or all things in their right order.
+            value: a number, one of the choices, or all things in their right order; None if the answer is a measurement
+                that was too noisy. Then the guess is kept for the next run of the cell.
 
         Raises:
             ValueError: for an answer that could not be guessed.
+
+        Example:
+            >>> faster = Prediction("Which is faster?", choices=["this", "that"])
+            >>> faster.answer(None)
+            Which is faster? Too noisy to conclude; run the cell again.
         """
+        if value is None:
+            print(f"{self.question} {TOO_NOISY}")
+            return
         if self.order and sorted(value) != sorted(self.order):
             raise ValueError(f"the answer has to be an order of {self.order}, not {value!r}")
         if self.choices and value not in self.choices:

@@ -25,6 +25,8 @@ NOISY = 1.6
 """The upper quartile of rounds over the lower one, above which only a difference that is larger still is told."""
 SAME = 0.04
 """The share by which two times have to differ before they are called different."""
+AGAIN = "run the cell again"
+"""What to do about a measurement that is too noisy, in a cell."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,26 @@ class Comparison:
         least = noise if noise > NOISY else 1 + SAME
         return True if low > least else False if high < 1 / least else None
 
+    def is_too_noisy(self, name: str, other: str) -> bool:
+        """Whether the rounds of one of two differ by more than `NOISY`, and do not tell which is faster."""
+        return self.faster(name, other) is None and max(self.times[each].spread for each in (name, other)) > NOISY
+
+    def ratio(self, name: str, other: str) -> float | None:
+        """How many times as fast the first is as the second: the median, to two digits; None if it is too noisy.
+
+        Example:
+            >>> cpu = (1.0, 1.0, 1.0, 1.0)
+            >>> found = Comparison({"a": Times((1.0, 1.0, 1.1, 1.0), cpu, 1), "b": Times((2.0, 2.1, 2.0, 2.0), cpu, 1)})
+            >>> found.ratio("a", "b"), found.fastest()
+            (2.0, 'a')
+        """
+        return None if self.is_too_noisy(name, other) else float(f"{median(self.ratios(name, other)):.2g}")
+
+    def fastest(self) -> str | None:
+        """The contender that is faster than all others; None if this measurement cannot tell."""
+        name = min(self.times, key=lambda each: self.times[each].seconds)
+        return name if all(self.faster(name, other) for other in self.times if other != name) else None
+
     def verdict(self, name: str, other: str) -> str:
         """A sentence on which of two is faster, by how much; or that the rounds do not tell.
 
@@ -107,11 +129,9 @@ class Comparison:
         low, high = _quartiles(self.ratios(name, other))
         worst = max((name, other), key=lambda each: self.times[each].spread)
         found = self.faster(name, other)
-        if found is None and (spread := self.times[worst].spread) > NOISY:
-            return (
-                f"{name} beside {other}: too noisy to conclude (rounds of {worst} differ by a factor of {spread:.1f}); "
-                "run the cell again"
-            )
+        if self.is_too_noisy(name, other):
+            spread = f"rounds of {worst} differ by a factor of {self.times[worst].spread:.1f}"
+            return f"{name} beside {other}: too noisy to conclude ({spread}); {AGAIN}"
         if found is None:
             return f"{name} and {other} take the same time, as far as this can tell ({low:.2f} to {high:.2f})"
         if not found:
@@ -269,5 +289,5 @@ def _quartiles(numbers: Sequence[float]) -> tuple[float, float]:
 
 
 def _between(low: float, high: float) -> str:
-    one, other = f"{low:.2g}", f"{high:.2g}"
+    one, other = (f"{float(f'{each:.2g}'):g}" for each in (low, high))
     return one if one == other else f"{one} to {other}"

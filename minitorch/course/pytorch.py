@@ -1,0 +1,72 @@
+"""`with_torch`: a function that needs PyTorch runs where PyTorch is installed, and is shown as recorded elsewhere.
+
+The course compares itself with PyTorch, and does not need it. The record says on which machine and with which version
+it was made. ``python -m tests.optional.test_torch_recorded`` makes it, from the notebooks as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import logging
+import warnings
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from .catching import in_cells, wrapped
+from .conditions import version_of
+from .record import FOLDER
+
+RAN: dict[str, tuple[str, Any]] = {}
+"""What functions have printed and returned in this process, by name: what a record is made of."""
+RECORD = FOLDER / "pytorch-graphs.json"
+
+
+def with_torch(function: Callable[[Any], Any]) -> Any:
+    """Call a function with the module `torch`, and show what it prints and the warnings that it causes.
+
+    Where PyTorch is not installed, what was recorded for a function of this name is shown instead. PyTorch's log, and
+    what it writes to stderr, is left out: it repeats what the errors say.
+
+    Args:
+        function: takes the module. It prints, and returns a plain value or nothing.
+
+    Returns:
+        What the function returned, here or when it was recorded.
+
+    Raises:
+        LookupError: if PyTorch is not installed, and there is no record of this function.
+    """
+    if version_of("torch"):
+        print(f"── run here, torch {version_of('torch')} ──")
+        RAN[function.__name__] = text, value = _run(function)
+    else:
+        record = json.loads(RECORD.read_text(encoding="utf-8"))
+        if function.__name__ not in record["functions"]:
+            raise LookupError(f"PyTorch is not installed, and there is no record of {function.__name__}")
+        print(f"── PyTorch is not installed; recorded with {record['where']} ──")
+        found = record["functions"][function.__name__]
+        text, value = "\n".join(found["output"]), found["value"]
+    print(text)
+    return value
+
+
+def _run(function: Callable[[Any], Any]) -> tuple[str, Any]:
+    """What a function prints, and returns."""
+    printed = io.StringIO()
+    logged = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            warnings.catch_warnings(record=True) as found,
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            warnings.simplefilter("always")
+            value = function(import_module("torch"))
+    finally:
+        logging.disable(logged)
+    told = dict.fromkeys(f"{each.category.__name__}: {str(each.message).strip()}" for each in found)
+    return "\n".join([in_cells(printed.getvalue()).strip("\n"), *(wrapped(in_cells(each)) for each in told)]), value

@@ -1,0 +1,64 @@
+"""The views of a panel: an experiment's counts and times as a table, its kernels, ledger, graph and loops, as HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+
+from ..graph.cost import in_units
+from ..inspect import show
+from ..inspect.picture import Picture
+from .experiment import Experiment
+from .stopwatch import AGAIN
+
+MOST_LINES = 400  # of loops; a browser shows more of them, but slowly
+
+
+def facts(found: Experiment) -> str:
+    """The counts and times as an HTML table, and the verdict."""
+    head = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in found.costs)
+    rows = "".join(
+        f"<tr><th scope='row'>{html.escape(title)}</th>{''.join(f'<td>{html.escape(each)}</td>' for each in row)}</tr>"
+        for title, *row in found.rows
+    )
+    verdict = found.verdict.replace(AGAIN, "measure again")
+    return f"<table><tr><td></td>{head}</tr>{rows}</table><p>{html.escape(verdict)}</p>"
+
+
+def parts(found: Experiment) -> str:
+    """What is counted without each pass and each class of fusion, as a table of text."""
+    rows = [("without", "kernels", "moved", "peak")]
+    rows += [(name, str(n), in_units(moved, "B"), in_units(peak, "B")) for name, n, moved, peak in found.parts()]
+    width = max(len(row[0]) for row in rows)
+    lines = [f"{name:<{width}}{n:>9}{moved:>10}{peak:>10}" for name, n, moved, peak in rows]
+    return "\n".join([*lines, "(the others change none of these counts)"])
+
+
+def _picture(picture: Picture) -> str:
+    try:
+        return picture.svg
+    except ModuleNotFoundError:  # without Graphviz
+        return _text(picture.text)
+
+
+def _text(text: str) -> str:
+    return f"<pre>{html.escape(text)}</pre>"
+
+
+def _loops(found: Experiment) -> str:
+    texts = []
+    for kernel in found.chosen.ledger.kernels:
+        loops = kernel.steps[-1].source if kernel.loops else "# run by NumPy"
+        texts.append(f"# {kernel.name}\n{loops}")
+    lines = "\n".join(texts).splitlines()
+    more = [f"# and {len(lines) - MOST_LINES} more lines"] if len(lines) > MOST_LINES else []
+    return _text("\n".join([*lines[:MOST_LINES], *more]))
+
+
+VIEWS: Mapping[str, Callable[[Experiment], str]] = {
+    "kernels": lambda found: _picture(show(found.chosen.ledger)),
+    "ledger": lambda found: _text(str(found.chosen.ledger)),
+    "graph": lambda found: _picture(show(found.chosen.run.graph)),
+    "loops": _loops,
+    "each part": lambda found: _text(parts(found)),
+}
