@@ -176,10 +176,48 @@ def test_an_interrupt_where_a_setting_is_put_back_leaves_none(setting: Any, monk
     assert (np.geterr(), list(warnings.filters), sys.stderr) == before
 
 
+@pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="this system tells no thread's own time")
+def test_a_busy_machine_takes_no_points_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minitorch.classroom.asks.limit.PATIENCE", 100.0)
+
+    def works(seconds: float) -> str:
+        end = time.thread_time() + seconds
+        while time.thread_time() < end:
+            pass
+        return "done"
+
+    over = threading.Event()
+
+    def compete() -> None:
+        while not over.is_set():
+            pass
+
+    others = [threading.Thread(target=compete) for _ in range(4)]
+    for other in others:
+        other.start()
+    try:
+        start = time.monotonic()
+        assert Limited(works, 0.3)(0.15) == "done"
+        assert time.monotonic() - start > 0.3  # longer than the limit, on the clock
+        assert Limited(works, 0.1)(30.0) == Fault(TIMEOUT, "0.1")
+    finally:
+        over.set()
+
+
+def test_code_that_only_waits_is_stopped_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("minitorch.classroom.asks.limit.PATIENCE", 2.0)
+
+    def waits() -> None:
+        while True:
+            time.sleep(0.01)
+
+    assert Limited(waits, 0.1)() == Fault(TIMEOUT, "0.1")
+
+
 def test_whoever_debugs_a_function_is_not_in_a_hurry() -> None:
     class Hesitating:
         def readline(self) -> str:
-            time.sleep(0.5)
+            time.sleep(1.0)
             return "continue\n"
 
     def debugged() -> int:

@@ -79,7 +79,8 @@ def test_what_is_committed_is_what_release_makes(released: list[release.Released
 
 
 def test_a_release_is_the_same_bytes_every_time(released: list[release.Released]) -> None:
-    assert list(release.release(SOLUTIONS, ["07-fusion"])) == released[-1:]
+    before = [each for each in released if "07-fusion" in str(each)]
+    assert before and list(release.release(SOLUTIONS, ["07-fusion"])) == before
 
 
 def code_of(solution: str) -> list[str]:
@@ -200,7 +201,7 @@ def test_a_check_runs_no_example_as_grading_does_not(tmp_path: Path) -> None:
     for examples, points in ((True, 100), (False, 70)):
         rows = check_notebook(path, 120, examples).rows
         assert sum(row.points for row in rows) == points
-    assert "the cell `unbroadcast` above did not run (NameError: name 'b' is not defined)" in rows[0].reason
+    assert "the cell `unbroadcast` above did not run (NameError: name 'b' is not defined)" in rows[-1].reason
 
 
 def test_a_table_has_points_and_reasons(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

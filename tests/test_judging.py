@@ -13,13 +13,16 @@ import pytest
 
 from minitorch.classroom.asks import Ask, Needs
 from minitorch.classroom.asks.plain import TIMEOUT, Fault, encode
+from minitorch.classroom.asks.schedules import product, scheduled
 from minitorch.classroom.checks import TASKS, Task
 from minitorch.classroom.checks.compare import different
+from minitorch.classroom.checks.schedules.accesses import counts
 from minitorch.classroom.checks.score import Score
 from minitorch.classroom.grading.course.journal import SEEDS
 from minitorch.classroom.grading.incidents import Incident
 from minitorch.classroom.grading.limits import MIB, Limits
 from minitorch.classroom.grading.submission.judging import Examination
+from minitorch.compiler.scheduling import rewrites as R
 from minitorch.graph import Graph
 
 HUGE = "graph(x: f32[4], y: f32[4]):\n%0 = expand(x, shape=[1000000000,4])\n%1 = reduce_sum(%0, dims=[0])\nreturn %1"
@@ -112,3 +115,70 @@ def test_a_function_that_never_ends_is_stopped_before_its_cell_is(task: Task) ->
 
     replace(task, ask=replace(task.ask, function=ask)).score(None, range(SEEDS))
     assert sum(granted) < Limits().cell_seconds - 10
+
+
+# Answers that no student's function gives, and that somebody may send ------------------------------------------
+
+
+ROW = "load x 0\nload x 1\nmaximum %0 %1\nstore out 0 %2\n"
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        (ROW + "store out 1 %-1", "no record of a kernel"),  # whose number would not be held
+        (ROW + "store out 1 %7", "no record of a kernel"),
+        (ROW + "load x -1\nstore out 1 %3", "no record of a kernel"),
+        (ROW + "load x 99\nstore out 1 %3", "no record of a kernel"),
+        (ROW + "load y 0\nstore out 1 %3", "no record of a kernel"),
+        (ROW + "__import__ os\nstore out 1 %3", "no record of a kernel"),
+        (ROW + "store x 0 %2\nstore out 1 %2", "is an argument that others read"),
+        (ROW + "load out 1\nstore out 1 %3", "before anything was stored there"),
+        (ROW, "nothing is stored to out[1]"),
+        ("\n".join(["load x 0"] * 10_001), "instructions"),
+    ],
+)
+def test_a_record_is_run_as_it_is_counted(record: str, says: str) -> None:
+    task = TASKS["reductions.largest_and_total"]
+    score = task.judge(task.inputs(0), encode([record for _ in task.inputs(0)]))
+    assert score.points == 0 and says in score.reason, score
+
+
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        "split('i0', 4, 'a b', 'c')",
+        "split('i0', 4, 'a):\\n        import os\\n        for i in (', 'c')",
+        "split_reduction('total0', 'j0', 'print()')",
+        "split('i0', 10**9, 'a', 'b')",
+        "split('i0', 99999999, 'a', 'b')",
+        "split(*[1, 2])",
+        "outline('total0')",
+        "__import__('os').system('true')",
+        "(lambda: 1)()",
+        None,
+        7,
+    ],
+)
+def test_a_rewrite_is_a_call_with_names_and_numbers(rewrite: object) -> None:
+    task = TASKS["schedules.product_schedule"]
+    score = task.judge(task.inputs(0), encode([[rewrite] for _ in task.inputs(0)]))
+    assert score.points == 0 and "rewrite 1" in score.reason, score
+
+
+def test_accesses_are_those_of_the_listing_in_the_notebook() -> None:
+    """Notebook 08 counts in assembly: 4 accesses of the plain loop, 8 loads of a tile of 6 rows by 2 vectors."""
+    plain = counts(product(12, 16, 100)).accesses - counts(product(12, 16, 99)).accesses
+    assert plain == 4 * 12 * 16
+    tile = [R.split("i0", 6, "it", "r"), R.split("i1", 8, "v", "l"), R.reorder("it", "r", "v", "l")]
+    tile += [R.lift("total0", "r", "v", "l"), R.distribute("r", "v", "l"), R.reorder("j0", "r", "v", "l")]
+    tile += [R.unroll("r"), R.unroll("v"), R.vectorise("l"), R.in_registers("total0", "j0", "tile")]
+    more, fewer = (counts(scheduled(product(12, 16, inner), tile)) for inner in (100, 99))
+    assert more.accesses - fewer.accesses == 2 * 8 and more.registers == 15
+
+
+def test_a_graph_of_very_many_operations_is_not_compiled() -> None:
+    task = TASKS["primitives.layer_norm"]
+    lines = ["graph(x: f32[16,32]):", "%0 = neg(x)", *(f"%{i} = neg(%{i - 1})" for i in range(1, 2000)), "return %1999"]
+    score = task.judge(task.inputs(0), encode(["\n".join(lines) for _ in task.inputs(0)]))
+    assert score.points == 0 and "far larger" in score.reason

@@ -18,7 +18,7 @@ from typing import Any
 
 from ..errors import CommandError
 from .assertions import credit, imported_tasks, task_named, why_not
-from .checks.score import MIME
+from .checks.score import MIME, Count
 from .imports import quick_imports
 from .unrun import EXAMPLE, Stopped, why_missing
 
@@ -204,7 +204,8 @@ def table(checked: Checked, width: int = 0) -> str:
     for row in rows:
         head = f"  {row.task:<{names}}  {row.points:>4g} of {row.of:<3g}  "
         space = " " * len(head)
-        for line in row.reason.splitlines() or [""]:
+        counted = [f"{part['name']}: {Count(**part['count'])}" for part in row.parts if part.get("count")]
+        for line in row.reason.splitlines() or counted or [""]:
             # A listing is indented and stays as it is; a sentence is broken.
             pieces = [line] if line.startswith(" ") else textwrap.wrap(line, max(width - len(head), 30)) or [""]
             for piece in pieces:

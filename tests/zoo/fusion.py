@@ -131,7 +131,7 @@ def takes_the_result_for_the_loop(graph):
     return kernels
 
 
-@wrong("fusion.partition", says="kernels (")
+@wrong("fusion.partition", says="kernels (", points=14.5)
 def joins_the_last_only(graph):
     kernels: list[list[Any]] = []
     for node in operations(graph):

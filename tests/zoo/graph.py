@@ -155,6 +155,22 @@ def computes_the_whole_graph(graph, fetches, feeds, compute):
     return [values[node] for node in fetches]
 
 
+@wrong("graph.run", says="None for a placeholder that was not fed: y; a placeholder that no fetch needs", points=20)
+def feeds_none_in_place_of_what_is_missing(graph, fetches, feeds, compute):
+    values = {node: feeds.get(node.params["name"]) for node in graph.inputs}
+    for node in graph.nodes:
+        values[node] = compute(node, [values[operand] for operand in node.inputs])
+    return [values[node] for node in fetches]
+
+
+@wrong("graph.run", says="compute got None for an operand of", points=0)
+def takes_what_is_not_computed_yet_for_none(graph, fetches, feeds, compute):
+    values = {node: feeds[node.params["name"]] for node in graph.inputs if node.params["name"] in feeds}
+    for node in reversed(graph.nodes):
+        values[node] = compute(node, [values.get(operand) for operand in node.inputs])
+    return [values[node] for node in fetches]
+
+
 @wrong("graph.run", says="which no fetch needs", points=20)
 def computes_whatever_it_can(graph, fetches, feeds, compute):
     values = {node: feeds[node.params["name"]] for node in graph.inputs if node.params["name"] in feeds}

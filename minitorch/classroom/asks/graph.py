@@ -63,14 +63,21 @@ def order(call: Limited, case: tuple[str, Any]) -> Any:
 # --- run --------------------------------------------------------------------------------------------------------
 
 
+NOT_FED = "compute got None for a placeholder that was not fed:"  # and its name
+
+
 def _run_once(run: Any, text: str, fetched: list[int], feeds: Mapping[str, Array]) -> Any:
     """The results of a student's run, and the nodes that it evaluated."""
     graph = Graph.parse(text)
     everything = everything_in(graph)
     done: list[Node] = []
 
-    def compute(node: Node, operands: Sequence[Array]) -> Array:
+    def compute(node: Node, operands: Sequence[Array | None]) -> Array:
         done.append(node)
+        for operand, value in zip(node.inputs, operands, strict=False):
+            if value is None:
+                name = operand.params["name"] if operand in graph.inputs else ""
+                raise TypeError(f"{NOT_FED} {name}" if name else f"compute got None for an operand of {node}")
         with np.errstate(all="ignore"):
             return np.asarray(node.primitive.evaluate(*operands, **node.params))
 

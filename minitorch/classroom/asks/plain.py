@@ -209,5 +209,9 @@ def described(value: object) -> str:
         return str(value)
     text = repr(value)
     if isinstance(value, (list, tuple, dict)) and "Unknown(" in text:  # objects that have no plain form
-        return f"a {type(value).__name__} of {len(value)} {'entries' if isinstance(value, dict) else 'elements'}"
+        one = "entry" if isinstance(value, dict) else "element"
+        many = f"{one}s" if one == "element" else "entries"
+        strange = [each for each in (value.values() if isinstance(value, dict) else value) if isinstance(each, Unknown)]
+        with_it = f", with {strange[0].what} in it" if strange else ""
+        return f"a {type(value).__name__} of {len(value)} {one if len(value) == 1 else many}{with_it}"
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -5,16 +5,54 @@
 
 from __future__ import annotations
 
-from . import eager, fusion, graph, rewriting
+from . import autograd, deferred, eager, fusion, graph, memory, primitives, reductions, rewriting, schedules, tracing
 from .score import Part, Score
 from .task import SEEDS, Task
 
 # The exercises in the order of the course, each with its tasks in the order of its notebook.
 EXERCISES: dict[str, tuple[Task, ...]] = {
-    "01-eager": (eager.unbroadcast, eager.observe, eager.mean_squared_error, eager.first_bad),
+    "01-eager": (eager.mean_squared_error, eager.first_bad, eager.observe, eager.unbroadcast),
+    "02-autograd": (
+        autograd.shares,
+        autograd.difference,
+        autograd.walk,
+        autograd.backward_pass,
+        autograd.saved,
+    ),
     "03-graph": (graph.order, graph.run, graph.release, graph.backward),
+    "04-tracing": (tracing.train, tracing.trace, tracing.signature, tracing.clipped, tracing.buckets),
+    "05-deferred": (deferred.seen, deferred.lazy, deferred.key, deferred.descend, deferred.runs),
     "06-rewriting": (rewriting.dead_code, rewriting.fold_constants, rewriting.merge, rewriting.laws),
     "07-fusion": (fusion.kernel_bytes, fusion.partition, fusion.generate, fusion.merge, fusion.online_softmax),
+    "08-schedules": (
+        schedules.address,
+        schedules.chain_schedule,
+        schedules.pack_rows,
+        schedules.vector_schedule,
+        schedules.product_schedule,
+    ),
+    "09-reductions": (
+        reductions.softmax,
+        reductions.largest_and_total,
+        reductions.merge_moments,
+        reductions.logsumexp,
+        reductions.variance,
+        reductions.attention_row,
+    ),
+    "10-primitives": (
+        primitives.hard_swish,
+        primitives.softplus,
+        primitives.layer_norm,
+        primitives.lengths,
+        primitives.mish,
+    ),
+    "11-memory": (
+        memory.live_ranges,
+        memory.best_fit,
+        memory.may_overwrite,
+        memory.plan,
+        memory.checkpoints,
+    ),
 }
 TASKS: dict[str, Task] = {task.name: task for tasks in EXERCISES.values() for task in tasks}
 
@@ -25,8 +63,15 @@ __all__ = [
     "Part",
     "Score",
     "Task",
+    "autograd",
+    "deferred",
     "eager",
     "fusion",
     "graph",
+    "memory",
+    "primitives",
+    "reductions",
     "rewriting",
+    "schedules",
+    "tracing",
 ]

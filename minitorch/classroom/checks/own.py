@@ -19,11 +19,12 @@ from ..asks import Ask, Needs, call_with_arguments
 from ..asks.limit import SECONDS
 from ..asks.plain import described, encode
 from .compare import wrong_array, wrong_tensor
+from .golf import Golf, played
 from .task import Task, Verdict, by_case
 
 Case = tuple[str, tuple[Any, ...]]
 
-__all__ = ["described", "task", "wrong_array", "wrong_tensor", "wrong_value"]
+__all__ = ["Golf", "described", "task", "wrong_array", "wrong_tensor", "wrong_value"]
 
 
 def task(
@@ -35,6 +36,8 @@ def task(
     ask: Ask | None = None,
     needs: Needs | None = None,
     seconds: float = SECONDS,
+    golf: Mapping[str, Golf] | None = None,
+    count: Callable[[str, tuple[Any, ...], Any], int] | None = None,
 ) -> Task:
     """A task in which students write the function `name`.
 
@@ -49,6 +52,8 @@ def task(
             and `seconds`.
         needs: what the exercise needs of the engine; all of it by default.
         seconds: for each call.
+        golf: parts that are scored by a number, and how (`golf.py`).
+        count: ``(part, arguments, answer) -> the number`` for a right answer in such a part; its cases add up.
 
     Example:
         >>> double = task(
@@ -73,6 +78,11 @@ def task(
         raise ValueError(f"the name of a task is that of what students write, and {name!r} is no name in Python")
     if not parts or not all(type(points) is int and points > 0 for points in parts.values()):
         raise ValueError(f"the parts of {name} have a whole number of points each, more than 0: {dict(parts)}")
+    scored = dict(golf or {})
+    if strange := [part for part in scored if part not in parts]:
+        raise ValueError(f"golf of {name} is for {strange[0]!r}, which is none of its parts: {', '.join(parts)}")
+    if scored and count is None:
+        raise ValueError(f"golf of {name} needs `count`, which says the number of a right answer")
 
     def make(seed: int) -> list[Case]:
         made = list(cases(seed))
@@ -88,7 +98,12 @@ def task(
         return made
 
     def verdicts(made: list[Case], answers: Any) -> Mapping[str, Verdict]:
-        return by_case(parts, [(part, (part, arguments)) for part, arguments in made], answers, _judged)
+        said = dict(by_case(parts, [(part, (part, arguments)) for part, arguments in made], answers, _judged))
+        for each, scoring in scored.items():
+            assert count is not None
+            right = (count(*case, answer) for case, answer in zip(made, answers, strict=True) if case[0] == each)
+            said = played(said, each, scoring, right)
+        return said
 
     def _judged(case: Case, answer: Any) -> str | None:
         said = wrong(*case, answer)

@@ -12,6 +12,28 @@ MIME = "application/vnd.minitorch.score+json"
 
 
 @dataclass(frozen=True)
+class Count:
+    """The number by which a right answer is scored (`golf.py`).
+
+    Attributes:
+        unit: of what was counted.
+        yours: the student's number.
+        best: the best that is known.
+        fraction: the part of the points that it earns.
+    """
+
+    unit: str
+    yours: int
+    best: int
+    fraction: float
+
+    def __str__(self) -> str:
+        if self.yours < self.best:
+            return f"yours: {self.yours} {self.unit}, fewer than the best known: {self.best}"
+        return f"yours: {self.yours} {self.unit}; best known: {self.best}"
+
+
+@dataclass(frozen=True)
 class Part:
     """One of the things that a task asks for.
 
@@ -20,12 +42,24 @@ class Part:
         points: what was earned, in steps of half a point.
         of: what can be earned.
         reason: why it is not all; empty if it is.
+        count: the number that the points depend on, if it is one.
     """
 
     name: str
     points: float
     of: int
     reason: str = ""
+    count: Count | None = None
+
+    @property
+    def shown(self) -> str:
+        """The reason, or the number of a part with all points."""
+        return self.reason or (str(self.count) if self.count else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data; ``"count"`` is there if there is one."""
+        found = {"name": self.name, "points": self.points, "of": self.of, "reason": self.reason}
+        return found | ({"count": vars(self.count)} if self.count else {})
 
 
 @dataclass(frozen=True)
@@ -61,16 +95,14 @@ class Score:
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
-        parts = [
-            {"name": part.name, "points": part.points, "of": part.of, "reason": part.reason} for part in self.parts
-        ]
+        parts = [part.to_json() for part in self.parts]
         return {"task": self.task, "points": self.points, "of": self.of, "reason": self.reason, "parts": parts}
 
     def __str__(self) -> str:
         lines = [f"{self.task}: {self.points:g} of {self.of} points"]
         for part in self.parts:
             head = f"{part.points:g} of {part.of}"
-            first, *more = part.reason.splitlines() or [""]
+            first, *more = part.shown.splitlines() or [""]
             lines.append(f"  {head}  {part.name}" + (f": {first}" if first else ""))
             lines += [f"    {line}" for line in more]
         return "\n".join(lines)
@@ -85,7 +117,7 @@ class Score:
         rows = "".join(
             f"<tr><td style='{_CELL};text-align:right'>{part.points:g} of {part.of}</td>"
             f"<td style='{_CELL}'>{'✓' if part.points == part.of else '✗'} {html.escape(part.name)}</td>"
-            f"<td style='text-align:left'>{_html_of(part.reason)}</td></tr>"
+            f"<td style='text-align:left'>{_html_of(part.shown)}</td></tr>"
             for part in self.parts
         )
         title = f"{html.escape(self.task)}: {self.points:g} of {self.of} points"

@@ -22,15 +22,15 @@ from typing import Any
 from ..asks import Ask
 from ..asks.plain import Fault, arrays, decode, encode
 from ..withholding import call_without
-from .score import Part, Score, in_halves, weakest
+from .score import Count, Part, Score, in_halves, weakest
 from .smaller import smaller
 
 SEEDS = (0, 1, 2)  # of the student's own checks
 SHRINKING_SECONDS = 10.0  # for the smaller cases of a task, all seeds together; raising it makes slow answers slower
 MOST_REASON = 5000  # characters: a listing of a hundred lines, of which somebody reads the first ones
 
-# The verdict on a part: None (it is right), why it is wrong, or how much of it is right and why not all.
-Verdict = str | tuple[float, str] | None
+# The verdict on a part: None (it is right), why it is wrong, how much of it is right and why not all, or its count.
+Verdict = str | tuple[float, str] | Count | None
 Judge = Callable[[Any, Any], Mapping[str, Verdict]]
 
 
@@ -137,6 +137,9 @@ class Task:
 def _part(name: str, of: int, said: Verdict) -> Part:
     if said is None:
         return Part(name, float(of), of)
+    if isinstance(said, Count):
+        points = in_halves(said.fraction, of)
+        return Part(name, points, of, "" if points == of else str(said), said)
     fraction, reason = (0.0, said) if isinstance(said, str) else said
     if len(reason) > MOST_REASON:
         reason = f"{reason[:MOST_REASON]}\n(and so on: {len(reason)} characters)"

@@ -39,6 +39,17 @@ ZIGZAG = text_of(
     "%3 = mul(%0, %2)",
     "%3",
 )
+TURNS = text_of(  # two chains of different shapes that take turns
+    "%0 = exp(x)",
+    "%1 = reduce_sum(y, dims=[0])",
+    "%2 = neg(%1)",
+    "%3 = mul(%0, x)",
+    "%4 = exp(%2)",
+    "%5 = abs(%3)",
+    "%6 = add(%4, %2)",
+    "%7 = add(%5, %3)",
+    "%6, %7",
+)
 
 
 def random_kernels(random: Random, size: int) -> Graph:

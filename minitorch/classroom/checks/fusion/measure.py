@@ -87,3 +87,15 @@ def reference(graph: Graph) -> list[list[Node]]:
             kernels.append([])
         kernels[place[node]].append(node)
     return kernels
+
+
+def joined_to_the_last(graph: Graph) -> list[list[Node]]:
+    """A partition that anybody finds: in program order, each operation joins the kernel before it if it may."""
+    kernels: list[list[Node]] = []
+    for node in operations(graph):
+        ended = kernels and any(each.primitive in REDUCTIONS and each in kernels[-1] for each in node.inputs)
+        if kernels and not ended and loop_shape(kernels[-1][0]) == loop_shape(node):
+            kernels[-1].append(node)
+        else:
+            kernels.append([node])
+    return kernels

@@ -13,17 +13,28 @@ from ...asks.fusion import operations
 from ...asks.plain import Fault
 from ..smaller import believed, indented
 from ..task import Task, Verdict
-from .graphs import CHAIN, DIAMOND, SIBLINGS, SOFTMAX, ZIGZAG, random_kernels
-from .measure import illegal, reference, traffic
+from .graphs import CHAIN, DIAMOND, SIBLINGS, SOFTMAX, TURNS, ZIGZAG, random_kernels
+from .measure import illegal, joined_to_the_last, reference, traffic
 
-PARTITION = {"kernels that can run": 10, "few kernels": 10, "few bytes": 10}
-SIZES = (4, 6, 9, 12)
+PARTITION = {"kernels that can run": 8, "few kernels": 11, "few bytes": 11}
+SIZES = (6, 9, 12, 15)
+EASY = 0.1  # of a graph's points: what joining each operation to the kernel before it gains, where more can be gained
+HARD = 3  # such a graph counts as so many others
 
 
 def _graphs(seed: int) -> list[tuple[str, str]]:
     random = Random(seed)
-    texts = [CHAIN, DIAMOND, ZIGZAG, SIBLINGS, SOFTMAX, *(str(random_kernels(random, size)) for size in SIZES)]
+    texts = [CHAIN, DIAMOND, ZIGZAG, SIBLINGS, SOFTMAX, TURNS, *(_drawn(random, size) for size in SIZES)]
     return [("", text) for text in texts]  # every graph is for all parts
+
+
+def _drawn(random: Random, size: int) -> str:
+    """A graph in which more can be gained than by joining each operation to the kernel before it."""
+    while True:
+        graph = random_kernels(random, size)
+        easy, best = (traffic(graph, rule(graph)) for rule in (joined_to_the_last, reference))
+        if easy > best and len(joined_to_the_last(graph)) > len(reference(graph)):
+            return str(graph)
 
 
 def _read(text: str, answer: Any) -> tuple[Graph, list[list[Node]], str | None]:
@@ -58,9 +69,14 @@ def _reasons(text: str, answer: Any) -> tuple[str, str, str]:
     return "", many if len(kernels) > len(best) else "", much if mine > least else ""
 
 
-def _gain(have: int, best: int, worst: int) -> float:
-    """How much of what can be gained has been."""
-    return 1.0 if have <= best else (worst - have) / (worst - best)
+def _gain(have: int, best: int, easy: int, worst: int) -> float:
+    """How much of what can be gained has been; the share that is easy to gain counts little."""
+    if have <= best:
+        return 1.0
+    if have < easy:
+        return EASY + (1 - EASY) * (easy - have) / (easy - best)
+    most, start = (EASY, easy) if easy > best else (1.0, best)
+    return most * max(0.0, (worst - have) / (worst - start)) if worst > start else 0.0
 
 
 def _judge_partition(cases: list[tuple[str, str]], answers: Any) -> dict[str, Verdict]:
@@ -75,16 +91,17 @@ def _judge_partition(cases: list[tuple[str, str]], answers: Any) -> dict[str, Ve
     for text, (answer, smaller) in pairs:
         graph, kernels, wrong = _read(text, answer)
         nodes, best = operations(graph), reference(graph)
-        alone = [[node] for node in nodes]
+        alone, easy = [[node] for node in nodes], joined_to_the_last(graph)
         joined |= not wrong and len(kernels) < len(nodes)
         gain = [0.0, 0.0]
         if not wrong:
             gain = [
-                _gain(len(kernels), len(best), len(nodes)),
-                _gain(*(traffic(graph, k) for k in (kernels, best, alone))),
+                _gain(len(kernels), len(best), len(easy), len(nodes)),
+                _gain(*(traffic(graph, k) for k in (kernels, best, easy, alone))),
             ]
-        counts.append(gain[0])
-        sizes.append(gain[1])
+        weight = HARD if len(easy) > len(best) else 1
+        counts += [gain[0]] * weight
+        sizes += [gain[1]] * weight
         reasons.append(list(_told(text, (answer, smaller))))
     first = [next((reason for reason in column if reason), "") for column in zip(*reasons, strict=True)]
     runs = first[0] or ("" if joined else "every operation has a kernel of its own: nothing is fused")

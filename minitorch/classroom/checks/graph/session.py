@@ -78,8 +78,9 @@ def _judge_run(cases: Cases, answers: Any) -> Any:
     said = by_case(RUN, [(part, (part, case)) for part, case in cases], answers, _wrong_run)
     # A value that was not fed is asked for only by code that computes what no fetch needs.
     fault = said["only what the fetches need"]
-    if fault and "KeyError" in str(fault):
-        return {**said, "only what the fetches need": f"{fault}: a placeholder that no fetch needs may be left out"}
+    if fault and ("KeyError" in str(fault) or asks.NOT_FED in str(fault)):
+        why = "a placeholder that no fetch needs may be left out, and so may all that reads it"
+        return {**said, "only what the fetches need": f"{fault}; {why}: compute only what the fetches need"}
     return said
 
 

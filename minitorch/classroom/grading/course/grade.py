@@ -29,6 +29,7 @@ from ..submission.judging import JUDGE_SECONDS
 from ..submission.preflight import DamagedError, Part, released
 from ..submission.run import GradingError, task_of, with_tests
 from ..submission.worker import Job
+from .bests import bests_of, tell
 from .config import configure, lets_code_run
 from .folders import Course, Submission, submissions
 from .journal import Journal
@@ -124,9 +125,11 @@ def grade(
         grading = on_cluster(jobs, scheduler, workers) if scheduler else here(jobs, workers)
         for each, answer in stack.enter_context(grading):
             done(todo[each], _result(answer, releases[each.exercise]))
+        bests = bests_of(journal.entries, conditions)
+        tell(course, bests, journal.entries)
     rows = [keeper.rows[each] for each in found if each in keeper.rows]
     notes += [*rules.apply(course, releases), *recorder.notes, *_failed(journal, rows), *_passed_over(plan)]
-    return Report(rows, strays, notes)
+    return Report(rows, strays, notes, bests)
 
 
 def _failed(journal: Journal, rows: list[Row]) -> list[str]:

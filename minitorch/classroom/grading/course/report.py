@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from ..results import Result
+from .bests import Best
 from .folders import Stray
 from .ledger import Mark
 from .names import visible
@@ -59,17 +60,19 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """All results, the paths among the submissions that are none and were not graded, and what else to know."""
+    """All results, the paths among the submissions that were not graded, the best counts, and what else to know."""
 
     rows: list[Row]
     strays: list[Stray]
     notes: list[str] = field(default_factory=list)
+    bests: Sequence[Best] = ()
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         return {
             "submissions": [row.to_json() for row in self.rows],
             "not_graded": [{"path": visible(each.path), "reason": each.reason} for each in self.strays],
+            "bests": [each.to_json() for each in self.bests],
             "notes": self.notes,
         }
 
@@ -101,4 +104,5 @@ class Report:
             look = "  ← look at it" if row.result.look else ""
             hand = f"  {len(row.by_hand)} by hand" if row.by_hand else ""
             lines.append(f"  {row.student:<{width}}  {points:>9}  {named}{hand}{look}".rstrip())
+        lines += [f"  {each}" for each in self.bests if each.exercise == exercise]
         return lines

@@ -14,6 +14,7 @@ from statistics import mean, median
 from typing import Any
 
 from ....errors import CommandError
+from ..course.bests import Best, bests_of
 from ..course.folders import Course, Submission, chosen
 from ..course.history import PERSON, Event, History, now
 from ..course.journal import Entry, read
@@ -54,7 +55,7 @@ class Task:
 class Exercise:
     """One exercise: its submissions, the spread of their points, its tasks and incidents, and who handed in nothing.
 
-    `late` says by student how many points being late costs.
+    `late` says by student how many points being late costs, `bests` has the best counts where points depend on them.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Exercise:
     incidents: tuple[tuple[str, int], ...]
     missing: tuple[str, ...]
     late: tuple[tuple[str, float], ...] = ()
+    bests: tuple[Best, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,7 @@ def _exercise(
     return Exercise(
         name, len(students), of, mean(totals), median(totals), tuple(histogram), tasks,
         tuple(kinds.most_common()), tuple(missing), late,
+        bests_of({(each, name): entries[each, name] for each in students if (each, name) in entries}),
     )  # fmt: skip
 
 

@@ -67,6 +67,7 @@ def _exercise(exercise: Exercise) -> list[str]:
         *map(_task, exercise.tasks),
         "</table>",
     ]
+    lines += [f"<p>{escape(str(each))}</p>" for each in exercise.bests]
     if exercise.incidents:
         lines.append(f"<p>Incidents: {', '.join(f'{escape(kind)} {count}' for kind, count in exercise.incidents)}</p>")
     if exercise.missing:

@@ -91,6 +91,7 @@ def _exercise(exercise: Exercise) -> list[str]:
             f"none {task.no_points}"
         )
         lines += [f"        {count:>4} × {_short(reason, 110)}" for reason, count in task.reasons[:3]]
+    lines += [f"  {each}" for each in exercise.bests]
     if exercise.incidents:
         lines.append(f"  incidents: {', '.join(f'{kind} {count}' for kind, count in exercise.incidents)}")
     if exercise.missing:

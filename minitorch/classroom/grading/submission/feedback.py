@@ -13,6 +13,7 @@ import re
 from html import escape
 from typing import Any
 
+from ...checks.score import Count
 from ..incidents import Incident
 from ..results import Graded, Result
 from .markdown import html_of
@@ -72,12 +73,36 @@ def page(student: str, exercise: str, result: Result) -> str:
 def _tasks(graded: list[Graded]) -> list[str]:
     rows = ["<table>", "<tr><th>points</th><th>task</th><th>why</th></tr>"]
     for each in graded:
-        parts = (each.score or {}).get("parts", []) if each.points < each.of else []
+        parts = (each.score or {}).get("parts", [])
+        if each.points >= each.of:
+            parts = [part for part in parts if part.get("count")]
         named = each.score["task"] if each.score else each.cell
         reason = "" if parts else each.reason
         rows.append(_row(each.points, each.of, f"<b>{escape(named)}</b>", reason, manual=each.manual))
-        rows += [_row(part["points"], part["of"], escape(part["name"]), part["reason"], "part") for part in parts]
+        rows += [_part(each.cell, part) for part in parts]
     return [*rows, "</table>"]
+
+
+def _part(cell: str, part: dict[str, Any]) -> str:
+    """The row of a part. Where it has a count, there is a place for the best of the class (`course/bests.py`)."""
+    name, counted = escape(part["name"]), part.get("count")
+    if not counted:
+        return _row(part["points"], part["of"], name, part["reason"], "part")
+    row = _row(part["points"], part["of"], name, part["reason"] or str(Count(**counted)), "part")
+    return row.removesuffix("</td></tr>") + f"{place_of(cell, part['name'])}{END_OF_PLACE}</td></tr>"
+
+
+END_OF_PLACE = "<!--/best-->"
+
+
+def place_of(cell: str, part: str) -> str:
+    """The mark where the best of the class stands: a comment, so no text of a student's can be one.
+
+    Example:
+        >>> place_of("plan-check", "few bytes")
+        '<!--best plan-check few bytes-->'
+    """
+    return f"<!--best {escape(cell)} {escape(part).replace('--', '')}-->"
 
 
 def _row(points: float, of: float, name: str, reason: str, kind: str = "task", manual: bool = False) -> str:

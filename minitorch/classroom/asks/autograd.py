@@ -1,0 +1,173 @@
+"""How the tasks of exercise 02 ask: a tape of numbers, the notes of a program, and a function to differentiate."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from .ask import Ask, asks, call_with_arguments
+from .limit import Limited, limited
+from .needs import Needs
+
+NEEDS = Needs(engine=("interpreters", "primitives", "tensor"))
+
+# --- what the notebook works with, too --------------------------------------------------------------------------
+
+
+class Var:
+    """A number in a program; `grad` is None until a way back has come to it."""
+
+    __slots__ = ("__weakref__", "grad", "value")
+
+    def __init__(self, value: float) -> None:
+        self.value = float(value)
+        self.grad: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Var({self.value:g})"
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """What a tape notes about an operation.
+
+    Attributes:
+        result: what it made.
+        operands: of what.
+        pulls: of each operand, the function from the cotangent of the result to the operand's share.
+    """
+
+    result: Var
+    operands: tuple[Var, ...]
+    pulls: tuple[Callable[[float], float], ...]
+
+
+class Tape:
+    """The operations of a program, in the order in which they ran.
+
+    Example:
+        >>> tape, x = Tape(), Var(3)
+        >>> y = tape.mul(x, x)
+        >>> y, [pull(1.0) for pull in tape.entries[0].pulls]
+        (Var(9), [3.0, 3.0])
+    """
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+
+    def _noted(self, value: float, operands: tuple[Var, ...], *pulls: Callable[[float], float]) -> Var:
+        result = Var(value)
+        self.entries.append(Entry(result, operands, pulls))
+        return result
+
+    def add(self, a: Var, b: Var) -> Var:
+        """The sum."""
+        return self._noted(a.value + b.value, (a, b), lambda g: g, lambda g: g)
+
+    def mul(self, a: Var, b: Var) -> Var:
+        """The product."""
+        x, y = a.value, b.value
+        return self._noted(x * y, (a, b), lambda g: g * y, lambda g: g * x)
+
+    def exp(self, a: Var) -> Var:
+        """The exponential."""
+        y = math.exp(a.value)
+        return self._noted(y, (a,), lambda g: g * y)
+
+
+Step = tuple[str, str, tuple[str, ...]]  # an operation, its result and its operands, by name
+
+
+def alternatives(step: Step) -> list[set[str]]:
+    """The sets of values that are enough for the way back through a step: one of them has to be kept.
+
+    Example:
+        >>> alternatives(("mul", "y", ("a", "b"))) == [{"a", "b"}]
+        True
+        >>> alternatives(("exp", "y", ("a",))) == [{"y"}, {"a"}]
+        True
+        >>> alternatives(("add", "y", ("a", "b")))
+        [set()]
+    """
+    name, result, operands = step
+    if name in ("add", "sub", "neg", "sum"):
+        return [set()]
+    if name == "mul":
+        return [set(operands)]
+    if name == "div":  # g / b, and -g * result / b or -g * a / b**2
+        return [{operands[1], result}, set(operands)]
+    return [{result}, {operands[0]}]  # exp, sqrt, tanh, relu: by the result, or from the operand again
+
+
+# --- shares, walk, saved ----------------------------------------------------------------------------------------
+
+shares, walk, saved = (Ask(f"autograd.{name}", call_with_arguments, NEEDS) for name in ("shares", "walk", "saved"))
+
+# --- difference -------------------------------------------------------------------------------------------------
+
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    "exp(c * x)": lambda c, x: math.exp(c * x),
+    "c * x ** 3": lambda c, x: c * x * x * x,
+    "c * sin(x) * y + z * z": lambda c, x, y, z: c * math.sin(x) * y + z * z,
+    "c * x * y * y": lambda c, x, y: c * x * y * y,
+    "c * x * x": lambda c, x: c * x * x,
+    "c * x * exp(y)": lambda c, x, y: c * x * math.exp(y),
+}
+MOST_CALLS = 64  # that are noted
+
+
+def _differenced(difference: Any, name: str, c: float, numbers: list[float]) -> Any:
+    """The student's gradient, the points at which the function was evaluated, and the numbers afterwards."""
+    points: list[list[float]] = []
+    given = list(numbers)
+
+    def function(at: Any) -> float:
+        point = [float(each) for each in at]
+        if len(points) < MOST_CALLS:
+            points.append(point)
+        return FUNCTIONS[name](c, *point)
+
+    answer = difference(function, given)
+    return answer, points, given
+
+
+@asks("autograd.difference", NEEDS)
+def difference(call: Limited, case: tuple[str, Any]) -> Any:
+    """The name of a function, the number in it that the seed draws, and the point."""
+    return limited(partial(_differenced, call.function, *case[1]), call.seconds)
+
+
+# --- backward_pass ----------------------------------------------------------------------------------------------
+
+
+KEPT = "nothing is kept"  # the part of the task in which what is alive is counted
+
+
+def _walked(backward_pass: Any, part: str, inputs: list[float], programs: list[tuple[list[Any], int]]) -> Any:
+    """After each program: the gradients of the inputs, entries on the tape, and results that are still alive."""
+    variables = [Var(value) for value in inputs]
+    found = []
+    for steps, end in programs:
+        tape, values = Tape(), list(variables)
+        for name, *places in steps:
+            values.append(getattr(tape, name)(*[values[place] for place in places]))
+        watched = [weakref.ref(each) for each in values[len(inputs) :]]
+        backward_pass(tape, values[end])
+        gradients = [each.grad for each in variables]
+        entries = len(tape.entries)
+        del tape, values  # what is still alive then, somebody else holds
+        if part == KEPT:
+            gc.collect()
+        found.append((gradients, entries, sum(each() is not None for each in watched)))
+    return found
+
+
+@asks("autograd.backward_pass", NEEDS)
+def backward_pass(call: Limited, case: tuple[str, Any]) -> Any:
+    """Inputs, and programs that are run one after another with them, each with the place of its end."""
+    return limited(partial(_walked, call.function, case[0], *case[1]), call.seconds)

@@ -1,0 +1,64 @@
+"""How the tasks of exercise 11 ask: graphs come as text, plans and choices are numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import primitives as P
+from ...graph import Graph
+from ...ir import Node
+from .ask import asks, call_with_arguments
+from .limit import Limited
+from .needs import Needs
+from .plain import Fault, described, plain
+
+NEEDS = Needs(
+    engine=("graph",),
+    without=("graph.build.topological_order", "graph.cost", "graph.patterns", "graph.rewrite"),
+)
+
+# --- what the notebook works with, too --------------------------------------------------------------------------
+
+ELEMENTWISE = (P.add, P.sub, P.mul, P.div, P.neg, P.exp, P.absolute, P.maximum, P.sqrt)
+
+
+def is_view(node: Node) -> bool:
+    """Whether a node makes no value of its own: its result is the memory of its operand, seen in another way."""
+    return node.primitive.is_view
+
+
+def is_buffer(node: Node) -> bool:
+    """Whether a run has to find memory for the value of a node: it is no view, and no number of the program."""
+    return not is_view(node) and node.primitive is not P.constant
+
+
+# --- the tasks --------------------------------------------------------------------------------------------------
+
+
+def _places(graph: Graph) -> dict[int, int]:
+    return {id(node): place for place, node in enumerate((*graph.inputs, *graph.nodes))}
+
+
+@asks("memory.live_ranges", NEEDS)
+def live_ranges(call: Limited, case: tuple[str, str]) -> Any:
+    """A graph; the answer names nodes by their places among inputs and nodes."""
+    graph = Graph.parse(case[1])
+    where, found = _places(graph), call(graph)
+    if not isinstance(found, dict):
+        return found if isinstance(found, Fault) else described(plain(found))
+    return [[where.get(id(node), -1), lives] for node, lives in found.items()]
+
+
+@asks("memory.may_overwrite", NEEDS)
+def may_overwrite(call: Limited, case: tuple[str, str]) -> Any:
+    """A graph; the answer has pairs of places."""
+    graph = Graph.parse(case[1])
+    where, found = _places(graph), call(graph)
+    if not isinstance(found, (list, tuple)) or not all(isinstance(each, (list, tuple)) for each in found):
+        return found if isinstance(found, Fault) else described(plain(found))
+    return [[where.get(id(node), -1) for node in pair] for pair in found]
+
+
+best_fit = asks("memory.best_fit", NEEDS)(call_with_arguments)
+plan = asks("memory.plan", NEEDS, seconds=4.0)(call_with_arguments)  # it may search
+checkpoints = asks("memory.checkpoints", NEEDS)(call_with_arguments)

@@ -1,0 +1,133 @@
+"""A tracer: the rows that it writes down are run with numbers, beside the function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+from ...asks import tracing as asks
+from ...asks.plain import Fault, described
+from ...asks.tracing import FUNCTIONS, REFUSED
+from ..smaller import indented
+from ..task import Task, by_case
+
+Cases = list[tuple[str, Any]]
+
+TRACE = {"operators": 6, "numbers on the left": 5, "several values": 5, REFUSED: 4}
+
+EVALUATE: dict[str, Callable[..., float]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "neg": lambda a: -a,
+    "exp": math.exp,
+}
+
+
+class Number(float):
+    """A number that counts what is done with it."""
+
+    done = 0
+
+    def _counted(self, value: float) -> Number:
+        Number.done += 1
+        return Number(value)
+
+    def __add__(self, other: float) -> Number:
+        return self._counted(float(self) + float(other))
+
+    __radd__ = __add__
+
+    def __mul__(self, other: float) -> Number:
+        return self._counted(float(self) * float(other))
+
+    __rmul__ = __mul__
+
+    def __sub__(self, other: float) -> Number:
+        return self._counted(float(self) - float(other))
+
+    def __rsub__(self, other: float) -> Number:
+        return self._counted(float(other) - float(self))
+
+    def __neg__(self) -> Number:
+        return self._counted(-float(self))
+
+    def exp(self) -> Number:
+        """The exponential."""
+        return self._counted(math.exp(self))
+
+
+def _cases(seed: int) -> Cases:
+    """The functions in an order that the seed draws."""
+    names = list(FUNCTIONS)
+    Random(seed).shuffle(names)
+    return [(FUNCTIONS[name][0], (name,)) for name in sorted(names, key=lambda name: FUNCTIONS[name][0] == REFUSED)]
+
+
+def _wrong(case: tuple[str], answer: Any) -> str | None:
+    (name,) = case
+    part, count, function = FUNCTIONS[name]
+    if part == REFUSED:
+        return _wrong_decision(name, answer)
+    (written, calls) = answer
+    if calls != 1:
+        return f"{name}: the function ran {calls} times; tracing runs it once"
+    form = "a pair was expected, the list of rows and the name of the result"
+    if type(written) is not tuple or len(written) != 2 or type(written[0]) is not list:
+        return f"{name}: {form}, and it is {described(written)}"
+    rows, result = written
+    values: dict[str, float] = {f"x{place}": number for place, number in enumerate((0.75, -1.5)[:count])}
+    right_numbers = [Number(each) for each in values.values()]
+    Number.done = 0
+    right = float(function(*right_numbers))
+    listing = "\n" + indented("\n".join(f"{row}" for row in rows))
+    for row in rows:
+        if type(row) is not tuple or len(row) != 3 or type(row[0]) is not str or type(row[2]) not in (list, tuple):
+            return f"{name}: a row is (name, operation, operands), and not {described(row)}"
+        target, operation, operands = row
+        if operation not in EVALUATE:
+            return f"{name}: the operation {described(operation)} is none of {', '.join(EVALUATE)}{listing}"
+        for each in operands:
+            if type(each) is str and each not in values:
+                return f"{name}: {each} is read before a row has made it{listing}"
+            if type(each) not in (str, int, float):
+                return f"{name}: an operand is a name or a number, and not {described(each)}{listing}"
+        if target in values:
+            return f"{name}: two results are called {target}{listing}"
+        if len(operands) != (1 if operation in ("neg", "exp") else 2):
+            return f"{name}: {operation} has {len(operands)} operands{listing}"
+        values[target] = EVALUATE[operation](*[values[each] if type(each) is str else float(each) for each in operands])
+    if type(result) is not str or result not in values:
+        return f"{name}: the result is {described(result)}, which no row has made{listing}"
+    if not math.isclose(values[result], right, rel_tol=1e-9):
+        turned = "; a number on the left is the first operand" if part == "numbers on the left" and "-" in name else ""
+        shown = ", ".join(f"x{place} = {float(each)}" for place, each in enumerate(right_numbers))
+        return f"{name}: for {shown} the rows give {values[result]:.6g}, and the function {right:.6g}{turned}{listing}"
+    if len(rows) != Number.done:
+        more = "; a row is written for each operation, when it is met" if len(rows) < Number.done else ""
+        return f"{name}: {len(rows)} rows for {Number.done} operations{more}{listing}"
+    return None
+
+
+def _wrong_decision(name: str, answer: Any) -> str | None:
+    if type(answer) is tuple and len(answer) == 2 and answer[0] == "TypeError":
+        return None
+    if type(answer) is tuple and len(answer) == 2 and type(answer[0]) is str:
+        return f"{name}: it raises {answer[0]}: {answer[1]}; a TypeError is wanted"
+    compared, held = "`==` without `__eq__` compares objects, and is False", "an object without `__bool__` is true"
+    how = compared if "==" in name else held
+    return f"{name}: one side was traced, and nobody is told; {how}"
+
+
+def _judge(cases: Cases, answers: Any) -> Any:
+    said = dict(by_case(TRACE, cases, answers, _wrong))
+    if said["operators"] and not said[REFUSED]:
+        said[REFUSED] = "it counts when the part 'operators' is right"
+    if all(isinstance(answer, Fault) for answer in answers if type(answer) is not tuple) and said["operators"]:
+        said = {part: reason or said["operators"] for part, reason in said.items()}
+    return said
+
+
+trace = Task(asks.trace, TRACE, _cases, _judge)

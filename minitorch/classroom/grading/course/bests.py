@@ -1,0 +1,102 @@
+"""The best of a class, where points depend on a count (`checks/golf.py`): found in the journal, told on every page.
+
+A page says the number and not whose it is. The report, which is the instructor's, says that too. Nobody's solution is
+in either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ..submission.feedback import END_OF_PLACE, place_of
+from .folders import Course
+from .journal import Entry
+from .names import visible
+from .private import replace
+
+NAMED = 3
+"""Students that a line of the report names."""
+
+
+@dataclass(frozen=True)
+class Best:
+    """The smallest count of a class in a part of a task, who has it, and how many have a count.
+
+    Example:
+        >>> print(Best("11-memory", "plan-check", "memory.plan", "few bytes", "bytes", 96, 80, ("ana", "bob"), 7))
+        memory.plan, few bytes: best of the class 96 bytes (ana, bob); best known 80; 7 right answers
+    """
+
+    exercise: str
+    cell: str
+    task: str
+    part: str
+    unit: str
+    count: int
+    known: int
+    students: tuple[str, ...]
+    answers: int
+
+    def __str__(self) -> str:
+        names = ", ".join(map(visible, self.students[:NAMED]))
+        more = f" and {len(self.students) - NAMED} more" if len(self.students) > NAMED else ""
+        right = f"{self.answers} right answer{'' if self.answers == 1 else 's'}"
+        return (
+            f"{self.task}, {self.part}: best of the class {self.count} {self.unit} ({names}{more}); "
+            f"best known {self.known}; {right}"
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return asdict(self)
+
+
+def bests_of(entries: Mapping[tuple[str, str], Entry], conditions: Mapping[str, str] | None = None) -> tuple[Best, ...]:
+    """The bests of all parts that have a count.
+
+    Args:
+        entries: the journal's, by student and exercise.
+        conditions: those of each exercise; results of others are left out, since they may be of another task.
+    """
+    found: dict[tuple[str, str, str], dict[str, dict[str, Any]]] = {}
+    tasks: dict[tuple[str, str, str], str] = {}
+    for (student, exercise), entry in sorted(entries.items()):
+        if conditions is not None and entry.conditions != conditions.get(exercise):
+            continue
+        for graded in entry.result.get("graded", ()):
+            score = graded.get("score") or {}
+            for part in score.get("parts", ()):
+                if part.get("count"):
+                    key = exercise, graded["cell"], part["name"]
+                    tasks[key] = score["task"]
+                    found.setdefault(key, {})[student] = part["count"]
+    bests = []
+    for key, counts in found.items():
+        least = min(each["yours"] for each in counts.values())
+        students = tuple(student for student, each in counts.items() if each["yours"] == least)
+        one = counts[students[0]]
+        exercise, cell, part = key
+        bests.append(
+            Best(exercise, cell, tasks[key], part, one["unit"], least, one["best"], students, len(counts))
+        )  # fmt: skip
+    return tuple(bests)
+
+
+def tell(course: Course, bests: tuple[Best, ...], entries: Mapping[tuple[str, str], Entry]) -> None:
+    """Write the best of the class to the pages, each of which has a place for it in the row of the part."""
+    for student, exercise in entries:
+        theirs = [best for best in bests if best.exercise == exercise]
+        path = course.feedback(student, exercise)
+        if not theirs or not path.is_file():
+            continue
+        before = path.read_text(encoding="utf-8")
+        after = before
+        for best in theirs:
+            place, said = place_of(best.cell, best.part), f"; best of the class: {best.count}"
+            pattern = f"{re.escape(place)}.*?{re.escape(END_OF_PLACE)}"
+            after = re.sub(pattern, lambda _, new=f"{place}{said}{END_OF_PLACE}": new, after)  # type: ignore[misc]
+        if after != before:
+            replace(path, after)
