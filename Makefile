@@ -8,7 +8,7 @@ ARGS ?=
 RUN := .venv/bin/python
 UV := $(firstword $(wildcard .venv/bin/uv) uv)
 
-.PHONY: help setup lab test check stubs bench fuzz class lock clean
+.PHONY: help setup lab test check stubs bench fuzz class notebooks lock clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
@@ -45,6 +45,9 @@ fuzz: setup ## Run random programs in every mode, and write down what differs
 
 class: setup ## Grade a simulated class of 300 in every way, interrupted five times, and say what is not as it should be
 	@$(RUN) -m tests.simulated $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+notebooks: setup ## Run every notebook on idle cores, on one core and beside a busy process, and say the seconds
+	@$(RUN) -m tests.notebook_runs $(ARGS)
 
 lock: ## Pin requirements.txt again (needs uv; ARGS=--upgrade for newer versions)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv: $(RUN) -m pip install uv" >&2; exit 1; }

@@ -2,30 +2,21 @@
 
 import os
 import re
-from pathlib import Path
+import subprocess
+import sys
 
 import nbformat
 import pytest
-from jupyter_client.kernelspec import KernelSpecManager
-from jupyter_client.manager import AsyncKernelManager
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from tests import notebook_runs
+from tests.notebook_runs import FOLDER, code_cells, complaints, execute
 from tools import minutes
-
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
-SECONDS_PER_CELL = 120
 
 every_notebook = pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)
 
 
 def read(path):
     return nbformat.read(path, as_version=4)
-
-
-def code_cells(notebook):
-    """The code cells with their position among all cells, from 1, as a reader counts them."""
-    return [(number, cell) for number, cell in enumerate(notebook.cells, 1) if cell.cell_type == "code"]
 
 
 def leftovers(notebook):
@@ -39,41 +30,10 @@ def leftovers(notebook):
         yield "the metadata hold the state of widgets"
 
 
-def complaints(notebook):
-    """What the executed notebook has written to stderr, one entry a cell."""
-    for number, cell in code_cells(notebook):
-        text = "".join(output.text for output in cell.outputs if output.get("name") == "stderr")
-        if text:
-            yield f"cell {number} wrote to stderr:\n\n{cell.source}\n\n{text}"
-
-
-def execute(notebook, folder, environment):
-    """Run all cells, in place, in a fresh kernel of this interpreter; return what stopped it, or None."""
-    # With no folder to search, jupyter_client's own "python3" is left, which is always sys.executable.
-    kernel = AsyncKernelManager(kernel_name="python3", kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
-    client = NotebookClient(
-        notebook, km=kernel, timeout=SECONDS_PER_CELL, resources={"metadata": {"path": str(folder)}}
-    )
-    try:
-        client.execute(cleanup_kc=True, env=environment)
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        reached = max((number for number, cell in code_cells(notebook) if cell.execution_count), default=1)
-        text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # no colours
-        return f"{type(error).__name__} in cell {reached}\n{text}"
-    return None
-
-
 @pytest.fixture
 def environment(tmp_path):
-    """What the kernel sees: nothing of this user's configuration, history and accelerators."""
-    import matplotlib.font_manager  # noqa: F401  builds its cache, once per machine, and warns while it does
-
-    return {
-        **{name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"},
-        "IPYTHONDIR": str(tmp_path / "ipython"),
-        "JUPYTER_CONFIG_DIR": str(tmp_path / "jupyter"),
-        "JAX_PLATFORMS": "cpu",  # JAX warns of a GPU that it was not installed for
-    }
+    """What the kernel sees."""
+    return notebook_runs.environment(tmp_path)
 
 
 @every_notebook
@@ -92,13 +52,11 @@ def test_is_valid_and_asks_for_the_plain_kernel(path):
 
 @every_notebook
 def test_runs_from_top_to_bottom(path, environment):
-    notebook = read(path)
-    stopped = execute(notebook, FOLDER, environment)
-    if stopped:
-        pytest.fail(stopped, pytrace=False)
-    found = list(complaints(notebook))
-    if found:
-        pytest.fail("\n\n".join(found), pytrace=False)
+    """Each under one of the conditions, by its number; ``make notebooks`` runs all under all of them."""
+    conditions = list(notebook_runs.CONDITIONS)
+    condition = conditions[int(path.name[:2]) % len(conditions)]
+    if problem := notebook_runs.wrong(path, condition, environment):
+        pytest.fail(f"{condition}: {problem}", pytrace=False)
 
 
 @every_notebook
@@ -107,6 +65,18 @@ def test_the_minutes_stated_are_those_estimated(path):
     assert 0.8 <= found.minutes / stated <= 1.2, f"{found.minutes:.0f} minutes: {found}"
     rows = (FOLDER / "README.md").read_text(encoding="utf-8").splitlines()
     assert [row for row in rows if f"({path.name})" in row and f"| {stated} |" in row]
+
+
+def test_each_statement_is_shown_where_the_table_says():
+    table = (FOLDER / "README.md").read_text(encoding="utf-8").split("| statement |")[1].split("\n\n")[0]
+    places = re.findall(r"\(([^()/]+\.ipynb)\)((?:,? §\d+)+)", table)
+    assert len(places) > 20 and len({name for name, _ in places}) == len(list(FOLDER.glob("*.ipynb")))
+    for name, sections in places:
+        headings = "\n".join(cell.source for cell in read(FOLDER / name).cells if cell.cell_type == "markdown")
+        for section in re.findall(r"\d+", sections):
+            assert re.search(rf"^## {section} · ", headings, re.MULTILINE), f"{name} has no section {section}"
+    for folder in re.findall(r"\(\.\./(exercises/[^)]+)\)", table):
+        assert (FOLDER.parent / folder).is_dir(), folder
 
 
 # --- the checks above can fail -------------------------------------------------------------------------
@@ -140,3 +110,21 @@ def test_reading_code_and_guessing_take_minutes(tmp_path):
     found, optional, stated = minutes.of_notebook(path)
     assert (found, optional, stated) == (minutes.Counts(5, 2, 1), minutes.Counts(4, 0, 0), 7)
     assert found.minutes == 5 / 200 + 2 / 10 + 1
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system has no affinity")
+def test_one_core_is_one_core():
+    count = [sys.executable, "-c", "import os; print(len(os.sched_getaffinity(0)))"]
+    before = os.sched_getaffinity(0)
+    with notebook_runs.one_core():
+        assert subprocess.check_output(count) == b"1\n"
+    assert os.sched_getaffinity(0) == before
+
+
+def test_no_process_is_left_that_keeps_a_core_busy(monkeypatch):
+    started = []
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: started.append(popen(*a, **k)) or started[-1])
+    with notebook_runs.busy():
+        assert len(started) == os.cpu_count() and all(process.poll() is None for process in started)
+    assert all(process.poll() is not None for process in started)
