@@ -323,11 +323,15 @@ def make_contraction(draw: Draw, pool: Pool, primitive: Primitive) -> Node | Non
     a = apply(P.reshape, x, shape=(rows, columns))
     b = apply(P.permute, a, dims=(1, 0))
     if draw(st.booleans()):
-        b = one_like(draw, pool, Spec((columns, draw(st.integers(0, 3))), x.dtype))
+        other = {dtypes.int8: dtypes.uint8, dtypes.uint8: dtypes.int8}
+        mixed = draw(st.booleans()) and x.dtype in other
+        b = one_like(draw, pool, Spec((columns, draw(st.integers(0, 3))), other[x.dtype] if mixed else x.dtype))
     if draw(st.booleans()):
         a, b = (apply(P.expand, each, shape=(2, *each.shape)) for each in (a, b))
-    wide = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32, dtypes.int8: dtypes.int32}
-    return apply(P.dot, a, b, dtype=draw(st.sampled_from((x.dtype, wide.get(x.dtype, x.dtype)))))
+    wide = {dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32}
+    wide |= {dtypes.int8: dtypes.int32, dtypes.uint8: dtypes.int32}
+    sums = wide.get(x.dtype, x.dtype)
+    return apply(P.dot, a, b, dtype=draw(st.sampled_from((x.dtype, sums) if a.dtype is b.dtype else (sums,))))
 
 
 def index_into(draw: Draw, pool: Pool, length: int, shape: tuple[int, ...]) -> Node:

@@ -15,17 +15,16 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import DType
-from ..errors import DTypeError, ShapeError
+from ..errors import ShapeError
 from ..ir import LOWERED, Node, Primitive, Shape, Spec
-from .contraction import dot
+from .contraction import check_factors, dot
 
 Array = np.ndarray[Any, Any]
 Labels = tuple[tuple[int, ...], ...]  # for each dimension of an array, the labels of the space that it joins
 
 
 def _infer(a: Spec, b: Spec, *, lengths: Shape, kept: int, left: Labels, right: Labels, dtype: DType) -> Spec:
-    if a.dtype is not b.dtype:
-        raise DTypeError("MT202", f"contract: {a} and {b} have different types", fix="convert one of them first")
+    check_factors("contract", a, b, dtype)
     for spec, labels in ((a, left), (b, right)):
         own = _flat(labels)
         if not set(own) <= set(range(len(lengths))) or len(set(own)) < len(own):

@@ -1,4 +1,9 @@
-"""`dot`: products summed over a shared dimension. Every matmul, einsum and convolution ends here."""
+"""`dot`: products summed over a shared dimension. Every matmul, einsum and convolution ends here.
+
+Both operands have one type, except that signed and unsigned 8-bit integers may be mixed where the sums are 32-bit
+integers: the product of quantised layers (`torch._int_mm` is that of two int8 matrices). Sums of integers are modulo
+2**32, or whatever the result's type holds.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +21,25 @@ from .elementwise import cast
 from .movement import permute
 
 Array = np.ndarray[Any, Any]
+BYTES = (dtypes.int8, dtypes.uint8)
+
+
+def check_factors(name: str, a: Spec, b: Spec, dtype: DType) -> None:
+    """Refuse operands of two types, unless they are 8-bit integers with 32-bit sums.
+
+    Raises:
+        DTypeError: if the types do not fit (``MT202``).
+    """
+    if a.dtype is b.dtype or (a.dtype in BYTES and b.dtype in BYTES and dtype is dtypes.int32):
+        return
+    fix = "convert one of them first"
+    if a.dtype in BYTES and b.dtype in BYTES:
+        fix = f"take the sums in int32, not {dtype.name}, or convert one of them first"
+    raise DTypeError("MT202", f"{name}: {a} and {b} have different types", fix=fix)
 
 
 def _infer_dot(a: Spec, b: Spec, *, dtype: DType) -> Spec:
-    if a.dtype is not b.dtype:
-        raise DTypeError("MT202", f"dot: {a} and {b} have different types", fix="convert one of them first")
+    check_factors("dot", a, b, dtype)
     if a.ndim < 2 or a.ndim != b.ndim or a.shape[:-2] != b.shape[:-2] or a.shape[-1] != b.shape[-2]:
         raise ShapeError(
             "MT201",
@@ -34,10 +53,33 @@ def _infer_dot(a: Spec, b: Spec, *, dtype: DType) -> Spec:
 
 
 def _evaluate_dot(a: Array, b: Array, *, dtype: DType) -> Array:
-    """16-bit floats are multiplied and summed in float32, everything else in the result's type."""
+    """16-bit floats are multiplied and summed in float32, everything else in the result's type.
+
+    Integers are exact: in floats where no sum can leave the whole numbers that these hold, since BLAS has no integers.
+    """
+    exact = _exact_float(a, b)
+    if exact is not None and not dtype.is_floating_point:
+        sums: Array = np.matmul(a.astype(exact), b.astype(exact))
+        return sums.astype(np.int64).astype(dtype.numpy, copy=False)
     wide = np.float32 if dtype in (dtypes.float16, dtypes.bfloat16) else dtype.numpy
     result: Array = np.matmul(a.astype(wide, copy=False), b.astype(wide, copy=False))
     return result.astype(dtype.numpy, copy=False)
+
+
+def _exact_float(a: Array, b: Array) -> type[np.floating[Any]] | None:
+    """The float type in which all sums of products of two integer arrays are exact, whatever is in them.
+
+    float32 holds the whole numbers up to 2**24, float64 those up to 2**53. The bound is that of the types: a sum of k
+    products of uint8 and int8 is at most k * 255 * 128, so float32 does for k up to 514, float64 for any k. None if no
+    float is sure to be exact.
+    """
+    if not (np.issubdtype(a.dtype, np.integer) and np.issubdtype(b.dtype, np.integer)):
+        return None
+    largest = a.shape[-1]
+    for each in (a, b):
+        ends = np.iinfo(each.dtype)
+        largest *= max(-int(ends.min), int(ends.max))
+    return np.float32 if largest <= 1 << 24 else np.float64 if largest <= 1 << 53 else None
 
 
 def transposed(x: Tensor) -> Tensor:
