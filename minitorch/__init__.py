@@ -45,7 +45,13 @@ inf, nan, pi, e = math.inf, math.nan, math.pi, math.e
 globals().update(FUNCTIONS)
 
 # Names that a program may do without, with the module that each is loaded from when it is first used.
-_LATER = {"data": "data", "machine": "profiler", "profile": "profiler", "profiler": "profiler"}
+_LATER = {
+    "data": "data",
+    "machine": "profiler",
+    "profile": "profiler",
+    "profiler": "profiler",
+    "quantization": "quantization",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -66,7 +72,7 @@ __all__ = [
     "get_num_threads", "grad", "half", "hessian", "inf", "inspect", "int", "int16", "int32", "int64", "int8",
     "is_grad_enabled", "jacobian", "jit",
     "lazy", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder",
-    "primitives", "profile", "relu",
+    "primitives", "profile", "quantization", "relu",
     "set_grad_enabled", "set_num_threads", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

@@ -16,6 +16,7 @@ from . import nn as nn
 from . import optim as optim
 from . import passes as passes
 from . import primitives as primitives
+from . import quantization as quantization
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
@@ -721,6 +722,7 @@ __all__ = [
     "prod",
     "profile",
     "promote_types",
+    "quantization",
     "rad2deg",
     "rand",
     "rand_like",

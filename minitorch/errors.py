@@ -45,6 +45,8 @@ CODES: dict[str, str] = {
     "MT601": "a graph that breaks a rule",
     "MT602": "a listing that cannot be read",
     "MT603": "a schedule that breaks a law",
+    "MT701": "data that no scale can be chosen for",
+    "MT702": "a scale, zero point or range that does not fit",
 }
 
 
@@ -244,6 +246,10 @@ class ParseError(GraphError):
 
 class ScheduleError(MinitorchError, ValueError):
     """A step of a schedule would change what a kernel computes, or cannot be carried out."""
+
+
+class QuantizationError(MinitorchError, ValueError):
+    """Numbers cannot be quantised as asked for."""
 
 
 class CommandError(Exception):

@@ -38,6 +38,7 @@ BUILTINS = {
     "GraphError": ValueError,
     "ParseError": ValueError,
     "ScheduleError": ValueError,
+    "QuantizationError": ValueError,
 }
 
 

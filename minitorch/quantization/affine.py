@@ -1,0 +1,304 @@
+"""Quantise, dequantise and fake quantise: compositions of primitives, which work in every mode.
+
+    quantise    q = cast(clamp(round(x / scale) + zero_point, quant_min, quant_max))      float32 to uint8 or int8
+    dequantise  y = (cast(q) - zero_point) * scale                                        back to float32
+    fake        y = dequantise(quantise(x)), with a gradient; no integer is made
+
+A graph with the first two in it is in *Q/DQ form* (ONNX's QuantizeLinear and DequantizeLinear): it says with floats
+what a quantised program computes. Passes make products of integers of it. Rounding is to the nearest, of two equally
+near ones to the even one, and x / scale is x * (1 / scale), as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import primitives as P
+from ..autograd import Context, Function
+from ..dtypes import DType, float32, int8, int32, uint8
+from ..errors import QuantizationError
+from ..functional.operands import operand, wrap_dim
+from ..functional.selection import where
+from ..interpreters import current_staging
+from ..tensor import Tensor
+from .schemes import QParams, integers_of
+
+# 1.5 * 2**23: float32 has only whole numbers around it, so adding and subtracting it rounds. Exact up to 2**22, and
+# monotone beyond, where `quant_min` or `quant_max` takes the place of the number anyway.
+TO_WHOLE = 12582912.0
+
+
+def quantize(input: Tensor, qparams: QParams) -> Tensor:
+    """Numbers as integers: ``clamp(round(input / scale) + zero_point, quant_min, quant_max)``.
+
+    Args:
+        input: of a float type, any shape.
+        qparams: its scale per tensor, or per channel of an axis.
+
+    Returns:
+        Of the same shape, of type `qparams.dtype`.
+
+    Raises:
+        QuantizationError: if there are not as many scales as channels, and as for `quantize_per_tensor` (``MT702``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> q = mt.quantization
+        >>> q.quantize(mt.tensor([0.0, 0.9]), q.choose_qparams(mt.tensor(-1.0), mt.tensor(1.55)))
+        tensor([100, 190], dtype=minitorch.uint8)
+    """
+    scale, zero_point = _placed(input, qparams, "quantize")
+    inside = _clamped(_to_whole(input, scale), *_bounds(zero_point, qparams))
+    return P.cast(inside + zero_point.to(float32), dtype=qparams.dtype)
+
+
+def dequantize(input: Tensor, qparams: QParams) -> Tensor:
+    """The numbers that integers stand for: ``(input - zero_point) * scale``, in float32.
+
+    Args:
+        input: of an integer type, any shape.
+        qparams: with which they were made.
+
+    Raises:
+        QuantizationError: if there are not as many scales as channels (``MT702``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> q = mt.quantization
+        >>> found = q.choose_qparams(mt.tensor(-1.0), mt.tensor(1.55))
+        >>> q.dequantize(q.quantize(mt.tensor([0.0, 0.9]), found), found)
+        tensor([0.0000, 0.9000])
+    """
+    scale, zero_point = _placed(input, qparams, "dequantize")
+    return (P.cast(input, dtype=float32) - zero_point.to(float32)) * scale
+
+
+def fake_quantize(input: Tensor, qparams: QParams) -> Tensor:
+    """``dequantize(quantize(input))``, with the straight-through estimator as its gradient (arXiv:1308.3432).
+
+    The gradient passes unchanged where the rounded number is one of the integers, and is 0 where it was clamped.
+
+    Args:
+        input: of a float type, any shape.
+        qparams: its scale per tensor, or per channel of an axis.
+
+    Raises:
+        QuantizationError: as for `quantize`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> q = mt.quantization
+        >>> x = mt.tensor([0.9, 7.0], requires_grad=True)
+        >>> y = q.fake_quantize(x, q.choose_qparams(mt.tensor(-1.0), mt.tensor(1.55)))
+        >>> y.sum().backward()
+        >>> y.detach(), x.grad
+        (tensor([0.9000, 1.5500]), tensor([1., 0.]))
+    """
+    scale, zero_point = _placed(input, qparams, "fake_quantize")
+    low, high = _bounds(zero_point, qparams)
+    result: Tensor = _FakeQuantize.apply(input, scale.detach(), low, high)
+    return result
+
+
+class _FakeQuantize(Function):
+    """Rounded and clamped, in units of the scale, measured from the zero point."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+        """No integer type in between: a training step has no use for it."""
+        ctx.save_for_backward(x, scale, low, high)
+        return (_clamped(_to_whole(x, scale), low, high) * scale).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+        """PyTorch's mask: whether the rounded number is one of the integers."""
+        x, scale, low, high = ctx.saved_tensors
+        units = _to_whole(x, scale)
+        inside = (low <= units) & (units <= high)
+        return where(inside, cotangents[0], 0.0), None, None, None
+
+
+def quantize_per_tensor(
+    input: Tensor,
+    scale: Tensor | float,
+    zero_point: Tensor | int,
+    dtype: DType,
+    quant_min: int | None = None,
+    quant_max: int | None = None,
+) -> Tensor:
+    """Numbers as integers, with one scale, as `torch.quantize_per_tensor`; the result is a tensor of integers.
+
+    Args:
+        input: of a float type, any shape.
+        scale: the distance of two neighbouring numbers, above 0.
+        zero_point: the integer that stands for 0.0.
+        dtype: uint8 or int8.
+        quant_min: the least integer; by default, that of the type.
+        quant_max: the largest one.
+
+    Raises:
+        QuantizationError: if the scale is not a number above 0, or the zero point none of the integers (``MT702``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.quantization.quantize_per_tensor(mt.tensor([-1.0, 0.25, 0.35, 9.0]), 0.1, 10, mt.uint8)
+        tensor([ 0, 12, 14, 100], dtype=minitorch.uint8)
+    """
+    return quantize(input, _given("quantize_per_tensor", scale, zero_point, dtype, quant_min, quant_max))
+
+
+def quantize_per_channel(
+    input: Tensor,
+    scales: Tensor,
+    zero_points: Tensor,
+    axis: int,
+    dtype: DType,
+    quant_min: int | None = None,
+    quant_max: int | None = None,
+) -> Tensor:
+    """Numbers as integers, with a scale for every slice along an axis, as `torch.quantize_per_channel`.
+
+    Args:
+        input: of a float type, any shape.
+        scales: [channels], above 0.
+        zero_points: [channels].
+        axis: of the channels.
+        dtype: uint8 or int8.
+        quant_min: the least integer; by default, that of the type.
+        quant_max: the largest one.
+
+    Raises:
+        QuantizationError: as for `quantize_per_tensor`, and if there are not as many scales as channels (``MT702``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> x, scales = mt.tensor([[1.0, -1.0], [1.0, -1.0]]), mt.tensor([0.01, 0.1])
+        >>> mt.quantization.quantize_per_channel(x, scales, mt.tensor([0, 0]), 0, mt.int8)
+        tensor([[ 100, -100],
+                [  10,  -10]], dtype=minitorch.int8)
+    """
+    return quantize(input, _given("quantize_per_channel", scales, zero_points, dtype, quant_min, quant_max, axis))
+
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Tensor | float, zero_point: Tensor | int, quant_min: int, quant_max: int
+) -> Tensor:
+    """Numbers rounded to those that quantised ones stand for, with one scale: `torch.fake_quantize_per_tensor_affine`.
+
+    Args:
+        input: of a float type, any shape.
+        scale: above 0.
+        zero_point: the integer that stands for 0.0.
+        quant_min: the least integer, at most 0.
+        quant_max: the largest integer, at least 0.
+
+    Raises:
+        QuantizationError: as for `quantize_per_tensor` (``MT702``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.quantization.fake_quantize_per_tensor_affine(mt.tensor([0.26, 9.0]), 0.1, 0, 0, 15)
+        tensor([0.3000, 1.5000])
+    """
+    name = "fake_quantize_per_tensor_affine"
+    return fake_quantize(input, _given(name, scale, zero_point, _holding(quant_min), quant_min, quant_max))
+
+
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
+) -> Tensor:
+    """Numbers rounded to those that quantised ones stand for: `torch.fake_quantize_per_channel_affine`.
+
+    Args:
+        input: of a float type, any shape.
+        scale: [channels], above 0.
+        zero_point: [channels].
+        axis: of the channels.
+        quant_min: the least integer, at most 0.
+        quant_max: the largest integer, at least 0.
+
+    Raises:
+        QuantizationError: as for `quantize_per_channel` (``MT702``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> x, scales = mt.tensor([[0.26], [0.26]]), mt.tensor([0.1, 0.2])
+        >>> mt.quantization.fake_quantize_per_channel_affine(x, scales, mt.tensor([0, 0]), 0, -8, 7)
+        tensor([[0.3000],
+                [0.2000]])
+    """
+    name = "fake_quantize_per_channel_affine"
+    return fake_quantize(input, _given(name, scale, zero_point, _holding(quant_min), quant_min, quant_max, axis))
+
+
+def _to_whole(x: Tensor, scale: Tensor) -> Tensor:
+    """``round(x / scale)``, with halves to the even number."""
+    return (x.to(float32) * (1.0 / scale) + TO_WHOLE) - TO_WHOLE
+
+
+def _bounds(zero_point: Tensor, qparams: QParams) -> tuple[Tensor, Tensor]:
+    """The least and the largest number, in units of the scale, measured from the zero point."""
+    zero = zero_point.to(float32)
+    return qparams.quant_min - zero, qparams.quant_max - zero
+
+
+def _clamped(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    x = P.maximum(x, low)
+    return P.where(P.less(high, x), high, x)
+
+
+def _placed(x: Tensor, qparams: QParams, name: str) -> tuple[Tensor, Tensor]:
+    """Scale and zero point in a shape that broadcasts to the tensor's.
+
+    Raises:
+        QuantizationError: if there are not as many scales as channels (``MT702``).
+    """
+    scale, zero_point = qparams.scale, qparams.zero_point
+    if qparams.axis is None:
+        return scale, zero_point
+    axis = wrap_dim(qparams.axis, x.ndim)
+    if scale.shape != (x.shape[axis],) or zero_point.shape != scale.shape:
+        raise QuantizationError(
+            "MT702",
+            f"{name}: {x.spec} has {x.shape[axis]} channels along axis {axis}, and there are {scale.numel()} scales "
+            f"and {zero_point.numel()} zero points",
+            fix="give one of each for every channel, or name another axis",
+        )
+    shape = tuple([length if dim == axis else 1 for dim, length in enumerate(x.shape)])
+    return P.reshape(scale, shape=shape), P.reshape(zero_point, shape=shape)
+
+
+def _holding(quant_min: int) -> DType:
+    """An 8-bit type that holds numbers from here on."""
+    return int8 if quant_min < 0 else uint8
+
+
+def _given(
+    name: str, scale: Any, zero_point: Any, dtype: DType, low: int | None, high: int | None, axis: int | None = None
+) -> QParams:
+    """Parameters from a user.
+
+    Raises:
+        QuantizationError: for integers that do not fit, a scale that is not above 0, or a zero point that is none of
+            the integers (``MT702``); the numbers of a recorded tensor are not known.
+    """
+    least, largest = integers_of(dtype, low, high)
+    scale, zero_point = operand(scale).to(float32), operand(zero_point).to(int32)
+    if current_staging() is None:
+        for each in scale.reshape(-1).tolist():
+            if not 0 < each < float("inf"):
+                raise QuantizationError(
+                    "MT702",
+                    f"{name}: a scale of {each:g}",
+                    why="numbers are divided by their scale",
+                    fix="give finite scales above 0, such as an observer's",
+                )
+        for each in zero_point.reshape(-1).tolist():
+            if not least <= each <= largest:
+                raise QuantizationError(
+                    "MT702",
+                    f"{name}: the zero point {each} is not one of the integers from {least} to {largest}",
+                    why="0.0 would not be one of the quantised numbers",
+                    fix="give a zero point of this range",
+                )
+    return QParams(scale, zero_point, dtype, least, largest, axis)
