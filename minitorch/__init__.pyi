@@ -227,6 +227,8 @@ from .interpreters.state import is_grad_enabled as is_grad_enabled
 from .modes.ways_in.definition import Graph as Graph
 from .modes.ways_in.definition import Operation as Operation
 from .modes.ways_in.definition import placeholder as placeholder
+from .modes.ways_in.frozen import Frozen as Frozen
+from .modes.ways_in.frozen import freeze as freeze
 from .modes.ways_in.jit import Jitted as Jitted
 from .modes.ways_in.jit import jit as jit
 from .modes.ways_in.lazy import lazy as lazy
@@ -488,6 +490,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 __all__ = [
     "DType",
+    "Frozen",
     "Generator",
     "Graph",
     "Jitted",
@@ -610,6 +613,7 @@ __all__ = [
     "fmin",
     "fmod",
     "frac",
+    "freeze",
     "from_dlpack",
     "from_numpy",
     "full",

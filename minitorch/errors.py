@@ -24,6 +24,8 @@ CODES: dict[str, str] = {
     "MT109": "in-place write that a trace cannot follow",
     "MT110": "one recording inside another",
     "MT111": "a donated tensor used again",
+    "MT112": "a function that cannot be frozen",
+    "MT113": "a frozen function whose weights have changed",
     "MT201": "shapes that do not fit",
     "MT202": "types that do not fit",
     "MT203": "a device that does not exist",

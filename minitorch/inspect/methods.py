@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..methods import Drawable, install
-from ..modes import Jitted
 from ..modes.looking_in.stages import Stages
+from ..modes.ways_in.looking import Looking
 
 if TYPE_CHECKING:
     from .picture import Picture
@@ -95,7 +95,7 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
         >>> [position["title"] for position in widget.data["positions"]]
         ['traced', 'algebra', 'kernels', 'k0_reduce_sum']
     """
-    stages = what.stages(*args, **kwargs) if isinstance(what, Jitted) else what
+    stages = what.stages(*args, **kwargs) if isinstance(what, Looking) else what
     if not isinstance(stages, Stages):
         instead = "; trace a plain function first: mt.jit(f).explore(x)" if callable(what) else ""
         raise TypeError(
@@ -108,5 +108,5 @@ def explore(what: Any, *args: Any, fused: bool = True, **kwargs: Any) -> Any:
 
 
 install({"show": show}, into=Drawable)
-for _kind in (Jitted, Stages):
+for _kind in (Looking, Stages):
     install({"explore": explore}, into=_kind)

@@ -21,6 +21,7 @@ from ..modes.ways_in.definition import Graph as SessionGraph
 from ..modes.ways_in.definition import GraphStaging
 from ..modes.ways_in.jit import Jitted
 from ..modes.ways_in.lazy import LazyStaging
+from ..modes.ways_in.looking import Looking
 from ..modes.ways_in.session import Session
 from ..nn import Module
 from ..passes import Run, lowered
@@ -79,7 +80,7 @@ def _of_run(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool
     return _draw(run.graph, Setting(), fused)
 
 
-def _of_jitted(f: Jitted[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
+def _of_jitted(f: Looking[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], fused: bool) -> Drawing:
     return _traced(f, args, kwargs, fused, {})
 
 
@@ -89,7 +90,7 @@ def _of_module(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any], fu
 
 
 def _traced(
-    f: Jitted[..., Any],
+    f: Looking[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     fused: bool,
@@ -232,7 +233,7 @@ SUBJECTS: tuple[tuple[type | tuple[type, ...], Draw], ...] = (
     (Graph, _of_graph),
     (Ledger, _of_ledger),
     (Run, _of_run),
-    (Jitted, _of_jitted),
+    (Looking, _of_jitted),
     (Session, _of_session),
     (Module, _of_module),
     (Tensor, _of_tensor),

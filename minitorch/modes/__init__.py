@@ -1,8 +1,9 @@
-"""The modes: `Session`, `jit` and `lazy` record a program into a graph; guards, shadow mode, debugging."""
+"""The modes: `Session`, `jit`, `freeze` and `lazy` record a program into a graph; guards, shadow mode, debugging."""
 
 from .ways_in.definition import Graph, Operation, placeholder
+from .ways_in.frozen import Frozen, freeze
 from .ways_in.jit import Jitted, jit
 from .ways_in.lazy import lazy
 from .ways_in.session import Session
 
-__all__ = ["Graph", "Jitted", "Operation", "Session", "jit", "lazy", "placeholder"]
+__all__ = ["Frozen", "Graph", "Jitted", "Operation", "Session", "freeze", "jit", "lazy", "placeholder"]

@@ -1,7 +1,8 @@
 """Passes: functions from graph to graph, as values with names.
 
 `DEFAULT` is the pipeline that every way in uses. `LOWERING` follows it on the way to a backend that makes loops of the
-graph: its passes bring a graph into the form that fuses best. The `interpret` backend does without them.
+graph: its passes bring a graph into the form that fuses best. The `interpret` backend does without them. `FREEZING`
+takes the place of `DEFAULT` where parameters are constants.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
 from .contraction_dimensions import CONTRACTION_DIMENSIONS
 from .dead_code import DEAD_CODE
+from .freezing import FOLDING
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
@@ -32,6 +34,8 @@ DEFAULT: tuple[Pass, ...] = (
     COMMON_SUBEXPRESSIONS,
     DEAD_CODE,
 )
+
+FREEZING: tuple[Pass, ...] = tuple(FOLDING if each is CONSTANT_FOLDING else each for each in DEFAULT)
 
 LOWERING: tuple[Pass, ...] = (
     SCATTER_TO_SELECT,
@@ -92,6 +96,8 @@ __all__ = [
     "CONTRACTION_DIMENSIONS",
     "DEAD_CODE",
     "DEFAULT",
+    "FOLDING",
+    "FREEZING",
     "LAWS",
     "LOWERING",
     "MOVEMENT",

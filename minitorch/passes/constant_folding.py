@@ -54,12 +54,13 @@ def fold(node: Node) -> Node | None:
             result = np.asarray(node.primitive.evaluate(*arrays, **node.params))
     except Exception:  # the run will say it, with the user's line
         return None
-    if not _is_finite(result) and all(map(_is_finite, arrays)):  # left to the run, where `check_nan` can name the line
+    if not is_finite(result) and all(map(is_finite, arrays)):  # left to the run, where `check_nan` can name the line
         return None
     return literal_of(result, node)
 
 
-def _is_finite(array: Array) -> bool:
+def is_finite(array: Array) -> bool:
+    """Whether there is neither an infinity nor a NaN in an array."""
     return array.dtype.kind in "biu" or bool(np.isfinite(array).all())
 
 

@@ -156,6 +156,19 @@ def names_in_methods(kind: Any) -> frozenset[str]:
     return frozenset(found)
 
 
+def follows_training(module: Module) -> bool:
+    """Whether a module depends on `training`, as far as its code shows.
+
+    Example:
+        >>> import minitorch as mt
+        >>> follows_training(mt.nn.Dropout()), follows_training(mt.nn.Linear(2, 2))
+        (True, False)
+    """
+    kind: Any = type(module)
+    options = getattr(module, "function_parameters", None)
+    return "training" in (names_in_methods(kind) if options is None else options)
+
+
 def names_in(variables: dict[str, Any]) -> dict[int, str]:
     """Names for the tensors behind some variables, in modules and optimisers too, by `id`."""
     found = Surroundings(None, [(name, value) for name, value in variables.items() if not name.startswith("_")])

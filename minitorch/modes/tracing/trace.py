@@ -34,10 +34,11 @@ from ..guards.leaks import warn_of_leaks
 from ..guards.naming import Names
 from ..guards.watch import Watch
 from .callbacks import Callbacks
+from .constants import Constants, refuse_effects, refuse_training
 from .differentiable import Backward, Differentiable, record_backward
 from .effects import Effects, Where
 from .explain import SignatureReport
-from .recording import CallStaging, Program, are_apart, grad_of
+from .recording import CallStaging, Program, are_apart, grad_of, replay
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
@@ -238,8 +239,14 @@ class Traced:
             effects.carry_out(tensors, values)
         if self._donated:
             tensors = self._take(tensors)
-        if self._returns_one:
-            return outputs[0]
+        return outputs[0] if self._returns_one else self._returned(outputs, tensors)
+
+    def replayed(self, tensors: Sequence[Tensor]) -> Any:
+        """The same in the current mode, operation by operation, of a trace without effects and gradients."""
+        return self._returned(replay(self.program.graph, self.inputs(tensors)), tensors)
+
+    def _returned(self, outputs: Sequence[Tensor], tensors: Sequence[Tensor]) -> Any:
+        """The results of the function."""
         leaves = list(self._leaves)
         for index, leaf in enumerate(leaves):
             if type(leaf) is Output:
@@ -317,6 +324,7 @@ def trace(
     report: SignatureReport,
     check: bool | str | Path = False,
     own: Own | None = None,
+    constants: Constants | None = None,
 ) -> Traced:
     """Run a function once with stand-ins for its tensors, and compile the recorded graph.
 
@@ -327,6 +335,7 @@ def trace(
         report: filled in.
         check: whether to run in shadow mode.
         own: the user's own schedules.
+        constants: takes the place of all tensors from outside, and of the guards: the trace is of a frozen function.
     """
     start = time.perf_counter()
     name = surroundings.name(function)
@@ -337,6 +346,8 @@ def trace(
         recorded = _record(function, leaves, structure, names, staging)
         leaked = warn_of_leaks(staging.made, name)
         changed = around.settle(name, warn=not leaked)
+        if constants is not None:
+            _bake(recorded, staging, around, constants)
     report.trace_time = time.perf_counter() - start
 
     # The backward pass may read values that are overwritten or donated; then nothing is overwritten.
@@ -389,6 +400,18 @@ def trace(
             refused,
         )
     return traced
+
+
+def _bake(recorded: _Recorded, staging: CallStaging, around: surroundings.Surroundings, constants: Constants) -> None:
+    """Put constants in the place of all tensors from outside, and no guards in that of guards."""
+    captured, gradients = list(staging.captured.values()), any(owner is not None for owner in recorded.owners)
+    names = {id(item.tensor): str(item.input.params["name"]) for item in captured}
+    refuse_training(constants.name, staging.calls, around)
+    refuse_effects(constants.name, recorded.graph, recorded.effects, gradients, names)
+    recorded.graph, recorded.callbacks = constants.bake(recorded.graph, captured, recorded.callbacks)
+    recorded.owners, recorded.guards = [], []
+    staging.captured.clear()
+    constants.watch(around)
 
 
 def names_of(

@@ -121,7 +121,11 @@ class Calling(Generic[P, R]):
         if isinstance(interpreter, Timed):  # the same call, in a span
             with interpreter.recorder.span("call", self.__name__), interpreting(interpreter.plain):
                 return self(*args, **kwargs)
-        return self.function(*args, **kwargs)  # inside another recording the function is inlined
+        return self._inlined(args, kwargs)
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call inside another recording: a part of that."""
+        return self.function(*args, **kwargs)
 
     def _known(self, key: Any, tensors: Sequence[Tensor]) -> Traced | None:
         for traced in self._traced.get(key, ()):
@@ -145,8 +149,7 @@ class Calling(Generic[P, R]):
         report = SignatureReport.of_call(names, values, structure, is_grad_enabled())
         report.reason = self._reason(report, tensors, key)
         donated = self._signatures.given_away(leaves, structure)
-        options = self.backend, self.passes, donated, report, self.check, self.schedules
-        traced = trace(self.function, values, structure, names, *options)
+        traced = self._made(values, structure, names, donated, report)
         variants = self._traced.setdefault(key, [])
         variants.append(traced)
         self._reports.append(report)
@@ -154,6 +157,18 @@ class Calling(Generic[P, R]):
         if len(self._reports) > self.max_signatures:
             self._make_room(report)
         return traced
+
+    def _made(
+        self,
+        leaves: list[Any],
+        structure: Structure,
+        names: list[str],
+        donated: dict[int, str],
+        report: SignatureReport,
+    ) -> Traced:
+        """The trace of a call that is taken apart."""
+        options = self.backend, self.passes, donated, report, self.check, self.schedules
+        return trace(self.function, leaves, structure, names, *options)
 
     def _reason(self, report: SignatureReport, tensors: list[Tensor], key: Any) -> str:
         """The reason for tracing this call, as text."""

@@ -22,7 +22,7 @@ from ...ir import Node, Spec, is_input_name
 from ...nn import Module
 from ...tensor import Tensor
 from ...tree import flatten
-from ..guards.surroundings import names_in, names_in_methods
+from ..guards.surroundings import follows_training, names_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,13 +47,6 @@ class ModuleCall:
 
 # The modules whose calls depend on `training`, with the modes in which graphs have recorded them.
 _defined: WeakKeyDictionary[Module, set[bool]] = WeakKeyDictionary()
-
-
-def follows_training(module: Module) -> bool:
-    """Whether a module depends on `training`, as far as its code shows."""
-    kind: Any = type(module)
-    options = getattr(module, "function_parameters", None)
-    return "training" in (names_in_methods(kind) if options is None else options)
 
 
 def needed_for(nodes: Iterable[Node]) -> list[Node]:

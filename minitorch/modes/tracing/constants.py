@@ -1,0 +1,192 @@
+"""Tensors from outside as constants of a graph: the values that a frozen function keeps, and what it refuses.
+
+All signatures of a frozen function have the same constants, made when a tensor is first met. A trace is good for a
+frozen program if it has results alone: no effects, no random numbers, no module in training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+
+import numpy as np
+
+from ...errors import TracingError, compose
+from ...graph import Graph
+from ...graph.build import literal
+from ...interpreters import Callback, Captured, Span
+from ...ir import Node, warn_user
+from ...nn import Module
+from ...tensor import Tensor
+from ..guards.surroundings import Surroundings, follows_training
+from ..guards.watch import Watch
+from .effects import Effects
+
+AGAIN = "freeze the function again; to have two versions, keep both frozen functions"
+
+
+class Constants:
+    """The constants of a frozen function, and watches on where they come from.
+
+    Attributes:
+        name: of the function.
+        changed: the first change that was noticed, as text; empty if there is none.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.changed = ""
+        self._known: dict[int, tuple[Tensor, Node]] = {}
+        self._versions: list[tuple[Tensor, np.ndarray[tuple[int, ...], np.dtype[np.generic]], Tensor, int, str]] = []
+        self._watches: list[Watch] = []
+        self._module_watches: list[Watch] = []
+        self._modules: list[tuple[Module, bool]] = []
+        self._module_changes = -1
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the frozen copies."""
+        return sum(node.spec.nbytes for _, node in self._known.values())
+
+    def of(self, item: Captured) -> Node:
+        """The constant for a tensor, with the value that it had when it was met first."""
+        tensor = item.tensor
+        if id(tensor) not in self._known:
+            node = literal(tensor._value, source=item.input.source)
+            self._known[id(tensor)] = tensor, node
+            root = tensor._root
+            self._versions.append((tensor, tensor._value, root, root._version, str(item.input.params["name"])))
+        return self._known[id(tensor)][1]
+
+    def bake(
+        self, graph: Graph, captured: Iterable[Captured], callbacks: Sequence[Callback]
+    ) -> tuple[Graph, list[Callback]]:
+        """A graph with the constants in place of the inputs for captured tensors, and its callbacks likewise."""
+        watched = [node for each in callbacks for node in each.nodes]
+        whole = Graph(graph.inputs, (*graph.outputs, *watched), graph.nodes, graph.name, verify=False)
+        baked = whole.substitute({item.input: self.of(item) for item in captured})
+        results, rest = baked.outputs[: len(graph.outputs)], iter(baked.outputs[len(graph.outputs) :])
+        found = [Callback(each.function, tuple(islice(rest, len(each.nodes)))) for each in callbacks]
+        return Graph(baked.inputs, results, baked.nodes, graph.name), found
+
+    def watch(self, around: Surroundings) -> None:
+        """Watch what a trace depends on, in place of its guards."""
+        self._watches += around.watches
+        self._module_watches += around.module_watches
+        self._modules += around.modules
+        around.watches, around.module_watches, around.modules = [], [], []
+        self._module_changes = Module.changes
+
+    # Changes --------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Notice a change since the constants were made, and warn of it once."""
+        if self.changed:
+            return
+        for tensor, array, root, version, _ in self._versions:
+            if root._version != version or tensor._value is not array:
+                break
+        else:
+            if self._module_changes == Module.changes and all(watch.holds() for watch in self._watches):
+                return
+        found = self._change()
+        if not found:
+            self._module_changes = Module.changes
+            return
+        self.changed = found
+        warn_user(
+            compose(
+                "MT113",
+                f"{found} since {self.name} was frozen; the frozen function goes on with what it was",
+                why="freezing makes constants of the weights, and computes beforehand what depends on them alone",
+                fix=AGAIN,
+            )
+        )
+
+    def _change(self) -> str:
+        """The first change, as text; empty if there is none."""
+        for tensor, array, root, version, name in self._versions:
+            if root._version != version or tensor._value is not array:
+                return f"`{name}` was written to"
+        for watch in (*self._watches, *self._module_watches):
+            if not watch.holds():
+                return f"`{watch.name}` {watch.change()}, and has changed"
+        for module, training in self._modules:
+            if module.training is not training and follows_training(module):
+                return f"`training` of {type(module).__name__} was {training}, and has changed"
+        return ""
+
+    def refuse_if_changed(self, call: str) -> None:
+        """Refuse to trace another signature after a change: it would be frozen with other weights.
+
+        Raises:
+            TracingError: ``MT113``.
+        """
+        self.look()
+        if self.changed:
+            raise TracingError(
+                "MT113",
+                f"{self.name} is called with ({call}), a signature that it has not been frozen for, and "
+                f"{self.changed} since it was frozen",
+                why="the function would have to be traced with other weights than those of its other signatures",
+                fix=AGAIN,
+            )
+
+
+def _refused(name: str, what: str, why: str, fix: str) -> TracingError:
+    return TracingError("MT112", f"{name} cannot be frozen: {what}", why=why, fix=fix)
+
+
+def refuse_training(name: str, calls: Sequence[Span], around: Surroundings) -> None:
+    """Refuse a function that has called a module in training, if that module depends on it.
+
+    Raises:
+        TracingError: ``MT112``.
+    """
+    paths = {id(module): path for path, module in _paths(around)}
+    for span in reversed(calls):  # the outer ones come last, the inner ones say it better
+        module = span.what
+        if isinstance(module, Module) and module.training and follows_training(module):
+            place = paths.get(id(module), "")
+            raise _refused(
+                name,
+                f"it calls {f'`{place}`, ' if place else ''}a {type(module).__name__} in training mode",
+                "in training it does something else than in evaluation, and a frozen program is for evaluation",
+                "call eval() on the model first",
+            )
+
+
+def _paths(around: Surroundings) -> Iterable[tuple[str, Module]]:
+    for module, _ in around.modules:
+        yield from ((path, inner) for path, inner in module.named_modules() if path)
+
+
+def refuse_effects(name: str, graph: Graph, effects: Effects, reads_gradients: bool, names: Mapping[int, str]) -> None:
+    """Refuse a trace that does more than to compute results.
+
+    Args:
+        names: of the tensors from outside, by `id`.
+
+    Raises:
+        TracingError: ``MT112``.
+    """
+    drawn = next((node for node in graph.nodes if node.primitive.name == "random_bits"), None)
+    if drawn is not None:
+        raise _refused(
+            name,
+            f"it draws random numbers, at {drawn.source}",
+            "every draw moves the state of a generator on, and a frozen program has no state",
+            "draw them outside and pass them as an argument; call eval() on a model with dropout",
+        )
+    written = [
+        str(graph.inputs[where].params["name"]) if isinstance(where, int) else names.get(id(where), "a tensor")
+        for where, _ in effects.writes().values()
+    ]
+    if effects or reads_gradients:
+        what = f"it writes to {', '.join(map('`{}`'.format, written))} in place" if written else "it works on gradients"
+        raise _refused(
+            name,
+            what,
+            "a frozen program has results and no effects, so that it can be saved, and run anywhere",
+            "return the new value in place of the write, or use mt.jit",
+        )

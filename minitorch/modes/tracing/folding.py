@@ -1,0 +1,134 @@
+"""`frozen.explain()`: the work that freezing does beforehand, by source line, and what that saves and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from ...graph import Graph
+from ...graph.cost import costs, in_units
+from ...graph.values import is_splat
+from ...ir import Node, Source
+from ...passes.freezing import folded
+from ...primitives import constant
+from .explain import MOST_KERNELS, SignatureReport, counted
+
+
+@dataclass(frozen=True)
+class Line:
+    """The operations of one source line that are carried out beforehand.
+
+    Attributes:
+        source: the line; None if it is not known.
+        operations: the names of the primitives, in program order.
+        bytes: that they read and write, one by one.
+        flops: arithmetic and transcendental functions, by elements.
+    """
+
+    source: Source | None
+    operations: tuple[str, ...]
+    bytes: int
+    flops: int
+
+    def __str__(self) -> str:
+        names = list(dict.fromkeys(self.operations))
+        times = [f"{name} ({count} times)" if (count := self.operations.count(name)) > 1 else name for name in names]
+        saved = f"{in_units(self.bytes, 'B'):>9}{in_units(self.flops, 'FLOPs'):>12}"
+        return f"{self.source or 'unknown line'!s:<24}{saved}  {', '.join(times)}"
+
+
+@dataclass(frozen=True)
+class Folding:
+    """The folding of one signature.
+
+    Attributes:
+        report: the signature.
+        lines: the work that is done beforehand, by source line.
+        constant_bytes: of the constants that the compiled graph reads.
+    """
+
+    report: SignatureReport
+    lines: tuple[Line, ...]
+    constant_bytes: int
+
+    @property
+    def operations(self) -> int:
+        """Operations that a call does without."""
+        return sum(len(line.operations) for line in self.lines)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that these would read and write in every call, one by one."""
+        return sum(line.bytes for line in self.lines)
+
+    @property
+    def flops(self) -> int:
+        """Elements that these would compute in every call."""
+        return sum(line.flops for line in self.lines)
+
+    @classmethod
+    def of(cls, report: SignatureReport) -> Folding:
+        """The folding of a signature that was traced."""
+        assert report.program is not None
+        graph = report.program.graph
+        cost = costs(graph)
+        by_line: dict[Source | None, list[Node]] = {}
+        for node in folded(graph):
+            by_line.setdefault(node.source, []).append(node)
+        lines = (
+            Line(
+                source,
+                tuple(node.primitive.name for node in nodes),
+                sum(cost[node][0] + cost[node][1] for node in nodes),
+                sum(cost[node][2] + cost[node][3] for node in nodes),
+            )
+            for source, nodes in by_line.items()
+        )
+        return cls(report, tuple(lines), constant_bytes(report.program.pipeline.graph))
+
+    def details(self) -> Iterator[str]:
+        """The folding, line by line."""
+        yield (
+            f"{counted(self.operations, 'operation')} done beforehand; a call saves, as operations one by one, "
+            f"{in_units(self.bytes, 'B')} and {in_units(self.flops, 'FLOPs')}"
+        )
+        yield from (f"  {line}" for line in self.lines[:MOST_KERNELS])
+        if len(self.lines) > MOST_KERNELS:
+            yield f"  and {counted(len(self.lines) - MOST_KERNELS, 'line')} more"
+        yield f"constants of the compiled graph: {in_units(self.constant_bytes, 'B')}"
+
+
+def constant_bytes(graph: Graph) -> int:
+    """Bytes of the arrays among the constants of a graph."""
+    return sum(node.spec.nbytes for node in graph.nodes if node.primitive is constant and not is_splat(node))
+
+
+class Frozenness:
+    """The work that a frozen function does not do in its calls; print it, or read its parts.
+
+    Attributes:
+        frozen_bytes: of the frozen copies of all tensors from outside.
+    """
+
+    def __init__(self, name: str, backend: str, reports: tuple[SignatureReport, ...], frozen_bytes: int) -> None:
+        self.name, self.backend = name, backend
+        self.frozen_bytes = frozen_bytes
+        self._reports = reports
+
+    @cached_property
+    def signatures(self) -> tuple[Folding, ...]:
+        """The folding of each signature, in the order in which they were traced."""
+        return tuple(map(Folding.of, self._reports))
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.name}, frozen, on backend {self.backend!r}: {counted(len(self.signatures), 'signature')}, "
+            f"{in_units(self.frozen_bytes, 'B')} of frozen tensors"
+        ]
+        for number, signature in enumerate(self.signatures, 1):
+            lines.append(f"  {number}. ({signature.report}), {counted(signature.report.calls, 'call')}")
+            lines += [f"     {line}" for line in signature.details()]
+        return "\n".join(lines)
+
+    __repr__ = __str__

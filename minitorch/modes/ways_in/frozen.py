@@ -1,0 +1,185 @@
+"""`freeze`: a function for evaluation, whose weights are constants of its graph.
+
+    model.eval() ──► freeze ──► Graph with constants ──► FREEZING ──► what hangs on constants alone is there already
+                                      │
+                                      └── the values that the weights had then; later changes are noticed, not followed
+
+The machinery is that of `jit`: one trace per signature, made when the signature is first met. All traces share the
+same constants (`minitorch.modes.tracing.constants`). TensorFlow 1 has this as ``convert_variables_to_constants``,
+PyTorch as ``torch.jit.freeze``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ... import backends
+from ...errors import ArgumentError
+from ...interpreters import interpreting, set_grad_enabled
+from ...passes import FREEZING, Pass
+from ...tensor import Tensor
+from ...tree import Structure, flatten, unflatten
+from ..guards.signature import Call, Signatures
+from ..tracing.constants import Constants
+from ..tracing.explain import SignatureReport, counted
+from ..tracing.folding import Frozenness
+from ..tracing.trace import Traced, trace
+from .calling import P, R
+from .jit import MAX_SIGNATURES, Jitted
+from .looking import Looking
+
+
+def passes_for(backend: str) -> tuple[Pass, ...]:
+    """All passes of a frozen graph on its way to a backend."""
+    return (*FREEZING, *backends.passes_for(backend)[len(FREEZING) :])
+
+
+class _WithoutGradients(Signatures):
+    """Signatures of calls whose results need no gradient: neither do the arguments, whatever the mode."""
+
+    def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The signature of a call, and what its arguments contain."""
+        leaves, structure = flatten((args, kwargs))
+        if any(isinstance(leaf, Tensor) and leaf._requires_grad for leaf in leaves):
+            known: dict[int, Tensor] = {}  # a tensor that is given twice stays one input
+            for place, leaf in enumerate(leaves):
+                if isinstance(leaf, Tensor):
+                    leaves[place] = known.setdefault(id(leaf), Tensor(leaf._value))
+            args, kwargs = unflatten(structure, leaves)
+        before = set_grad_enabled(False)
+        try:
+            return super().of(args, kwargs)
+        finally:
+            set_grad_enabled(before)
+
+
+class Frozen(Looking[P, R]):
+    """A function whose weights are constants. Made by `freeze`; call it like the function.
+
+    Attributes:
+        function: the function itself.
+        backend: what runs its graphs.
+    """
+
+    def __init__(self, function: Callable[P, R], backend: str, static_argnames: tuple[str, ...] = ()) -> None:
+        super().__init__(function, backend, passes_for(backend), static_argnames, MAX_SIGNATURES)
+        self._signatures = _WithoutGradients(function, self.static_argnames, ())
+        self._signature = self._signatures.of
+        self._constants = Constants(self.__name__)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Run the compiled graph of this signature, tracing first if there is none. The result requires no gradient.
+
+        Raises:
+            TracingError: for a new signature after the weights have changed (``MT113``).
+        """
+        self._constants.look()
+        before = set_grad_enabled(False)
+        try:
+            return super().__call__(*args, **kwargs)
+        finally:
+            set_grad_enabled(before)
+
+    def _traced_once(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
+        before = set_grad_enabled(False)
+        try:
+            return super()._traced_once(leaves, structure, tensors, key)
+        finally:
+            set_grad_enabled(before)
+
+    def _made(
+        self,
+        leaves: list[Any],
+        structure: Structure,
+        names: list[str],
+        donated: dict[int, str],
+        report: SignatureReport,
+    ) -> Traced:
+        if self._reports:
+            self._constants.refuse_if_changed(str(report))
+        options: Any = {"constants": self._constants}
+        return trace(self.function, leaves, structure, names, self.backend, self.passes, {}, report, **options)
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves, structure = flatten((args, kwargs))
+        tensors = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}
+        empty = {key: Tensor(np.empty(leaf.shape, leaf.dtype.numpy)) for key, leaf in tensors.items()}
+        with interpreting(None):  # traced, if it has to be, by itself, and for any values
+            args, kwargs = unflatten(structure, [empty.get(id(leaf), leaf) for leaf in leaves])
+            traced = self.traced(*args, **kwargs)
+        before = set_grad_enabled(False)
+        try:
+            return traced.replayed(list(tensors.values()))
+        finally:
+            set_grad_enabled(before)
+
+    def explain(self) -> Frozenness:  # type: ignore[override]
+        """The work that is done beforehand, by source line: the bytes and operations saved per call, and the memory.
+
+        Example:
+            >>> import minitorch as mt
+            >>> weight = mt.randn(100, 100)
+            >>> frozen = mt.freeze(lambda x: x @ weight.exp(), mt.ones(2, 100))
+            >>> [signature] = frozen.explain().signatures
+            >>> signature.operations, signature.bytes, signature.flops, signature.constant_bytes
+            (1, 80000, 10000, 40000)
+        """
+        return Frozenness(self.__name__, self.backend, tuple(self._reports), self._constants.nbytes)
+
+    def __repr__(self) -> str:
+        return f"<frozen {self.__name__} on backend {self.backend!r}, {counted(len(self._reports), 'signature')}>"
+
+
+def freeze(
+    function: Callable[..., Any], *example: Any, backend: str = backends.DEFAULT, **kwargs: Any
+) -> Frozen[..., Any]:
+    """Freeze a model or a function for evaluation: the tensors that it uses from outside become constants.
+
+    The function is traced with the example. All parameters, buffers and other tensors from outside are copied, and
+    what hangs on them alone (transposed weights, folded scales, packed operands) is computed once, not in every call.
+
+    Args:
+        function: a module, a function that calls modules, or what `jit` made of one. It has results and no effects: it
+            neither writes in place to what it is given or to what is outside, nor draws random numbers. Modules that
+            behave otherwise in training have to be in evaluation mode.
+        example: arguments of a call, whose shapes and types count.
+        backend: what runs the graph.
+        kwargs: further arguments of the call.
+
+    Returns:
+        A `Frozen`, which is called like the function. Its results require no gradient, and gradients do not flow
+        through it. A call of other shapes, such as another batch size, is traced when it first comes, with the same
+        constants. If the weights are changed later, the next call warns once (``MT113``), and it goes on with the old
+        ones; a new signature is an error then. A write through NumPy, ``w.numpy()[...] = 0``, is not noticed.
+        A frozen function frozen again is itself.
+
+    Raises:
+        TracingError: for a function that cannot be frozen, such as a model in training (``MT112``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> model = mt.nn.Sequential(mt.nn.Linear(4, 8), mt.nn.ReLU(), mt.nn.Linear(8, 2)).eval()
+        >>> frozen = mt.freeze(model, mt.ones(1, 4))
+        >>> frozen(mt.ones(1, 4)).requires_grad, frozen(mt.ones(64, 4)).shape
+        (False, (64, 2))
+        >>> mt.freeze(frozen) is frozen
+        True
+    """
+    if isinstance(function, Frozen):
+        frozen = function
+    elif isinstance(function, Jitted):
+        frozen = Frozen(function.function, backend, function.static_argnames)
+    elif callable(function):
+        frozen = Frozen(function, backend)
+    else:
+        raise ArgumentError(
+            "MT108",
+            f"freeze takes a model or a function, not {type(function).__name__}",
+            fix="mt.freeze(f, x), not mt.freeze(f(x))",
+        )
+    if example or kwargs or frozen is not function:
+        frozen.traced(*example, **kwargs)
+    return frozen
