@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import weakref
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from .ask import Ask, asks, call_with_arguments
+from .garbage import young
 from .limit import Limited, limited
 from .needs import Needs
 
@@ -153,16 +153,17 @@ def _walked(backward_pass: Any, part: str, inputs: list[float], programs: list[t
     variables = [Var(value) for value in inputs]
     found = []
     for steps, end in programs:
-        tape, values = Tape(), list(variables)
-        for name, *places in steps:
-            values.append(getattr(tape, name)(*[values[place] for place in places]))
-        watched = [weakref.ref(each) for each in values[len(inputs) :]]
-        backward_pass(tape, values[end])
-        gradients = [each.grad for each in variables]
-        entries = len(tape.entries)
-        del tape, values  # what is still alive then, somebody else holds
-        if part == KEPT:
-            gc.collect()
+        with young() as collect:
+            tape, values = Tape(), list(variables)
+            for name, *places in steps:
+                values.append(getattr(tape, name)(*[values[place] for place in places]))
+            watched = [weakref.ref(each) for each in values[len(inputs) :]]
+            backward_pass(tape, values[end])
+            gradients = [each.grad for each in variables]
+            entries = len(tape.entries)
+            del tape, values  # what is still alive then, somebody else holds
+            if part == KEPT:
+                collect()
         found.append((gradients, entries, sum(each() is not None for each in watched)))
     return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .ask import Ask, asks, call_with_arguments
+from .garbage import young
 from .limit import Limited, limited
 from .needs import Needs
 from .plain import TIMEOUT, Array, Fault
@@ -324,8 +324,9 @@ def train(call: Limited, case: tuple[str, Any]) -> Any:
 def _clipped(function: Any, arrays: list[Array], limit: float) -> Any:
     """The results of a jitted function for some arrays, its traces, and stand-ins that are still alive afterwards."""
     jitted = Jit(function)
-    answers = [jitted(array, limit) for array in arrays]
-    gc.collect()
+    with young() as collect:
+        answers = [jitted(array, limit) for array in arrays]
+        collect()
     return answers, jitted.traces, sum(each() is not None for each in _made)
 
 
