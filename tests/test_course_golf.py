@@ -7,7 +7,7 @@ import pytest
 import minitorch as mt
 from minitorch import course
 from minitorch.compiler.target import TARGETS
-from minitorch.course.golf import Score, counted, differs
+from minitorch.course.golfing import Score, counted, differs
 from minitorch.course.holes import HOLES
 
 every_hole = pytest.mark.parametrize("name", HOLES)

@@ -4,12 +4,12 @@ from ..inspect.plots.plot import duration
 from .catching import caught
 from .conditions import Settings, forget_compiled, settings
 from .debugging import typed
-from .golf import Golf, golf
+from .golfing import Golf, golf
 from .panels import Panel, panel
 from .predicting import Prediction, predict, predictions
 from .process import peak_memory
 from .pytorch import with_torch
-from .record import record
+from .recording import record
 from .stopwatch import Comparison, Laps, Times, compare, first_call, laps, measure
 
 __all__ = [

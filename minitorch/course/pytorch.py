@@ -17,7 +17,7 @@ from typing import Any
 
 from .catching import in_cells, wrapped
 from .conditions import version_of
-from .record import FOLDER
+from .recording import FOLDER
 
 RAN: dict[str, tuple[str, Any]] = {}
 """What functions have printed and returned in this process, by name: what a record is made of."""
