@@ -10,7 +10,8 @@ import math
 from importlib import import_module
 from typing import Any
 
-from . import autograd, backends, debug, dtypes, errors, functional, inspect, nn, optim, passes, primitives
+from . import amp, autograd, backends, debug, dtypes, errors, functional, inspect, nn, optim, passes, primitives
+from .amp import autocast, get_autocast_dtype, is_autocast_enabled
 from .autograd import enable_grad, hessian, jacobian, no_grad, set_grad_enabled, value_and_grad, vjp
 from .autograd.transforms import grad
 from .backends import get_num_threads, set_num_threads
@@ -67,12 +68,12 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "DType", "Frozen", "Graph", "Jitted", "Operation", "Session", "Tensor", "autograd", "backends", "bfloat16", "bool",
-    "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16", "float32", "float64",
-    "freeze", "functional", "get_num_threads", "grad", "half", "hessian", "inf", "inspect", "int", "int16", "int32",
-    "int64", "int8", "is_grad_enabled", "jacobian", "jit",
-    "lazy", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder",
-    "primitives", "profile", "quantization", "relu",
-    "set_grad_enabled", "set_num_threads", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
+    "DType", "Frozen", "Graph", "Jitted", "Operation", "Session", "Tensor", "amp", "autocast", "autograd", "backends",
+    "bfloat16", "bool", "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16",
+    "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian",
+    "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
+    "jit", "lazy", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder",
+    "primitives", "profile", "quantization", "relu", "set_grad_enabled", "set_num_threads", "short", "softmax",
+    "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

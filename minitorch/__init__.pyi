@@ -4,6 +4,7 @@
 import builtins
 from typing import Any
 
+from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
 from . import data as data
@@ -17,6 +18,9 @@ from . import optim as optim
 from . import passes as passes
 from . import primitives as primitives
 from . import quantization as quantization
+from .amp.autocast_mode import autocast as autocast
+from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
@@ -513,6 +517,7 @@ __all__ = [
     "amax",
     "amin",
     "aminmax",
+    "amp",
     "any",
     "arange",
     "arccos",
@@ -535,6 +540,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "autocast",
     "autograd",
     "backends",
     "baddbmm",
@@ -622,6 +628,7 @@ __all__ = [
     "gather",
     "ge",
     "ger",
+    "get_autocast_dtype",
     "get_default_dtype",
     "get_num_threads",
     "grad",
@@ -646,6 +653,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_autocast_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_tensor",

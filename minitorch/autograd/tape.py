@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..dtypes import float32
 from ..errors import AutogradError
-from ..interpreters import Span, current_staging, for_one_line, set_grad_enabled, twin
+from ..interpreters import Span, autocasting, current_staging, for_one_line, set_grad_enabled, twin
 from ..ir import Node, Primitive, Source, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
@@ -222,6 +222,7 @@ def _arrived(entry: TapeEntry, cotangent: Tensor) -> Tensor:
     return cotangent
 
 
+@autocasting(None)  # a gradient has the types of its operation
 def propagate(
     roots: Sequence[Tensor],
     cotangents: Sequence[Tensor],

@@ -8,7 +8,7 @@ from typing import Any
 from .. import primitives as P
 from ..autograd import no_grad
 from ..autograd.recompute import Recomputation, recorded_since
-from ..interpreters import current_staging, is_grad_enabled, noting
+from ..interpreters import autocasting, current_autocast, current_staging, is_grad_enabled, noting
 from ..tensor import TapeEntry, Tensor, next_serial
 from ..tree import flatten, unflatten
 from .generator import default_generator
@@ -48,9 +48,10 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     if not is_grad_enabled():
         return function(*args, **kwargs)
+    mode = current_autocast()
     state, draws = default_generator.get_state(), default_generator.draws()
     first = next_serial()
-    with noting() as reads:
+    with noting() as reads, autocasting(mode):  # with casts of its own, which the second time makes again
         result = function(*args, **kwargs)
     draws_numbers = default_generator.draws() != draws
     entries = recorded_since(_tensors(result), first)
@@ -65,7 +66,8 @@ def checkpoint(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
                 default_generator.set_state(_apart(state))
         first = next_serial()
         try:
-            result = function(*positional, **by_name)
+            with autocasting(mode):
+                result = function(*positional, **by_name)
         finally:
             if draws_numbers:
                 default_generator.set_state(now)

@@ -15,7 +15,9 @@ from typing import Any
 
 from .. import primitives as P
 from ..errors import DTypeError, ShapeError
+from ..interpreters import current_autocast, in_lower_precision
 from ..tensor import Tensor
+from .operands import promote
 from .parts import diagonal
 from .reductions import accumulated
 
@@ -61,6 +63,12 @@ def check_types(name: str, *tensors: Tensor) -> None:
         )
 
 
+@in_lower_precision
+def _dot(a: Tensor, b: Tensor) -> Tensor:
+    check_types("a product", a, b)
+    return P.dot(a, b, dtype=a.dtype)
+
+
 def contract(a: Tensor, of_a: Labels, b: Tensor, of_b: Labels, keep: Collection[Label]) -> Labelled:
     """The product of two tensors, summed over all labels that are not kept.
 
@@ -87,11 +95,11 @@ def contract(a: Tensor, of_a: Labels, b: Tensor, of_b: Labels, keep: Collection[
         split = len(batch)
         left = P.reshape(left, shape=left.shape + (1,) * len(free_b)) if free_b else left
         right_shape = right.shape[:split] + (1,) * len(free_a) + right.shape[split:]
-        return P.mul(left, P.reshape(right, shape=right_shape) if free_a else right), labels
+        return P.mul(*promote(left, P.reshape(right, shape=right_shape) if free_a else right)), labels
     length = dict(zip((*of_a, *of_b), (*a.shape, *b.shape), strict=True))
     left = _arranged(a, of_a, batch, free_a, summed, joined=True)
     right = _arranged(b, of_b, batch, summed, free_b, joined=True)
-    product = P.dot(left, right, dtype=a.dtype)
+    product = _dot(left, right)
     shape = tuple(length[label] for label in labels)
     return (product if product.shape == shape else P.reshape(product, shape=shape)), labels
 
@@ -202,7 +210,8 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         ((2, 4), tensor([2., 2., 2.]), tensor([3., 3.]))
     """
     given = operands[0] if len(operands) == 1 and isinstance(operands[0], (tuple, list)) else operands
-    check_types("einsum", *given)
+    if current_autocast() is None:  # which gives products one type, and promotes the rest
+        check_types("einsum", *given)
     inputs, output = _read(equation, [tensor.ndim for tensor in given])
     length = _lengths(equation, given, inputs)
     pending = [_cleaned(tensor, labels, length) for tensor, labels in zip(given, inputs, strict=True)]

@@ -14,7 +14,7 @@ from typing import Any
 from .. import primitives as P
 from ..dtypes import bool_, int64
 from ..errors import ShapeError
-from ..interpreters import broadcast_shapes
+from ..interpreters import broadcast_shapes, in_full_precision, in_lower_precision
 from ..tensor import Tensor
 from .arranging import roll
 from .contraction import check_types, contract
@@ -47,6 +47,7 @@ __all__ = [*METHODS, "tensordot"]
 Number = bool | int | float
 
 
+@in_lower_precision
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product ``input @ other``, with NumPy's and PyTorch's rules for other ranks than two.
 
@@ -64,7 +65,10 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
         (tensor([[ 7., 10.],
                 [15., 22.]]), tensor([1., 3.]))
     """
-    a, b = input, other
+    return _product(input, other)
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
     if a.dtype is not b.dtype:
         check_types("matmul", a, b)
     if a.ndim == b.ndim == 2:
@@ -119,9 +123,10 @@ def _ranked(name: str, a: Tensor, b: Tensor) -> Tensor:
             why=f"it takes tensors of {left} and {right} dimensions" + (" with equal batches" if left == 3 else ""),
             fix="use matmul, which takes all ranks and broadcasts",
         )
-    return matmul(a, b)
+    return _product(a, b)
 
 
+@in_lower_precision
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices: `matmul` for these ranks alone.
 
@@ -133,6 +138,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
     return _ranked("mm", input, mat2)
 
 
+@in_lower_precision
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The products of two batches of matrices: `matmul` for these ranks alone.
 
@@ -263,6 +269,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return P.reshape(P.mul(left, right), shape=tuple(x * y for x, y in zip(of_a, of_b, strict=True)))
 
 
+@in_full_precision
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal; of integers, in int64.
 
@@ -335,6 +342,7 @@ def _fused(name: str, input: Tensor, first: Tensor, second: Tensor, beta: Number
     return _added(input, first, second, name=name, beta=beta, alpha=alpha)
 
 
+@in_lower_precision
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the product of two matrices.
 
@@ -375,6 +383,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Number = 1, alpha: 
     return _fused("addr", x, a, b, beta, alpha)
 
 
+@in_lower_precision
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the products of two batches.
 
@@ -388,6 +397,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, 
     return _fused("baddbmm", input, batch1, batch2, beta, alpha)
 
 
+@in_lower_precision
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches.
 

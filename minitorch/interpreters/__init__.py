@@ -8,6 +8,14 @@ Which interpreter is current, and whether the tape records, belongs to the threa
 not disturb each other.
 """
 
+from .autocast import (
+    autocasting,
+    current_autocast,
+    enter_autocast,
+    in_full_precision,
+    in_lower_precision,
+    leave_autocast,
+)
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes, expand_operands
 from .eager import Eager, Observed, Observer, check_writeable, settled
@@ -16,12 +24,13 @@ from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
 from .recorder import ArrayMeta, Operation, Recorder, Timed
 from .staging import Callback, Captured, Span, Staging, current_staging
-from .state import Handle, Interpreter, current, interpreting, is_grad_enabled, run_silently, set_grad_enabled
+from .state import Autocast, Handle, Interpreter, current, interpreting, is_grad_enabled, run_silently, set_grad_enabled
 from .views import ArgumentLayout, is_contiguous, layout_text, memory_owner, reshape_is_view, visible_strides
 
 __all__ = [
     "ArgumentLayout",
     "ArrayMeta",
+    "Autocast",
     "Callback",
     "Captured",
     "Eager",
@@ -37,23 +46,29 @@ __all__ = [
     "Staging",
     "Timed",
     "Trace",
+    "autocasting",
     "bind",
     "broadcast_shapes",
     "callback",
     "check_writeable",
     "concrete",
     "current",
+    "current_autocast",
     "current_observer",
     "current_recorder",
     "current_staging",
+    "enter_autocast",
     "expand_operands",
     "for_one_line",
+    "in_full_precision",
+    "in_lower_precision",
     "interpreting",
     "is_contiguous",
     "is_grad_enabled",
     "is_rehearsal",
     "layout_text",
     "leaked",
+    "leave_autocast",
     "made_by",
     "memory_owner",
     "note",

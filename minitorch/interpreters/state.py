@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Protocol, cast
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, cast
 
 from ..dtypes import DType
 from ..ir import Node, Primitive
@@ -47,14 +48,43 @@ class Recording(Interpreter, Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Autocast:
+    """The mode of mixed precision (`minitorch.interpreters.autocast`).
+
+    Attributes:
+        dtype: the lower type.
+        cache_enabled: whether a weight is cast once in a block.
+    """
+
+    dtype: DType
+    cache_enabled: bool = True
+
+
+class Cast(NamedTuple):
+    """A weight, which is kept so that its `id` stays its own, and its cast."""
+
+    weight: Tensor
+    result: Tensor
+
+
 class _ThreadState(threading.local):
-    """The state of one thread: its interpreter, whether the tape records, and its observer."""
+    """The state of one thread: its interpreter, whether the tape records, its observer, and its autocast.
+
+    Attributes:
+        autocast_depth: the number of autocast blocks that are open, also those that switch it off.
+        casts: of weights, by the weight's `id` and version, the type, and whether the tape records. They belong to the
+            interpreter that made them: a recording begins without any, and leaves none.
+    """
 
     def __init__(self) -> None:
         self.eager = Eager()
         self.interpreter: Interpreter = self.eager
         self.grad_enabled = True
         self.observer: Observer | None = None
+        self.autocast: Autocast | None = None
+        self.autocast_depth = 0
+        self.casts: dict[Any, Cast] = {}
 
 
 thread = _ThreadState()
@@ -75,7 +105,7 @@ def current_recording() -> Recording | None:
 def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
     """Make an interpreter current for a `with` block; None stands for the thread's eager one."""
     state = thread
-    previous = state.interpreter
+    previous, casts = state.interpreter, state.casts
     state.interpreter = interpreter or state.eager
     if interpreter is None or not interpreter.records:
         try:
@@ -85,10 +115,11 @@ def interpreting(interpreter: Interpreter | None) -> Iterator[None]:
         return
     trace = cast(Recording, interpreter).trace
     owner, trace.thread = trace.thread, threading.current_thread()
+    state.casts = {}
     try:
         yield
     finally:
-        state.interpreter = previous
+        state.interpreter, state.casts = previous, casts
         trace.thread = owner
 
 

@@ -1,6 +1,7 @@
 """The signature of a call: equal for calls that can run the same compiled graph.
 
-It is the structure of the arguments, the shapes and types of the tensors among them, and the values of everything else.
+It is the structure of the arguments, the shapes and types of the tensors among them, the values of everything else, and
+the modes of the thread: whether gradients are recorded, and autocast.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ...autograd.tape import hooks_of
 from ...dtypes import DType
 from ...errors import ArgumentError
 from ...functional.operands import from_array
-from ...interpreters import is_grad_enabled
+from ...interpreters import current_autocast, is_grad_enabled
 from ...nn import Module
 from ...tensor import Tensor
 from ...tree import LEAF, Structure, flatten
@@ -59,7 +60,7 @@ def key_of_tensors(args: tuple[Any, ...]) -> Any:
         kinds.append((value.shape, value.dtype, False))
     if len(args) > 1 and len(set(map(id, args))) < len(args):
         return None
-    kinds.append(is_grad_enabled())
+    kinds += is_grad_enabled(), current_autocast()
     return tuple(kinds)
 
 
@@ -113,7 +114,7 @@ class Signatures:
                 kinds.append((Static, leaf))
             else:
                 raise self._not_plain(leaf, self.leaf_names(structure)[index])
-        kinds.append(is_grad_enabled())
+        kinds += is_grad_enabled(), current_autocast()
         return leaves, structure, list(tensors.values()), tuple(kinds)
 
     def leaf_names(self, structure: Structure) -> list[str]:

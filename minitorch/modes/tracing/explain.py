@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from ...interpreters import layout_text
+from ...interpreters import Autocast, current_autocast, layout_text
 from ...ir import Shape, Spec
 from ...passes import Stage
 from ...tensor import Tensor
@@ -42,6 +42,7 @@ class SignatureReport:
         same: names of tensors that are given a second time, and the names of the first.
         structure: of the arguments.
         constants: values from outside that are constants of the graph, by name; a change leads to a new trace.
+        autocast: the mode of mixed precision that the call was made in.
         called: whether it was traced for a call, and not for inspection.
         program: the graph, before and after the passes, and its executable.
         around: measures how many seconds a call takes around its program.
@@ -64,6 +65,7 @@ class SignatureReport:
     structure: Structure = LEAF
     arguments_written: tuple[str, ...] = ()
     constants: dict[str, Any] = field(default_factory=dict)
+    autocast: Autocast | None = None
     called: bool = False
     program: Program | None = None
     around: Callable[[], float] = field(default=float, repr=False, compare=False)
@@ -80,7 +82,15 @@ class SignatureReport:
         first: dict[int, str] = {}
         same = {name: first[id(leaf)] for name, leaf in tensors if first.setdefault(id(leaf), name) != name}
         own = frozenset(name for name, leaf in tensors if leaf._requires_grad and leaf._entry is None)
-        return cls(arguments, grad_enabled, needs_grad=needs, leaves=own, same=same, structure=structure)
+        return cls(
+            arguments,
+            grad_enabled,
+            needs_grad=needs,
+            leaves=own,
+            same=same,
+            structure=structure,
+            autocast=current_autocast(),
+        )
 
     @property
     def hits(self) -> int:
@@ -170,6 +180,8 @@ def _differences(new: SignatureReport, old: SignatureReport) -> list[str]:
         found.append(f"{kinds[1]} is where {kinds[0]} was among the arguments")
     if new.grad_enabled != old.grad_enabled:
         found.append(f"gradients are {'on' if new.grad_enabled else 'off'} now")
+    if new.autocast != old.autocast:
+        found.append(f"autocast is {'off' if new.autocast is None else f'on, to {new.autocast.dtype.name},'} now")
     return sorted(found)
 
 

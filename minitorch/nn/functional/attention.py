@@ -9,6 +9,7 @@ from ...dtypes import bool_, int64
 from ...functional.linalg import matmul
 from ...functional.operands import to_dtype, widened
 from ...functional.shaping import transpose
+from ...interpreters import in_lower_precision
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 from .normalization import dropout
@@ -33,6 +34,7 @@ def _attention_weights(scores: Tensor) -> Tensor:
     return P.div(exponentials, P.where(nowhere, scalar(1, total), total))
 
 
+@in_lower_precision
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

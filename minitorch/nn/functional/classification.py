@@ -6,6 +6,7 @@ import math
 
 from ... import primitives as P
 from ...errors import ShapeError
+from ...interpreters import in_full_precision
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_softmax
@@ -58,6 +59,7 @@ def _picked(x: Tensor, classes: Tensor) -> Tensor:
     return picked if picked.shape == shape else P.reshape(picked, shape=shape)
 
 
+@in_full_precision
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -120,6 +122,7 @@ def _share(label_smoothing: float, classes: int) -> float:
     return label_smoothing / classes if classes else math.inf
 
 
+@in_full_precision
 def cross_entropy(
     input: Tensor,
     target: Tensor,

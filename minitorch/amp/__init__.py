@@ -1,0 +1,5 @@
+"""Automatic mixed precision, under the names of `torch.amp`: `autocast` and `GradScaler`."""
+
+from .autocast_mode import autocast, get_autocast_dtype, is_autocast_available, is_autocast_enabled
+
+__all__ = ["autocast", "get_autocast_dtype", "is_autocast_available", "is_autocast_enabled"]
