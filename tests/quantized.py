@@ -66,3 +66,21 @@ ROUNDED: dict[str, tuple[Any, Any, Any, int, int, int | None]] = {
     "channels": (TIES, [0.5, 0.25], [0, 4], -8, 7, 0),
     "columns": (TIES, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [0, 1, 2, 3, 4, 5, 6], 0, 255, 1),
 }
+
+
+def network() -> dict[str, np.ndarray[Any, Any]]:
+    """Parameters and statistics of Conv, BatchNorm, ReLU, Conv, ReLU, Flatten, Linear, by PyTorch's names of them."""
+    random = np.random.RandomState(16)
+    shapes = {
+        "0.weight": (6, 3, 3, 3), "0.bias": (6,), "1.weight": (6,), "1.bias": (6,), "1.running_mean": (6,),
+        "1.running_var": (6,), "3.weight": (8, 6, 3, 3), "3.bias": (8,), "6.weight": (10, 128), "6.bias": (10,),
+    }  # fmt: skip
+    values = {name: random.standard_normal(shape).astype(np.float32) * 0.3 for name, shape in shapes.items()}
+    values["1.running_var"] = np.abs(values["1.running_var"]) + np.float32(0.1)
+    return values
+
+
+def pictures() -> list[np.ndarray[Any, Any]]:
+    """Three batches of 4 pictures of 3 by 8 by 8."""
+    random = np.random.RandomState(17)
+    return [random.standard_normal((4, 3, 8, 8)).astype(np.float32) for _ in range(3)]

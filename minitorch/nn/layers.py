@@ -28,11 +28,19 @@ def parameter(*shape: int, dtype: DType | None = None) -> Parameter:
         return Parameter(empty(shape, dtype=dtype or DEFAULT_FLOAT))
 
 
-class _Affine(Module):
+class Affine(Module):
     """What `Linear` and the convolutions share: a weight, perhaps a bias, and how they start."""
 
     weight: Parameter
     bias: Parameter | None
+
+    def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The layer's function, with its options, of another weight and bias."""
+        raise NotImplementedError
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer's function of its own weight and bias."""
+        return self.applied(input, self.weight, self.bias)
 
     def reset_parameters(self) -> None:
         """Draw new initial values."""
@@ -42,7 +50,7 @@ class _Affine(Module):
             init.uniform_(self.bias, -bound, bound)
 
 
-class Linear(_Affine):
+class Linear(Affine):
     """``x @ weight.T + bias`` over the last dimension.
 
     Example:
@@ -63,16 +71,16 @@ class Linear(_Affine):
         self.bias = parameter(out_features, dtype=dtype) if bias else None
         self.reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
+    def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """[..., in_features] to [..., out_features]."""
-        return F.linear(input, self.weight, self.bias)
+        return F.linear(input, weight, bias)
 
     def extra_repr(self) -> str:
         """The options."""
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-class _Conv(_Affine):
+class _Conv(Affine):
     """A convolution over `dims` dimensions; the subclasses are its rows."""
 
     dims: int
@@ -107,10 +115,10 @@ class _Conv(_Affine):
         self.bias = parameter(out_channels, dtype=dtype) if bias else None
         self.reset_parameters()
 
-    def forward(self, input: Tensor) -> Tensor:
+    def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         """[batch, in_channels, ...] to [batch, out_channels, ...]."""
         function = (F.conv1d, F.conv2d, F.conv3d)[self.dims - 1]
-        return function(input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        return function(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def extra_repr(self) -> str:
         """The options; those that usually keep their defaults only if they have not."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.quantized import OBSERVERS, ROUNDED, SCHEMES, batches
+from tests.quantized import OBSERVERS, ROUNDED, SCHEMES, batches, network, pictures
 
 RECORD = Path(__file__).parents[1] / "recorded" / "quantization.json"
 
@@ -57,7 +57,53 @@ def recorded():
         (y * torch.arange(1.0, y.numel() + 1).reshape(y.shape)).sum().backward()
         fakes[label] = {"value": y.tolist(), "gradient": given.grad.tolist()}
     assert set(SCHEMES) <= set(dir(torch))
-    return {"torch": torch.__version__.partition("+")[0], "observers": observers, "fakes": fakes}
+    version = torch.__version__.partition("+")[0]
+    return {"torch": version, "observers": observers, "fakes": fakes, "network": converted()}
+
+
+def converted():
+    """Static quantisation of a small CNN: what each layer became, and the integers that come out.
+
+    With `reduce_range`, so that no engine of PyTorch saturates.
+    """
+    import torch
+    from torch.ao import quantization as q
+
+    nn = torch.nn
+    layers = [nn.Conv2d(3, 6, 3, padding=1), nn.BatchNorm2d(6), nn.ReLU(), nn.Conv2d(6, 8, 3, stride=2, padding=1)]
+    model = nn.Sequential(*layers, nn.ReLU(), nn.Flatten(), nn.Linear(128, 10)).eval()
+    state = {name: torch.from_numpy(value) for name, value in network().items()}
+    model.load_state_dict(state, strict=False)
+    folded = nn.utils.fusion.fuse_conv_bn_eval(model[0], model[1])
+    fused = q.fuse_modules(model, [["0", "1", "2"], ["3", "4"]])
+    whole = nn.Sequential(q.QuantStub(), fused, q.DeQuantStub())
+    channels = {"dtype": torch.qint8, "qscheme": torch.per_channel_symmetric}
+    whole.qconfig = q.QConfig(
+        q.MinMaxObserver.with_args(reduce_range=True), q.PerChannelMinMaxObserver.with_args(**channels)
+    )
+    prepared = q.prepare(whole)
+    for batch in pictures():
+        prepared(torch.from_numpy(batch))
+    made = q.convert(prepared)
+    found = {}
+    scale, zero_point = made[0].scale, made[0].zero_point
+    for name in ("0", "3", "6"):
+        layer = made[1][int(name)]
+        found[name] = {
+            "scale": float(scale),
+            "zero_point": int(zero_point),
+            "weight_scale": layer.weight().q_per_channel_scales().tolist(),
+            "weight": layer.weight().int_repr().tolist(),
+        }
+        scale, zero_point = layer.scale, layer.zero_point
+    out = made[1](made[0](torch.from_numpy(pictures()[0])))
+    return {
+        "folded": {"weight": folded.weight.tolist(), "bias": folded.bias.tolist()},
+        "layers": found,
+        "scale": float(scale),
+        "zero_point": int(zero_point),
+        "integers": out.int_repr().tolist(),
+    }
 
 
 def test_the_record_is_pytorchs():

@@ -1,0 +1,161 @@
+"""The layers of prepared and of quantised models.
+
+    float layer        y = layer(x, w) + b
+    Prepared           y = layer(observed(x), observed(w)) + b             an observer, or a fake quantiser
+    Quantized          y = layer(DQ(Q(x)), DQ(w)) + b                      scales are fixed, w is int8
+    DynamicQuantized   y = layer(DQ(Q(x)), DQ(w)) + b                      the scale of x is that of its own range
+
+The last two are in Q/DQ form, which runs in every mode as it is. The output of a layer stays a float until the next
+layer quantises it; passes move that Q back to where the float is made, so that what is stored is 8 bits.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ..autograd import no_grad
+from ..dtypes import int8, int32, uint8
+from ..errors import QuantizationError
+from ..functional.creation import zeros
+from ..functional.extremes import amax, amin
+from ..functional.facts import numel
+from ..nn.layers import Affine
+from ..nn.module import Module
+from ..tensor import Tensor
+from .affine import dequantize, quantize
+from .observers import Observer
+from .qconfig import FakeQuantize, QConfig
+from .schemes import SYMMETRIC, QParams, choose_qparams
+
+
+class Prepared(Module):
+    """A float layer whose input and weight are observed, or fake quantised.
+
+    Args:
+        name: of the layer in its model, for messages.
+        layer: a `Linear`, `Conv1d` or `Conv2d`.
+        qconfig: of which `activation` and `weight` are made.
+
+    Raises:
+        QuantizationError: if the weight would not be int8 and symmetric, or the input not of one scale (``MT702``), or
+            if the weight is not finite (``MT701``).
+    """
+
+    def __init__(self, name: str, layer: Affine, qconfig: QConfig) -> None:
+        super().__init__()
+        self.name, self.layer = name, layer
+        self.activation, self.weight = qconfig.activation(), qconfig.weight()
+        of_input, of_weight = (observer_of(each) for each in (self.activation, self.weight))
+        where = f"{name or 'the model'} ({type(layer).__name__})"
+        of_input.name, of_weight.name = f"the input of {where}", f"the weight of {where}"
+        if of_weight.dtype is not int8 or of_weight.qscheme not in SYMMETRIC or of_weight.axis not in (None, 0):
+            raise QuantizationError(
+                "MT702",
+                f"{of_weight.name}: an observer of {of_weight.dtype.name}, {of_weight.qscheme}, axis {of_weight.axis}",
+                why="the zero point of a weight would cost every product a sum over its other operand",
+                fix='use dtype=mt.int8 and a symmetric scheme; "per_channel_symmetric" along axis 0 is the most exact',
+            )
+        if of_input.axis is not None:
+            raise QuantizationError(
+                "MT702",
+                f"{of_input.name}: an observer of scales along axis {of_input.axis}",
+                why="a scale that varies along what a product sums over cannot be taken out of the sum",
+                fix="use an observer of the whole tensor, such as HistogramObserver",
+            )
+        with no_grad():
+            of_weight(layer.weight)  # so that its buffers are as long as there are channels
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer of what the observers return."""
+        return self.layer.applied(self.activation(input), self.weight(self.layer.weight), self.layer.bias)
+
+
+def observer_of(module: Observer | FakeQuantize) -> Observer:
+    """The observer itself, also of a fake quantiser."""
+    return module.observer if isinstance(module, FakeQuantize) else module
+
+
+class _Integers(Module):
+    """A layer whose weight is int8."""
+
+    weight: Tensor
+    weight_scale: Tensor
+    bias: Tensor | None
+
+    def __init__(self, layer: Affine, qparams: QParams) -> None:
+        super().__init__()
+        self.kind = type(layer).__name__
+        self.axis, self.quant_min, self.quant_max = qparams.axis, qparams.quant_min, qparams.quant_max
+        with no_grad():
+            self.register_buffer("weight", quantize(layer.weight.detach(), qparams))
+            self.register_buffer("weight_scale", qparams.scale.clone())
+            self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().clone())
+        options: Any = copy.copy(layer)
+        options.weight = options.bias = None
+        self._applied, self._options = options.applied, layer.extra_repr()
+
+    def weight_qparams(self) -> QParams:
+        """The scale of the weight, and its zero point, which is 0: no number of a program, but a part of it."""
+        zero_point = zeros(self.weight_scale.shape, dtype=int32)
+        return QParams(self.weight_scale, zero_point, int8, self.quant_min, self.quant_max, self.axis)
+
+    def quantized(self, input: Tensor) -> QParams:
+        """The scale and the zero point of an input."""
+        raise NotImplementedError
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer, in Q/DQ form."""
+        if numel(input):
+            given = self.quantized(input)
+            input = dequantize(quantize(input, given), given)
+        result: Tensor = self._applied(input, dequantize(self.weight, self.weight_qparams()), self.bias)
+        return result
+
+    def extra_repr(self) -> str:
+        """The layer, and its types."""
+        scales = "per channel" if self.weight_scale.ndim else "per tensor"
+        return f"{self.kind}({self._options}), weight int8 {scales}"
+
+
+class Quantized(_Integers):
+    """A layer with a weight in int8 and a fixed scale of its input: what `convert` makes of a `Prepared` one.
+
+    Its buffers: `weight` (int8), `weight_scale` (float32, [] or [channels]), `bias` (float32), and of its input `scale`
+    (float32, []) and `zero_point` (int32, []).
+
+    Raises:
+        QuantizationError: if the observer of the input saw nothing (``MT701``).
+    """
+
+    scale: Tensor
+    zero_point: Tensor
+
+    def __init__(self, prepared: Prepared) -> None:
+        given = prepared.activation.qparams()
+        super().__init__(prepared.layer, prepared.weight.qparams())
+        self.dtype, self.range = given.dtype, (given.quant_min, given.quant_max)
+        self.register_buffer("scale", given.scale.clone())
+        self.register_buffer("zero_point", given.zero_point.clone())
+
+    def quantized(self, input: Tensor) -> QParams:
+        """The fixed ones."""
+        return QParams(self.scale, self.zero_point, self.dtype, *self.range)
+
+    def extra_repr(self) -> str:
+        """The layer, its types, and the scale of its input."""
+        given = f"scale={self.scale.item():.4g}, zero_point={self.zero_point.item()}"
+        return f"{super().extra_repr()}, input {self.dtype.name} {given}"
+
+
+class DynamicQuantized(_Integers):
+    """A layer with a weight in int8, whose input is quantised by the range that it has in each call."""
+
+    def quantized(self, input: Tensor) -> QParams:
+        """Those of the input's own range, uint8 and affine."""
+        with no_grad():
+            return choose_qparams(amin(input), amax(input), uint8)
+
+    def extra_repr(self) -> str:
+        """The layer, its types, and where the scale of its input comes from."""
+        return f"{super().extra_repr()}, input uint8 by its range"

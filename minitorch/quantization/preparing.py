@@ -1,0 +1,140 @@
+"""`prepare`, `calibrate` and `convert`: post-training static quantisation; `prepare_qat` and `quantize_dynamic`.
+
+    float model ──prepare──► the same with observers ──calibrate──► they have seen data ──convert──► Q/DQ form
+    float model ──prepare_qat──► the same with fake quantisers ──train──► trained for it ──convert──► Q/DQ form
+
+Batch normalization is folded first. Each layer of `LAYERS` quantises its own input, so where an output goes need not be
+known: passes on the graph find out, and merge what is the same.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+from ..autograd import no_grad
+from ..nn.layers import Linear
+from ..nn.module import Module
+from ..tensor import Tensor
+from .fusing import fuse
+from .layers import DynamicQuantized, Prepared, Quantized, observer_of
+from .qconfig import QConfig, default_qat_qconfig, default_qconfig
+from .replacing import with_layers
+
+
+def prepare(
+    model: Module, qconfig: QConfig = default_qconfig, example: Any = None, leave_in_float: Iterable[str] = ()
+) -> Module:
+    """A copy of a model, in evaluation, with batch normalization folded and an observer at each layer.
+
+    Args:
+        model: with `Linear`, `Conv1d` and `Conv2d` layers, anywhere.
+        qconfig: the observers.
+        example: an input (or a tuple of them), by which `fuse` finds the normalizations to fold.
+        leave_in_float: names of layers, or of modules, that are not quantised.
+
+    Raises:
+        QuantizationError: for observers that do not fit, for a weight that is not finite, and for unknown names.
+
+    Example:
+        >>> import minitorch as mt
+        >>> _ = mt.manual_seed(0)
+        >>> net = mt.nn.Sequential(mt.nn.Linear(2, 3), mt.nn.ReLU(), mt.nn.Linear(3, 1))
+        >>> prepared = mt.quantization.prepare(net)
+        >>> data = [mt.randn(8, 2) for _ in range(4)]
+        >>> quantized = mt.quantization.convert(mt.quantization.calibrate(prepared, data))
+        >>> bool((quantized(data[0]) - net(data[0])).abs().max() < 0.02)
+        True
+    """
+    return with_layers(fuse(model, example), lambda name, layer: Prepared(name, layer, qconfig), but=leave_in_float)
+
+
+def prepare_qat(
+    model: Module, qconfig: QConfig = default_qat_qconfig, example: Any = None, leave_in_float: Iterable[str] = ()
+) -> Module:
+    """A copy of a model, in training, with batch normalization folded and fake quantisers at each layer.
+
+    Its parameters are new ones: make the optimiser afterwards. Folding first means that the statistics of batches play
+    no part any more, as after PyTorch's `freeze_bn_stats`; so begin with a trained model.
+
+    Args:
+        model: with `Linear`, `Conv1d` and `Conv2d` layers, anywhere.
+        qconfig: the fake quantisers.
+        example: as of `prepare`.
+        leave_in_float: as of `prepare`.
+
+    Raises:
+        QuantizationError: as of `prepare`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> net = mt.quantization.prepare_qat(mt.nn.Sequential(mt.nn.Linear(2, 3), mt.nn.ReLU(), mt.nn.Linear(3, 1)))
+        >>> optimizer = mt.optim.SGD(net.parameters(), lr=0.1)
+        >>> net(mt.ones(4, 2)).sum().backward()
+        >>> optimizer.step()
+        >>> mt.quantization.convert(net)[0].weight.dtype
+        minitorch.int8
+    """
+    prepared = prepare(model, qconfig, example, leave_in_float)
+    return prepared.train()
+
+
+def calibrate(prepared: Module, data: Iterable[Any]) -> Module:
+    """Run a prepared model on data, in evaluation and without gradients; returns the model.
+
+    Args:
+        prepared: by `prepare`.
+        data: batches; of a batch that is a tuple or list, such as an input and its label, the first is the input.
+
+    Raises:
+        QuantizationError: naming the layer whose input or weight has a NaN or an infinity (``MT701``).
+    """
+    prepared.eval()
+    batches = [data] if isinstance(data, Tensor) else data
+    with no_grad():
+        for batch in batches:
+            prepared(batch[0] if isinstance(batch, (tuple, list)) else batch)
+    return prepared
+
+
+def convert(prepared: Module) -> Module:
+    """A copy of a prepared model in Q/DQ form, in evaluation: weights are int8, scales are fixed.
+
+    Args:
+        prepared: by `prepare` and then calibrated, or by `prepare_qat` and then trained.
+
+    Raises:
+        QuantizationError: naming a layer whose observer saw nothing (``MT701``).
+    """
+
+    def made(name: str, layer: Any) -> Module:
+        of_weight = observer_of(layer.weight)
+        if layer.weight is of_weight:  # no training: of the weight as it is, not as it was
+            of_weight.reset_min_max_vals()
+            of_weight(layer.layer.weight)
+        return Quantized(layer)
+
+    return with_layers(copy.deepcopy(prepared), made, [Prepared]).eval()
+
+
+def quantize_dynamic(model: Module, kinds: Iterable[type[Module]] = (Linear,)) -> Module:
+    """A copy of a model, in evaluation, whose linear layers have weights in int8 and quantise each input by its range.
+
+    There is no calibration; the range costs a pass over the input. It pays where reading the weights takes the time.
+
+    Args:
+        model: any module.
+        kinds: the classes of layers, of `Linear`, `Conv1d` and `Conv2d`.
+
+    Example:
+        >>> import minitorch as mt
+        >>> net = mt.quantization.quantize_dynamic(mt.nn.Sequential(mt.nn.Linear(2, 3), mt.nn.ReLU()))
+        >>> net[0].weight.dtype, net(mt.ones(4, 2)).shape
+        (minitorch.int8, (4, 3))
+    """
+
+    def made(name: str, layer: Any) -> Module:
+        return DynamicQuantized(layer, Prepared(name, layer, default_qconfig).weight.qparams())
+
+    return with_layers(model, made, kinds).eval()

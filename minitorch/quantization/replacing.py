@@ -1,0 +1,72 @@
+"""Finding and replacing layers in a tree of modules."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ..errors import QuantizationError
+from ..nn.layers import Affine, Conv1d, Conv2d, Linear
+from ..nn.module import Module
+
+# Layers that are a product of their input and a weight; a subclass may do something else with both.
+LAYERS: tuple[type[Affine], ...] = (Linear, Conv1d, Conv2d)
+
+
+def layers_of(model: Module, kinds: Iterable[type[Module]] = LAYERS) -> Iterator[tuple[str, Any]]:
+    """The modules of these very classes, with their names, each once."""
+    wanted = set(kinds)
+    return ((name, module) for name, module in model.named_modules() if type(module) in wanted)
+
+
+def replaced(model: Module, new: dict[str, Module]) -> Module:
+    """The model with other modules in place of those named, wherever these occur; the model itself is changed.
+
+    Args:
+        model: the root; the name of the root itself is empty.
+        new: a module by name.
+    """
+    by_old = {id(model.get_submodule(name)): module for name, module in new.items()}
+    for parent in list(model.modules()):
+        for name, child in list(vars(parent).items()):
+            if isinstance(child, Module) and id(child) in by_old:
+                setattr(parent, name, by_old[id(child)])
+    return by_old.get(id(model), model)
+
+
+def with_layers(
+    model: Module,
+    make: Callable[[str, Any], Module],
+    kinds: Iterable[type[Module]] = LAYERS,
+    but: Iterable[str] = (),
+) -> Module:
+    """A copy of a model, in which some layers are replaced.
+
+    Args:
+        model: it stays as it is.
+        make: the new module, given the name and the old one.
+        kinds: the classes of layers.
+        but: names of layers, or of modules whose layers, stay.
+
+    Raises:
+        QuantizationError: if there is no module of a name, or no layer at all (``MT702``).
+    """
+    model, stay = copy.deepcopy(model), list(but)
+    names = {name for name, _ in model.named_modules(remove_duplicate=False)}
+    for name in stay:
+        if name not in names:
+            raise QuantizationError(
+                "MT702",
+                f"there is no module {name!r} in {type(model).__name__}",
+                fix=f"use names as model.named_modules() has them, such as {', '.join(sorted(names - {''})[:3])}",
+            )
+    found = [
+        (name, layer)
+        for name, layer in layers_of(model, kinds)
+        if not any(name == each or name.startswith(f"{each}.") for each in stay)
+    ]
+    if not found and not stay:
+        known = ", ".join(kind.__name__ for kind in kinds)
+        raise QuantizationError("MT702", f"{type(model).__name__} has no layer to quantise", why=f"these are: {known}")
+    return replaced(model, {name: make(name, layer) for name, layer in found})
