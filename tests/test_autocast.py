@@ -225,6 +225,19 @@ def test_a_backward_pass_inside_the_block_gives_the_same_gradients() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
+def test_nodes_of_gradients_name_the_line_that_asked_for_them() -> None:
+    w = mt.ones(2, 2, requires_grad=True)
+
+    def step(x: mt.Tensor) -> mt.Tensor:
+        with mt.autocast("cpu"):
+            y = (x @ w).sum()
+        y.backward()
+        return w.grad
+
+    sources = {node.source.file for node in mt.jit(step, backend="interpret").graph(mt.ones(2, 2)).nodes if node.source}
+    assert sources == {__file__}
+
+
 def test_a_checkpoint_runs_again_in_the_autocast_it_ran_in() -> None:
     model, x, y = model_and_data("mlp")
     expected = trained(loss_of(model, mt.bfloat16), x, y, model)

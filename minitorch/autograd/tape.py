@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from ..dtypes import float32
 from ..errors import AutogradError
-from ..interpreters import Span, autocasting, current_staging, for_one_line, set_grad_enabled, twin
+from ..interpreters import Span, current_staging, for_one_line, set_autocast, set_grad_enabled, twin
 from ..ir import Node, Primitive, Source, Spec, user_source
 from ..primitives import add
 from ..tensor import TapeEntry, Tensor, ghost
@@ -222,7 +222,6 @@ def _arrived(entry: TapeEntry, cotangent: Tensor) -> Tensor:
     return cotangent
 
 
-@autocasting(None)  # a gradient has the types of its operation
 def propagate(
     roots: Sequence[Tensor],
     cotangents: Sequence[Tensor],
@@ -258,7 +257,7 @@ def propagate(
             leaves[id(tensor)] = (tensor, _accumulate(known and known[1], gradient))
 
     by_rules, staging = for_one_line(_by_rules), current_staging()
-    previous = set_grad_enabled(create_graph)
+    previous, mode = set_grad_enabled(create_graph), set_autocast(None)  # a gradient has the types of its operation
     try:
         order = _reachable(roots)
         useful = None if wanted is None else _on_the_way(order, wanted)
@@ -295,6 +294,7 @@ def propagate(
         return result
     finally:
         set_grad_enabled(previous)
+        set_autocast(mode)
 
 
 def key_of(tensor: Tensor) -> int:

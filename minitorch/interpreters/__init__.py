@@ -15,6 +15,7 @@ from .autocast import (
     in_full_precision,
     in_lower_precision,
     leave_autocast,
+    set_autocast,
 )
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .broadcasting import broadcast_shapes, expand_operands
@@ -81,6 +82,7 @@ __all__ = [
     "rehearsing",
     "reshape_is_view",
     "run_silently",
+    "set_autocast",
     "set_grad_enabled",
     "settled",
     "staging_or_error",

@@ -39,6 +39,12 @@ def current_autocast() -> Autocast | None:
     return thread.autocast
 
 
+def set_autocast(mode: Autocast | None) -> Autocast | None:
+    """Switch autocast in this thread; returns what it was."""
+    previous, thread.autocast = thread.autocast, mode
+    return previous
+
+
 @contextmanager
 def autocasting(mode: Autocast | None) -> Iterator[None]:
     """Switch autocast to a mode for a block that makes its own casts: for what runs again, or runs later."""
@@ -53,10 +59,8 @@ def autocasting(mode: Autocast | None) -> Iterator[None]:
 
 def enter_autocast(mode: Autocast | None) -> Autocast | None:
     """Switch autocast at the beginning of a block; returns what it was."""
-    state = thread
-    previous, state.autocast = state.autocast, mode
-    state.autocast_depth += 1
-    return previous
+    thread.autocast_depth += 1
+    return set_autocast(mode)
 
 
 def leave_autocast(previous: Autocast | None) -> None:
