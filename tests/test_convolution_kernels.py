@@ -301,3 +301,18 @@ def test_node_by_node_a_convolution_counts_what_its_kernel_counts():
         cost = mt.jit(mt.nn.Conv2d(3, 16, 3)).cost(mt.rand(8, 3, 32, 32))
     outputs = 8 * 16 * 30 * 30
     assert cost.flops == cost.unfused.flops == outputs * (2 * 3 * 3 * 3 + 1)
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_bias_and_relu_are_the_epilogue_of_the_convolution_before_the_next(padding):
+    """They are computed once for each element, not for each window of the next convolution."""
+    model = mt.nn.Sequential(
+        mt.nn.Conv2d(3, 4, 3, padding=padding), mt.nn.ReLU(), mt.nn.Conv2d(4, 4, 3, padding=padding), mt.nn.ReLU()
+    )
+    x = mt.rand(2, 3, 10, 10)
+    with mt.no_grad():
+        ledger = mt.jit(model).ledger(x)
+        assert np.abs(mt.jit(model)(x).numpy() - model(x).numpy()).max() < 1e-5
+    outputs = [2 * 4 * side**2 for side in ((8, 6) if padding == 0 else (10, 10))]
+    per_output = [2 * channels * 9 + 3 for channels in (3, 4)]  # products and sums, the bias, a comparison, a choice
+    assert sum(kernel.flops for kernel in ledger.kernels) == np.dot(outputs, per_output)

@@ -67,6 +67,13 @@ def base_of(node: Node) -> Node:
     return node
 
 
+def _unpadded(node: Node) -> Node:
+    """The value at the beginning of a chain of views and paddings, as there is before a convolution."""
+    while node.primitive.is_view or node.primitive.name == "pad":
+        node = node.inputs[0]
+    return node
+
+
 def output_base(node: Node) -> Node:
     """The value that has to be in memory for an output: a reshape of it is the same memory."""
     while node.primitive.name == "reshape":
@@ -107,7 +114,7 @@ def find_roots(
             wanted.setdefault(node, REDUCTION)
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
-            for base in map(base_of, node.inputs):
+            for base in map(_unpadded, node.inputs):
                 if base in epilogue and base not in transient:
                     wanted.setdefault(base, EPILOGUE)
         if node.primitive.kind in POINTWISE and any(
