@@ -38,7 +38,7 @@ class Variation:
 
     Attributes:
         axes: for every node of the graph, inputs included, the axes along which it may vary; none is of length 1.
-        constants: the nodes that depend on neither an input nor a random draw.
+        constants: the nodes that depend on no input and no random draw, and are not behind a `barrier`.
     """
 
     axes: Mapping[Node, Axes]
@@ -85,7 +85,8 @@ def variation(graph: Graph) -> Variation:
         operands = [axes[operand] for operand in node.inputs]
         rule = RULES.get(node.primitive) or BY_KIND.get(node.primitive.kind, _any)
         axes[node] = rule(node, operands) & _longer_than_one(node.shape)
-        if node.primitive.kind != "random" and all(operand in constants for operand in node.inputs):
+        is_opaque = node.primitive.kind == "random" or node.primitive is P.barrier
+        if not is_opaque and all(operand in constants for operand in node.inputs):
             constants.add(node)
     return Variation(axes, frozenset(constants))
 
@@ -142,7 +143,7 @@ def _constant(node: Node, operands: Sequence[Axes]) -> Axes:
     for axis in range(array.ndim):
         slices = np.moveaxis(bits, axis, 0)
         # Most arrays that vary do so in the second slice already.
-        if any(not np.array_equal(slices[0], each) for each in slices[1:]):
+        if len(slices) > 1 and (not np.array_equal(slices[0], slices[1]) or (slices != slices[0]).any()):
             found.add(axis)
     return frozenset(found)
 
