@@ -204,5 +204,8 @@ def random_rewrite(random: Random, procedure: Procedure) -> R.Rewrite:
         lambda: R.pack(array, fresh, random.choice(["", *names]), *some),
         lambda: R.align(loop, 1, random.choice((2, 4)), f"{fresh}o", f"{fresh}i"),
         lambda: R.transpose(*_two(random, names), fresh) if len(names) > 1 else R.unroll(loop),
+        lambda: R.pad_sum(loop, random.choice((2, 4, 5))),
+        lambda: R.group(loop),
+        lambda: R.regroup(fresh, random.choice((1, 2, 4)), tuple(some), tuple(reversed(some))),
     ]
     return random.choice(makers)()

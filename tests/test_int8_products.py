@@ -10,6 +10,11 @@ import pytest
 import minitorch as mt
 from minitorch import dtypes
 from minitorch import primitives as P
+from minitorch.compiler.codegen.host import executable_targets, host
+from minitorch.compiler.codegen.listing import inner_loops
+from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.loop_ir.source import compiled
+from minitorch.compiler.target import TARGETS, Target, with_features
 from minitorch.dtypes import DType
 
 Array = np.ndarray[Any, Any]
@@ -87,3 +92,138 @@ def test_mixed_types_have_sums_in_int32(dtype: DType) -> None:
 def test_other_mixtures_are_refused() -> None:
     with pytest.raises(mt.errors.DTypeError, match="convert one of them first"):
         mt.jit(product)(mt.ones(2, 2, dtype=mt.int16), mt.ones(2, 2, dtype=mt.int8))
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def with_vnni(name: str, feature: str) -> Target:
+    """A predefined target with one more feature."""
+    base = TARGETS[name]
+    features = {**dict.fromkeys(base.required, True), feature: True}
+    return with_features(f"{name} with {feature}", base.triple, base.cpu, features, base.caches, base.cores)
+
+
+VNNI = {"avx512": with_vnni("avx512", "avx512vnni"), "avx2": with_vnni("avx2", "avxvnni")}
+
+
+def here() -> dict[str, str | Target]:
+    """The targets whose code this machine runs."""
+    own = TARGETS | {"native": host()}
+    found: dict[str, str | Target] = {name: own[name] for name in executable_targets()}
+    found |= {f"{name}, VNNI": each for name, each in VNNI.items() if each.required <= host().required}
+    return found
+
+
+def kernel_of(function: Any, arrays: list[Array], target: str | Target) -> Kernel:
+    (kernel,) = mt.jit(function).ledger(*map(mt.tensor, arrays)).for_target(target).kernels
+    return kernel
+
+
+def run(kernel: Kernel, arrays: list[Array]) -> Array:
+    """The kernel's machine code, given each array that it reads, which is known by its type and shape."""
+    given = []
+    for node in kernel.reads:
+        if node.primitive.name != "constant":
+            given.append(next(each for each in arrays if (each.shape, each.dtype) == (node.shape, node.dtype.numpy)))
+            arrays = [each for each in arrays if each is not given[-1]]
+    return np.asarray(kernel.steps[-1](*given).numpy())
+
+
+def drawn_shape(random: np.random.Generator) -> tuple[int, int, int]:
+    """m, k, n: mostly small and odd; now and then k is in several blocks, or there are many tiles."""
+    kind = random.integers(8)
+    most = (20, 70, 80) if kind < 6 else (90, 300, 300) if kind == 6 else (9, 5000, 100)
+    m, k, n = (int(random.integers(1, each + 1)) for each in most)
+    return m, k, n
+
+
+TURNED: dict[tuple[bool, bool], Any] = {
+    (False, False): product,
+    (True, False): lambda a, b: product(a.T, b),
+    (False, True): lambda a, b: product(a, b.T),
+    (True, True): lambda a, b: product(a.T, b.T),
+}
+
+
+@pytest.mark.parametrize("target", here())
+def test_kernels_are_exact(target: str) -> None:
+    """All pairs of types, operands as they lie and transposed, k from 1 to thousands, and no schedule is refused."""
+    random = np.random.default_rng(sorted(here()).index(target))
+    for turn in range(12):
+        (left, right), (m, k, n) = PAIRS[turn % 4], drawn_shape(random)
+        flips = [bool(each) for each in random.random(2) < 0.4]
+        a, b = numbers((k, m) if flips[0] else (m, k), left, turn), numbers((n, k) if flips[1] else (k, n), right, turn)
+
+        function = TURNED[flips[0], flips[1]]
+        kernel = kernel_of(function, [a, b], here()[target])
+        assert "a schedule is refused" not in repr(kernel.schedule), (m, k, n, left, right, flips, kernel.schedule)
+        wanted = expected(a.T if flips[0] else a, b.T if flips[1] else b)
+        assert np.array_equal(run(kernel, [a, b]), wanted), (m, k, n, left, right, flips)
+
+
+def convolution(x: mt.Tensor, weight: mt.Tensor, padding: int, zero: int) -> mt.Tensor:
+    """A convolution with sums in int32 of an image padded with some number, as quantised layers have it."""
+    around = (0, 0, 0), (0, 0, 0), (padding, padding, 0), (padding, padding, 0)
+    filters, depth, height, width = weight.shape
+    x = P.pad(x, padding=around, value=zero)
+    for dim, size in ((2, height), (3, width)):
+        x = P.unfold(x, dim=dim, size=size, step=1, dilation=1)
+    batch, _, *places = x.shape[:4]
+    seen = depth * height * width
+    columns = P.reshape(P.permute(x, dims=(1, 4, 5, 0, 2, 3)), shape=(seen, batch * places[0] * places[1]))
+    sums = P.dot(P.reshape(weight, shape=(filters, seen)), columns, dtype=dtypes.int32)
+    return P.permute(P.reshape(sums, shape=(filters, batch, *places)), dims=(1, 0, 2, 3))
+
+
+@pytest.mark.parametrize("target", here())
+@pytest.mark.parametrize(("shape", "filters", "size"), [((2, 3, 9, 21), 7, 3), ((1, 8, 10, 10), 16, 1)])
+def test_convolutions_are_exact(target: str, shape: tuple[int, ...], filters: int, size: int) -> None:
+    """One kernel, with the same instruction; it pads with the zero point."""
+    x, weight = numbers(shape, dtypes.uint8), numbers((filters, shape[1], size, size), dtypes.int8)
+
+    def function(x: mt.Tensor, weight: mt.Tensor) -> mt.Tensor:
+        return convolution(x, weight, size // 2, 131)
+
+    kernel = kernel_of(function, [x, weight], here()[target])
+    assert "a schedule is refused" not in repr(kernel.schedule)
+    wanted = function(mt.tensor(x), mt.tensor(weight)).numpy()
+    assert np.array_equal(run(kernel, [x, weight]).reshape(wanted.shape), wanted)
+
+
+@pytest.mark.parametrize(
+    ("target", "kinds", "instruction", "times"),
+    [
+        (VNNI["avx512"], (dtypes.uint8, dtypes.int8), "vpdpbusd", 24),
+        (VNNI["avx512"], (dtypes.int8, dtypes.uint8), "vpdpbusd", 24),
+        (VNNI["avx512"], (dtypes.int8, dtypes.int8), "vpdpwssd", 24),
+        (VNNI["avx2"], (dtypes.uint8, dtypes.int8), "vpdpbusd", 12),
+        (TARGETS["avx512"], (dtypes.uint8, dtypes.int8), "vpmaddwd", 24),
+        (TARGETS["avx2"], (dtypes.uint8, dtypes.int8), "vpmaddwd", 12),
+        (TARGETS["sse2"], (dtypes.uint8, dtypes.uint8), "pmaddwd", 12),
+    ],
+)
+def test_the_inner_loop_has_an_instruction_for_each_accumulator(
+    target: Target, kinds: tuple[DType, DType], instruction: str, times: int
+) -> None:
+    """As many as of multiply-adds in a product of floats; no product of 32-bit integers, and nothing that saturates."""
+    a, b = numbers((96, 64), kinds[0]), numbers((64, 128), kinds[1])
+    loops = [
+        [line.split()[1 if line.startswith("{") else 0] for line in loop.splitlines() if line]
+        for loop in inner_loops(kernel_of(product, [a, b], target).assembly)
+    ]
+    assert [loop.count(instruction) for loop in loops if instruction in loop] == [times]
+    wrong = {"vpmulld", "pmulld", "pmuludq", "vpmaddubsw", "pmaddubsw", "vpdpbusds", "imull"}
+    assert not wrong & {name for loop in loops for name in loop}
+
+
+def test_every_step_of_a_schedule_gives_the_same_numbers() -> None:
+    """The steps as Python, for k that is no multiple of a group."""
+    a, b = numbers((3, 7), dtypes.uint8), numbers((7, 18), dtypes.int8)
+    for target in (VNNI["avx512"], TARGETS["avx2"]):
+        steps = kernel_of(product, [a, b], target).steps
+        assert any(step.rewrite is not None and step.rewrite.name == "group" for step in steps)
+        for step in steps:
+            out = np.zeros(3 * 18, np.int32)
+            compiled(step.source)(a.ravel(), b.ravel(), out)
+            assert np.array_equal(out.reshape(3, 18), expected(a, b)), step

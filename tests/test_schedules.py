@@ -14,6 +14,7 @@ import pytest
 
 import minitorch as mt
 import minitorch.nn.functional as F
+from minitorch import primitives as P
 from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.kernels.steps import Measured
 from minitorch.compiler.loop_ir.expressions import ALWAYS, Apply, Choose, Load, Number
@@ -59,6 +60,12 @@ def definition(function: Callable[..., Any], *tensors: mt.Tensor) -> Procedure:
 
 def product() -> Procedure:
     return definition(lambda a, b: a @ b, mt.ones(6, 5), mt.ones(5, 9))
+
+
+def sums() -> Procedure:
+    """A product of integers."""
+    numbers = mt.ones(6, 5, dtype=mt.int32), mt.ones(5, 9, dtype=mt.int32)
+    return definition(lambda a, b: P.dot(a, b, dtype=mt.int32), *numbers)
 
 
 # --- laws -------------------------------------------------------------------------------------------------------------
@@ -320,6 +327,20 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         "nothing reads what is stored over",
     ),
     "skip in no loop": (R.skip("j0", "q"), product, "the loops are i0, i1, j0"),
+    "pack numbers that need not fit": (R.pack(0, "left", "", "i0", "j0", dtype="int8"), sums, "holds every value"),
+    "pack floats as integers": (R.pack(0, "left", "", "i0", "j0", dtype="int8"), product, "holds every value"),
+    "pad a loop around others": (R.pad_sum("i1", 4), sums, "a sum of integers and nothing else"),
+    "pad a sum of floats": (R.pad_sum("j0", 4), product, "a sum of integers and nothing else"),
+    "pad a whole number": (R.pad_sum("j0", 5), sums, "iterations to be added"),
+    "group terms of floats": (R.group("j0"), product, "a sum of integers into one element"),
+    "group stores": (R.group("i1"), product, "a sum of integers into one element"),
+    "regroup what is not nested": (R.regroup("q", 2, ("i0", "i1"), ("i1", "i0")), product, "perfectly nested"),
+    "regroup parts of vectors": (
+        R.regroup("q", 4, ("i0", "i1"), ("i1", "i0")),
+        lambda: definition(lambda x: x.T.contiguous(), mt.ones(3, 5)),
+        "some whole vectors",
+    ),
+    "regroup other loops": (R.regroup("q", 2, ("i0",), ("i1",)), product, "elements of the same loops"),
     "no such array": (R.lift("total7", "i1"), product, "the arrays are total0"),
 }
 

@@ -262,6 +262,54 @@ def rounded(builder: Any, x: Any, dtype: DType) -> Any:
     return after_load(builder, before_store(builder, x, dtype), dtype)
 
 
+# A dot product of groups of integers in 32-bit lanes: terms of a group, the types of their factors, lanes, and features
+# of which one has to be there. Then LLVM's intrinsic, and whether it adds to a total itself.
+DOT_PRODUCTS: tuple[tuple[int, tuple[DType, DType], int, frozenset[str], str, bool], ...] = (
+    *(
+        (4, (dtypes.uint8, dtypes.int8), bits // 32, features, f"llvm.x86.avx512.vpdpbusd.{bits}", True)
+        for bits, features in (
+            (512, frozenset({"avx512vnni"})),
+            (256, frozenset({"avx512vnni", "avxvnni"})),
+            (128, frozenset({"avx512vnni", "avxvnni"})),
+        )
+    ),
+    (2, (dtypes.int16,) * 2, 16, frozenset({"avx512bw"}), "llvm.x86.avx512.pmaddw.d.512", False),
+    (2, (dtypes.int16,) * 2, 8, frozenset({"avx2"}), "llvm.x86.avx2.pmadd.wd", False),
+    (2, (dtypes.int16,) * 2, 4, frozenset({"sse2"}), "llvm.x86.sse2.pmadd.wd", False),
+)
+
+
+def dot_product(
+    builder: Any, size: int, kinds: tuple[DType, DType], lanes: int
+) -> Callable[[Any, Any, Any], Any] | None:
+    """The instruction that adds the products of a group to each lane; None if the target has none.
+
+    Returns:
+        A function of the totals and of both factors, which are words of `size` numbers of these kinds; whatever has
+        fewer lanes than the totals is in all of them.
+    """
+    for own, types, count, features, name, adds in DOT_PRODUCTS:
+        if (own, count) != (size, lanes) or builder.target.required.isdisjoint(features):
+            continue
+        if kinds not in (types, types[::-1]):
+            continue
+        first = 0 if kinds == types else 1
+        part = ir.VectorType(ir.IntType(8 * types[0].itemsize), lanes * size)
+        whole = ir.VectorType(ir.IntType(32), lanes)
+
+        def instruction(total: Any, *words: Any) -> Any:
+            operands = [builder.bitcast(words[side], part) for side in (first, 1 - first)]  # noqa: B023
+            module = builder.module
+            given = [whole, part, part] if adds else [part, part]  # noqa: B023
+            function = module.globals.get(name) or ir.Function(module, ir.FunctionType(whole, given), name)  # noqa: B023
+            if adds:  # noqa: B023
+                return builder.call(function, [total, *operands])
+            return builder.add(total, builder.call(function, operands))
+
+        return instruction
+    return None
+
+
 def combine(builder: Any, reduction: str, dtype: DType, a: Any, b: Any) -> Any:
     """One step of a reduction: an accumulator and a value."""
     if reduction == "reduce_max" and dtype is dtypes.bool_:

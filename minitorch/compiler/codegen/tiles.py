@@ -1,4 +1,4 @@
-"""A square matrix in vector registers, transposed.
+"""Matrices in vector registers, transposed: squares of elements or of groups of them, and a few long rows.
 
 The code is straight: every step interleaves two vectors, or takes every second block of two.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .vector_memory import shuffled
+from llvmlite import ir
+
+from .vector_memory import byte_size, shuffled
 
 BLOCK = 16  # bytes within which every machine interleaves two vectors by one instruction
 
@@ -37,6 +39,42 @@ def transposed(builder: Any, rows: list[Any], block: int) -> list[Any]:
         for number, vector in enumerate(across):
             result[number * block + column] = vector
     return result
+
+
+def transposed_units(builder: Any, rows: list[Any], unit: int) -> list[Any]:
+    """The columns of a square matrix whose elements are groups of so many neighbours."""
+    kind = rows[0].type
+    size = unit * byte_size(kind.element)
+    wide = ir.VectorType(ir.IntType(8 * size), kind.count // unit)
+    columns = transposed(builder, [builder.bitcast(row, wide) for row in rows], max(1, BLOCK // size))
+    return [builder.bitcast(column, kind) for column in columns]
+
+
+def interleaved(builder: Any, rows: list[Any]) -> list[Any]:
+    """The elements of some rows, of which there are a power of two, in turn: one of each row, then the next of each."""
+    if len(rows) == 1:
+        return rows
+    lanes = rows[0].type.count
+    even, odd = interleaved(builder, rows[::2]), interleaved(builder, rows[1::2])
+    found = []
+    for one, other in zip(even, odd, strict=True):
+        for first in (0, lanes // 2):
+            order = [lane + side * lanes for lane in range(first, first + lanes // 2) for side in (0, 1)]
+            found.append(shuffled(builder, one, other, order))
+    return found
+
+
+def permuted(builder: Any, rows: list[Any], order: list[int]) -> Any:
+    """Elements of some vectors, numbered one after another, in any order: a shuffle for each vector that has some."""
+    lanes = rows[0].type.count
+    sources = sorted({place // lanes for place in order})
+    found = rows[sources[0]]
+    for source in (
+        sources if len(sources) > 1 or order != list(range(sources[0] * lanes, (sources[0] + 1) * lanes)) else ()
+    ):
+        chosen = [lanes + place % lanes if place // lanes == source else lane for lane, place in enumerate(order)]
+        found = shuffled(builder, found, rows[source], chosen)
+    return found
 
 
 def _zipped(builder: Any, a: Any, b: Any, block: int, upper: int) -> Any:

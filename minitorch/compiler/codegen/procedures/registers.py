@@ -7,7 +7,7 @@ from typing import Any
 
 from ...loop_ir.index import Index, Quotient, Remainder, Variable
 from ...loop_ir.tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Store, arrays_written, statements
-from ..tiles import BLOCK, transposed
+from ..tiles import BLOCK, interleaved, permuted, transposed, transposed_units
 from ..vector_memory import byte_size
 from .scopes import Scopes
 
@@ -75,8 +75,10 @@ class Registers:
     def read(self, local: Local, index: Index) -> Any:
         """An element, or a vector of neighbours; of a square that was stored row by row, a column."""
         number, step = self.number(index), self.scopes.step(index)
-        if self.scopes.lane is None or not step or step == 1:
+        if self.scopes.lane is None or step in (0, 1):
             return self.values[local, number]
+        if step is None or step != self.scopes.lane.extent:
+            return self._permuted(local, index)
         places = range(0, local.size, step)
 
         def columns() -> list[Any]:
@@ -85,3 +87,38 @@ class Registers:
 
         depth = max(self.scopes.register_depths[local][place] for place in places)
         return self.scopes.once(("columns", local, self.scopes.versions.get(local, 0)), depth, columns)[number]
+
+    def _permuted(self, local: Local, index: Index) -> Any:
+        """Elements of several registers, in the order in which lanes ask for them."""
+        assert self.scopes.lane is not None
+        lane, order = self.scopes.lane, []
+        for number in range(lane.extent):
+            self.scopes.constants[lane] = number
+            order.append(self.number(index))
+        del self.scopes.constants[lane]
+        starts = sorted(place for array, place in self.values if array == local)
+        rows = [self.values[local, place] for place in starts]
+        depth = max(self.scopes.register_depths[local][place] for place in starts)
+        key = "permuted", local, self.scopes.versions.get(local, 0)
+        size = len(rows)
+        lanes = lane.extent
+        unit = _unit(order)
+        if unit > 1 and size * unit == lanes and [place // lanes for place in order[::unit]] == list(range(size)):
+            squares = self.scopes.once((*key, unit), depth, lambda: transposed_units(self.builder, rows, unit))
+            return squares[order[0] // unit]
+        part, rest = divmod(order[0] * size, lanes)
+        wanted = [place % size * lanes + (part * lanes + place) // size for place in range(lanes)]
+        if size & (size - 1) == 0 and not rest and order == wanted:
+            return self.scopes.once(key, depth, lambda: interleaved(self.builder, rows))[part]
+        return permuted(self.builder, rows, order)
+
+
+def _unit(order: list[int]) -> int:
+    """How many neighbours stay beside each other in all of an order."""
+    unit = 1
+    while 2 * unit <= len(order) and all(
+        place % (2 * unit) == 0 and order[at : at + 2 * unit] == list(range(place, place + 2 * unit))
+        for at, place in list(enumerate(order))[:: 2 * unit]
+    ):
+        unit *= 2
+    return unit

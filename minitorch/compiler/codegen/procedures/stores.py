@@ -16,6 +16,7 @@ from ..instructions import before_store, combine, constant, multiply_add
 from ..vector_memory import integer, shuffled, store_interleaved, store_past_caches
 from .conditions import lanes_in_use
 from .expressions import Expressions
+from .groups import Groups
 from .memory import Memory
 from .registers import Registers
 from .scopes import Scopes
@@ -36,7 +37,7 @@ class Stores:
         self, scopes: Scopes, registers: Registers, memory: Memory, expressions: Expressions, procedure: Procedure
     ) -> None:
         self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
-        self.memory, self.expressions = memory, expressions
+        self.memory, self.expressions, self.groups = memory, expressions, Groups(scopes, memory)
         self.read = {
             part.buffer
             for each in statements(procedure.body)
@@ -137,6 +138,8 @@ class Stores:
         if factors:
             a, b, old = self.scopes.alike(*(self.expressions.value(factor) for factor in factors), old)
             new = multiply_add(self.builder, dtype, a, b, old)
+        elif (summed := self.groups.added(each, old)) is not None:
+            new = summed
         else:
             value, old = self.scopes.alike(self.expressions.value(each.value), old)
             new = combine(self.builder, each.reduction, dtype, old, value)

@@ -28,6 +28,7 @@ from functools import lru_cache
 from ...loop_ir.expressions import Expression, Load
 from ...target import Target
 from .gemm import TURNED, Contraction, Operand, extent, packing
+from .groups import Groups, grouped, in_place
 
 MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
@@ -64,8 +65,8 @@ def _most_rows(left: Operand, packs_left: bool, target: Target) -> int:
     """How many rows a tile may have: fewer if they compete for the same places of the first cache."""
     if packs_left or not left.across:
         return MOST_ROWS
-    assert isinstance(left.value, Load)
-    step = left.value.index.coefficient(left.across[-1]) * left.value.dtype.itemsize
+    (value,) = (part for part in left.value.all_parts if isinstance(part, Load))
+    step = value.index.coefficient(left.across[-1]) * value.dtype.itemsize
     return MOST_CROWDED if step and step % max(1, target.caches[0] // WAYS) == 0 else MOST_ROWS
 
 
@@ -81,6 +82,7 @@ class Tiling:
         left_along_k, right_along_k: whether an operand is dense along k rather than along its rows or lanes.
         streams: whether the right operand is read once, from memory, a few rows at a time.
         units: the parallel range: all batches, blocks of rows and blocks of lanes.
+        groups: the terms that one instruction adds up, if it takes several; `block_k` is whole groups.
     """
 
     lanes: int
@@ -95,6 +97,7 @@ class Tiling:
     right_along_k: bool
     streams: bool
     units: int
+    groups: Groups | None = None
 
     @property
     def width(self) -> int:
@@ -102,9 +105,14 @@ class Tiling:
         return self.lanes * self.vectors
 
     @property
+    def steps(self) -> int:
+        """Steps of k in a block, in each of which a sum takes one term or one group of terms."""
+        return self.block_k if self.groups is None else self.block_k // self.groups.size
+
+    @property
     def is_unrolled(self) -> bool:
         """Whether a block of k is so short, and a step of it so small, that counting them would take a large part."""
-        return self.block_k <= STREAMED and self.rows == 1
+        return self.steps <= STREAMED and self.rows == 1
 
 
 @lru_cache(256)
@@ -114,25 +122,34 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     lanes = _lanes(product, target)
     left, right = product.left, product.right
     (left_along_k, _), (right_along_k, _) = packing(left, lanes, 1), packing(right, lanes, TURNED)
-    packs_left = not left.is_one_piece or (not left_along_k and _collides(left, target))
+    groups = grouped(product, target, lanes)
+    size = product.itemsize if groups is None else groups.right.itemsize
+    if groups is None:
+        packs_left = not left.is_one_piece or (not left_along_k and _collides(left, target))
+    else:
+        packs_left = not in_place(left, groups.left, groups)
     most_rows = _most_rows(left, packs_left, target)
-    rows, vectors = tile(product.height, -(-width // lanes), target.vector_registers, most_rows)
+    rows, vectors = tile(
+        product.height, -(-width // lanes), target.vector_registers, most_rows, doubling=groups is not None
+    )
     row_tiles = -(-product.height // rows)
-    size, cache = depth * width * product.itemsize, target.caches[1]
-    in_place = right.is_one_piece and right.is_dense_across
-    in_place = in_place and (width % (lanes * vectors) == 0 or target.vector_bytes >= MASKED)
-    streams = in_place and size > cache and row_tiles <= STREAMED_TILES
+    whole, cache = depth * width * size, target.caches[1]
+    is_readable = groups is None and right.is_one_piece and right.is_dense_across
+    is_readable = is_readable and (width % (lanes * vectors) == 0 or target.vector_bytes >= MASKED)
+    streams = is_readable and whole > cache and row_tiles <= STREAMED_TILES
     if streams:
         most = STREAMED_VECTORS * (1 if product.height > 1 else 2)
         rows, vectors = tile(product.height, min(most, -(-width // lanes)), target.vector_registers)
-    packs_right = not streams and not (in_place and size <= cache and row_tiles * size <= FEW_TILES * cache)
-    block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, target)
+    packs_right = not streams and not (is_readable and whole <= cache and row_tiles * whole <= FEW_TILES * cache)
+    block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, groups, target)
     wanted = target.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
-    block_rows, block_lanes, blocks = _blocks(product, rows, lanes * vectors, lanes, block_k, packed, wanted, target)
+    block_rows, block_lanes, blocks = _blocks(
+        product, rows, lanes * vectors, lanes, block_k, size, packed, wanted, target
+    )
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
-        streams, blocks * extent(product.batch),
+        streams, blocks * extent(product.batch), groups,
     )  # fmt: skip
 
 
@@ -151,12 +168,14 @@ def _values(product: Contraction) -> Iterator[Expression]:
     yield from (store.value for store in product.epilogue)
 
 
-def tile(height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS) -> tuple[int, int]:
+def tile(
+    height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS, doubling: bool = False
+) -> tuple[int, int]:
     """Rows and vectors of the tile that does the whole product in the fewest steps.
 
     A multiply-add takes one step. So does loading a vector, but much of that is done at the same time; numbers of the
     left operand are smaller, and to count the steps takes a little. One register holds the number, `vectors` hold the
-    vectors, the rest are accumulators.
+    vectors, the rest are accumulators. If `doubling`, there are 1, 2, 4 or 8 vectors.
 
     Example:
         >>> tile(height=1200, vectors=64, registers=32)
@@ -175,36 +194,42 @@ def tile(height: int, vectors: int, registers: int, most_rows: int = MOST_ROWS) 
     shapes = [
         (rows, across)
         for across in range(1, min(vectors, MOST_VECTORS) + 1)
+        if not doubling or across & (across - 1) == 0
         for rows in range(1, min(height, most_rows, (registers - 2 - across) // across) + 1)
     ]
     return min(shapes, key=steps)
 
 
-def _block_k(product: Contraction, width: int, is_tall: bool, streams: bool, target: Target) -> int:
+def _block_k(
+    product: Contraction, width: int, is_tall: bool, streams: bool, groups: Groups | None, target: Target
+) -> int:
     """Steps of k in one block.
 
     All of them, if what a tile's lanes read then takes no more than a part of the second cache. If the left operand is
     packed and there are many tiles of it (`is_tall`), that should stay in the first cache, and a packed block of the
     left one in the second. If the right one is read once (`streams`), a few rows of it at a time.
     """
-    depth, size = product.depth, product.itemsize
+    together, size = (1, product.itemsize) if groups is None else (groups.size, groups.right.itemsize)
+    depth = -(-product.depth // together) * together
     if streams:
         return min(depth, STREAMED if product.width > width else LONGEST)
-    room = target.caches[0] if is_tall else target.caches[1] // 4
+    is_flat = groups is not None and product.height <= MOST_ROWS  # what is packed is read once: from the first cache
+    room = target.caches[0] // 2 if is_flat else target.caches[0] if is_tall else target.caches[1] // 4
     most = max(64, min(room // (width * size), LONGEST))
     parts = max(1, round(depth / most))
     whole = [extent(each.ks[number:]) for each in (product.left, product.right) for number in range(1, len(each.ks))]
     step = max((length for length in whole if length <= most), default=16)  # all values of the inner variables
+    step = math.lcm(step, together)
     most = -(-depth // parts // step)
     even = (count for count in range(most, most * 2 // 3, -1) if depth % (count * step) == 0)
     return min(depth, next(even, most) * step)
 
 
 def _blocks(
-    product: Contraction, rows: int, width: int, lanes: int, block_k: int, packed: tuple[bool, bool], wanted: int,
-    target: Target,
+    product: Contraction, rows: int, width: int, lanes: int, block_k: int, size: int, packed: tuple[bool, bool],
+    wanted: int, target: Target,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Rows and lanes of a block, and the number of blocks.
+    """Rows and lanes of a block, and the number of blocks; `size` is that of a packed number in bytes.
 
     Of all grids whose blocks fit into the second cache, or come nearest to it, and that give all cores work, the one
     that packs least.
@@ -213,13 +238,13 @@ def _blocks(
     batch = extent(product.batch)
     work = 2 * batch * product.height * product.width * product.depth
     wanted = min(wanted, max(1, work // UNIT))
-    room = min(MOST_BLOCKS, target.caches[1]) // product.itemsize
+    room = min(MOST_BLOCKS, target.caches[1]) // size
     run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     grids = []
     for down in _cuts(row_tiles):
         for across in _cuts(lane_tiles):
             height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
-            waiting = height * length if block_k < product.depth else 0
+            waiting = height * length * product.itemsize // size if block_k < product.depth else 0
             beyond = max(0, packed[0] * height * block_k + packed[1] * length * block_k + waiting - room)
             packs = (packed[0] * height + packed[1] * _copied(length, run, lanes)) * down * across
             grids.append((beyond, max(0, wanted - down * across * batch), packs, down * across, height, length))

@@ -15,6 +15,7 @@ from ..analysis.finding import factors_of
 from ..rewrite import Rewrite, refused, step
 from .arrays import in_registers, lift, overcompute, place
 from .gathering import gather
+from .grouping import group, pad_sum, regroup
 from .loops import distribute, fuse, jam, outline, parallelise, reorder, split, unroll, unswitch, vectorise
 from .memory import align, prefetch, stream
 from .online import online
@@ -32,6 +33,7 @@ __all__ = [
     "factors_of",
     "fuse",
     "gather",
+    "group",
     "hoist",
     "in_registers",
     "jam",
@@ -41,12 +43,14 @@ __all__ = [
     "overcompute",
     "overlay",
     "pack",
+    "pad_sum",
     "parallelise",
     "partition",
     "peel",
     "place",
     "prefetch",
     "refused",
+    "regroup",
     "reorder",
     "reuse",
     "sink",

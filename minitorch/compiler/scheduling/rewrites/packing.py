@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ...loop_ir.expressions import ALWAYS, Expression, Load
+from ....dtypes import as_dtype
+from ...loop_ir.expressions import ALWAYS, Expression, Load, converted
 from ...loop_ir.index import NOWHERE, Variable, variable
+from ...loop_ir.narrowing import narrowed
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -59,6 +61,7 @@ def pack(
     pad: tuple[str, int] | None = None,
     prefix: bool = True,
     of: str = "",
+    dtype: str = "",
 ) -> Procedure:
     """Copy a factor of a sum, which reads an array, into one of its own, in the order in which it is used (packing).
 
@@ -75,9 +78,10 @@ def pack(
             they would compete for the same places of a cache.
         prefix: whether the loops that fill the array have its name in front of theirs.
         of: the array that the sum is in; without, a factor of any sum is copied.
+        dtype: the type of the new array's elements, if another than the factor's: a narrower one, of integers.
 
     Law: nothing that runs between the copy and the use stores to an operand of the factor, and every element that is
-    used is copied.
+    used is copied. A narrower type holds every value of the factor, as it is cast from one that does.
     """
     what = f"pack({argument!r}, {into!r}) at {at!r}" if at else f"pack({argument!r}, {into!r})"
     front = f"{into}_" if prefix else ""
@@ -127,10 +131,13 @@ def pack(
             if name in by_name:
                 index = index + variable(name, by_name[name].extent) * size
                 size *= by_name[name].extent
-        local = Local(into, size, factor.dtype)
-        new = Read(factor.dtype, local, index)
+        held = narrowed(factor, as_dtype(dtype)) if dtype else factor
+        if held is None:
+            raise refused(f"{what}: the factor may not fit into {dtype}", "a narrower type holds every value")
+        local = Local(into, size, held.dtype)
+        new = converted(Read(held.dtype, local, index), factor.dtype)
         names = {each: variable(f"{front}{each.name}", each.extent) for each in own}
-        store: Statement = Store(local, index, factor)
+        store: Statement = Store(local, index, held)
         copy: Block = substituted((store if guard == ALWAYS else If(guard, (store,)),), names)
         for each in reversed(own):
             copy = (For(Variable(f"{front}{each.name}", each.extent), copy),)

@@ -17,11 +17,13 @@ from ..rewrites import (
     Rewrite,
     distribute,
     fuse,
+    group,
     in_registers,
     lift,
     outline,
     overcompute,
     pack,
+    pad_sum,
     parallelise,
     reorder,
     specialise,
@@ -31,6 +33,7 @@ from ..rewrites import (
     unswitch,
     vectorise,
 )
+from .groups import left_in_groups, right_in_groups
 
 MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more take longer to compile
 
@@ -69,7 +72,14 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     yield split(product.lanes[0].name if len(product.lanes) == 1 else "j", cut.block_lanes, "jb", "lanes")
     yield split("lanes", cut.width, "jt", "tile_lanes")
     yield split("tile_lanes", cut.lanes, "v", "l")
-    yield split(product.ks[0].name if len(product.ks) == 1 else "kk", cut.block_k, "kb", "k")
+    ks = product.ks[0].name if len(product.ks) == 1 else "kk"
+    groups = [] if cut.groups is None else ["g"]
+    if cut.groups is not None:
+        if product.depth % cut.groups.size:
+            yield pad_sum(ks, cut.groups.size)
+        yield split(ks, cut.groups.size, "kg", "g")
+        ks = "kg"
+    yield split(ks, cut.steps, "kb", "k")
     units = [*batch, "ib", "jb"]
     # Where a tile ends with a row, what is stored under a mask reaches into the next row, and a load there would wait
     # until it is stored. So whole vectors of all rows of the tile go first.
@@ -80,7 +90,7 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     inner = ["r", "v", "l"] if not in_blocks else ["jt", "it", "r", "v", "l"]
     yield lift(total, *inner)
     yield distribute(*inner)
-    yield reorder(*(["kb", "jt", "it"] if in_blocks else []), "k", "r", "v", "l")
+    yield reorder(*(["kb", "jt", "it"] if in_blocks else []), "k", "r", "v", "l", *groups)
     extents = {
         "ib": -(-product.height // cut.block_rows),
         "jb": -(-product.width // cut.block_lanes),
@@ -90,13 +100,18 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     at = "kb" if in_blocks else outer[-1] if outer else ""
     packs: list[Rewrite] = []
     if cut.packs_left:
-        packs += _pack_left(_argument(left, right), left, at, cut)
+        pack_left = _pack_left if cut.groups is None else left_in_groups
+        packs += pack_left(_argument(left, right), left, at, cut)
     if cut.packs_right:
-        packs += _pack_right(_argument(right, left), right, at, cut)
+        pack_right = _pack_right if cut.groups is None else right_in_groups
+        packs += pack_right(_argument(right, left), right, at, cut)
     gathers = any(_gathers(each.value) for each in (left, right))
     of_tiles = overcompute(total, tiles=("r", "v", "l"))
     # No row of an image is computed beyond the last one, and nothing is looked up at an index that is not there.
-    yield from [*packs, of_tiles] if gathers or _has_rows(right, cut) else [of_tiles, *packs]
+    is_first = cut.groups is None and (gathers or _has_rows(right, cut))
+    yield from [*packs, of_tiles] if is_first else [of_tiles, *packs]
+    if groups:
+        yield group("g")
     yield unroll("r", inside="k")
     yield unroll("v", inside="k")
     if cut.is_unrolled:

@@ -1,0 +1,106 @@
+"""Groups: sums of several products, as one dot-product instruction.
+
+The terms of such a sum read neighbours in memory, in both factors: numbers of one lane, or the same ones for all lanes.
+As one 32-bit word per lane they are operands of `vpdpbusd` or `vpmaddwd`. Whatever has another form is computed term by
+term, with the same result, since integers add up exactly in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load
+from ...loop_ir.tree import Accumulate, Place, Read
+from ..instructions import dot_product
+from ..vector_memory import broadcast
+from .memory import Memory
+from .scopes import Scopes
+
+Element = Load | Read
+
+
+class Groups:
+    """Emits sums of products as instructions.
+
+    Args:
+        scopes: those that are open.
+        memory: holds the elements.
+    """
+
+    def __init__(self, scopes: Scopes, memory: Memory) -> None:
+        self.scopes, self.memory, self.builder = scopes, memory, scopes.builder
+
+    def added(self, each: Accumulate, total: Any) -> Any:
+        """A total with a sum of products added to it by one instruction; None if there is none for it."""
+        products = _products(each.value)
+        if each.reduction != "reduce_sum" or len(products) < 2 or self.scopes.lane is None:
+            return None
+        factors = [self._neighbours([product[side] for product in products]) for side in (0, 1)]
+        left, right = factors
+        if left is None or right is None:
+            return None
+        kinds = left.dtype, right.dtype
+        instruction = dot_product(self.builder, len(products), kinds, self.scopes.lane.extent)
+        if instruction is None:
+            return None
+        words = [self.scopes.shared(("group", len(products), one), one, self._words(len(products))) for one in factors]
+        return instruction(total, *words)
+
+    def _neighbours(self, parts: list[Expression]) -> Element | None:
+        """The first of some elements that lie beside each other, of one lane or the same for all; else None."""
+        elements = [part.arguments[0] for part in parts if isinstance(part, Apply) and part.primitive == "cast"]
+        first = elements[0] if elements else None
+        if len(elements) < len(parts) or not isinstance(first, (Load, Read)):
+            return None
+        for number, one in enumerate(elements):
+            if not isinstance(one, (Load, Read)) or _array(one) != _array(first):
+                return None
+            if one.index != first.index + number or _inside(one) != _inside(first):
+                return None
+        if any(self.scopes.varies_by_lane(index) for _, index, _ in _inside(first).bounds):
+            return None
+        if isinstance(first, Read) and first.local.place is Place.REGISTERS:
+            return None
+        return first if self.scopes.step(first.index) in (0, len(parts)) else None
+
+    def _words(self, size: int) -> Callable[[Element], Callable[[], Any]]:
+        """How to load the neighbours from an element on, as one word for each lane."""
+
+        def prepared(element: Element) -> Callable[[], Any]:
+            assert self.scopes.lane is not None
+            address = self.memory.address(_array(element), element.index, _inside(element))
+            kind, lanes = ir.IntType(8 * size * element.dtype.itemsize), self.scopes.lane.extent
+            if self.scopes.step(element.index):
+                vector = ir.VectorType(kind, lanes)
+                return lambda: self.builder.load(address, typ=vector, align=element.dtype.itemsize)
+            return lambda: broadcast(
+                self.builder, self.builder.load(address, typ=kind, align=element.dtype.itemsize), lanes
+            )
+
+        return prepared
+
+
+def _array(element: Element) -> Any:
+    return element.local if isinstance(element, Read) else element.buffer
+
+
+def _inside(element: Element) -> Inside:
+    return element.inside if isinstance(element, Load) else ALWAYS
+
+
+def _products(value: Expression) -> list[tuple[Expression, Expression]]:
+    """The factors of all terms of a sum of products, in order; nothing if it is something else."""
+    terms: list[Expression] = []
+    while isinstance(value, Apply) and value.primitive == "add":
+        value, last = value.arguments
+        terms.append(last)
+    found: list[tuple[Expression, Expression]] = []
+    for term in (value, *reversed(terms)):
+        if not isinstance(term, Apply) or term.primitive != "mul":
+            return []
+        a, b = term.arguments
+        found.append((a, b))
+    return found

@@ -1,0 +1,59 @@
+"""Packing in groups of k, for instructions that add several products to each 32-bit lane.
+
+`left[row][k][g]` and `right[tile][k][lane][g]`: the numbers of a group lie beside each other, so one of them is a
+32-bit number that is broadcast, and those of some lanes are a vector. Loops over the sums are those of `products`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..contractions.gemm import Operand
+from ..contractions.gemm_tiling import Tiling
+from ..rewrites import Rewrite, fuse, overcompute, pack, regroup, reorder, split, vectorise
+
+
+def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
+    """left[row, k], of which a step of a tile reads one group in each row."""
+    assert cut.groups is not None
+    size = cut.groups.size
+    yield pack(argument, "left", at, "it", "r", "k", "g", pad=("r", cut.lanes * size), dtype=cut.groups.left.name)
+    k = "left_g"
+    if cut.steps > 1:
+        k = "left_kg"
+        yield fuse(k, "left_k", "left_g")
+    length = min(cut.lanes * size, _power_of_two(cut.block_k))
+    yield split(k, length, "left_kt", "left_l", cut="left_l")
+    yield vectorise("left_l")
+
+
+def right_in_groups(argument: int | None, right: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
+    """right[k, lane], of which a step of a tile reads one group for each of its lanes."""
+    assert cut.groups is not None
+    size, dtype = cut.groups.size, cut.groups.right.name
+    loops = [name for name, count in (("right_v", cut.vectors), ("right_l", cut.lanes)) if count > 1]
+    if not cut.right_along_k:
+        yield pack(argument, "right", at, "jt", "k", "v", "l", "g", dtype=dtype)
+        if len(loops) > 1:
+            yield fuse("right_w", *loops)
+        chunk = _power_of_two_in(cut.width, 4 * cut.lanes // cut.groups.right.itemsize)
+        yield split("right_w" if len(loops) > 1 else loops[0], chunk, "right_c", "right_x")
+        yield regroup("square", chunk, ("right_g", "right_x"), ("right_x", "right_g"))
+        return
+    beyond = -cut.steps % cut.lanes  # so that whole squares are turned
+    yield pack(argument, "right", at, "jt", "k", "v", "l", "g", pad=("jt", beyond * cut.width * size), dtype=dtype)
+    yield split("right_k", cut.lanes, "right_kt", "right_ki")
+    if cut.steps % cut.lanes:
+        yield overcompute("right")
+    yield reorder("right_jt", "right_kt", "right_v", "right_ki", "right_l", "right_g")
+    yield regroup("square", cut.lanes * size, ("right_l", "right_ki", "right_g"), ("right_ki", "right_l", "right_g"))
+
+
+def _power_of_two(count: int) -> int:
+    """The smallest power of two that is not below a number."""
+    return 1 << (count - 1).bit_length()
+
+
+def _power_of_two_in(count: int, most: int) -> int:
+    """The largest power of two, up to a number, that divides another."""
+    return min(most, count & -count)
