@@ -1,29 +1,34 @@
-"""The record of what PyTorch's autocast and GradScaler do is that of the installed PyTorch.
+"""The records of PyTorch's autocast and GradScaler are those of the installed PyTorch.
 
-``python -m tests.optional.test_torch_autocast`` writes it again.
+``python -m tests.optional.test_torch_autocast`` writes them again.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from tests import autocasts
+from tests import autocasts, scalings
 from tests.records import read, write
 
+RECORDS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
+    "autocast": autocasts.types_of,
+    "grad_scaler": scalings.all_of,
+}
 
-def record_of(torch: Any) -> dict[str, Any]:
-    """All that is recorded."""
-    return {"types": autocasts.types_of(torch, torch.nn.functional)}
 
-
-def test_the_record_of_types_is_that_of_the_installed_pytorch() -> None:
+@pytest.mark.parametrize("name", RECORDS)
+def test_the_record_is_that_of_the_installed_pytorch(name: str) -> None:
     torch = pytest.importorskip("torch")
-    assert read("autocast") == record_of(torch)
+    answers = RECORDS[name](torch, torch.nn.functional)
+    assert str(read(name)) == str(json.loads(json.dumps(answers)))  # as text, since NaN is not equal to itself
 
 
 if __name__ == "__main__":
     import torch
 
-    write("autocast", record_of(torch))
+    for name, record in RECORDS.items():
+        write(name, record(torch, torch.nn.functional))

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...amp import GradScaler
 from ...errors import compose
 from ...functional.generator import default_generator
 from ...ir import warn_user
@@ -298,7 +299,7 @@ class Surroundings:
             for path, module in value.named_modules():
                 self.modules.append((module, module.training))
                 self._watch_attributes(".".join(filter(None, (variable or "self", path))), module)
-        elif isinstance(value, Optimizer):
+        elif isinstance(value, (Optimizer, GradScaler)):
             for path, tensor in value.named_tensors():
                 self.names.setdefault(id(tensor), f"{variable or 'optimizer'}.{path}")
         elif isinstance(value, Tensor):

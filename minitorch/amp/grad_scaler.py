@@ -1,0 +1,389 @@
+"""`GradScaler`: dynamic loss scaling (Micikevicius et al., arXiv:1710.03740, section 3.2).
+
+The loss is multiplied, so that small gradients are not lost in float16, and a step whose gradients are too large is
+skipped. Everything that changes is a tensor: the scale, the count of good steps since it last changed, and the
+settings. A recorded training step has them as inputs and writes them back, so one graph serves for all scales. A step
+that overflows is skipped there by a selection, not by a branch:
+
+    gradients ──► finite? ──────────────┐
+        │ / scale                       ▼
+        └────► optimiser's update ──► where(finite, new, old) ──► weights, and the optimiser's state
+                                        └──► where(finite, grown, scale * backoff) ──► scale
+
+In eager mode the optimiser is not called, as in PyTorch: the same numbers, for less work.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import primitives as P
+from ..autograd import no_grad
+from ..dtypes import float16, float32, float64, int32
+from ..functional.casting import clone
+from ..functional.comparison import isfinite
+from ..functional.data import tensor
+from ..functional.devices import on_cpu
+from ..functional.inplace import assign
+from ..functional.operands import to_dtype
+from ..functional.reductions import all as all_of
+from ..interpreters import current_staging
+from ..nn.parameter import concretely
+from ..optim import Optimizer
+from ..tensor import Tensor
+
+
+@dataclass
+class _Checked:
+    """An optimiser's gradients, as they were found since the last update.
+
+    Attributes:
+        overflowed: whether one of them is infinite or NaN; a bool tensor.
+        stepped: whether the optimiser has made its step.
+    """
+
+    overflowed: Tensor
+    stepped: bool = False
+
+
+class GradScaler:
+    """Scales a loss before `backward`, and divides the gradients by the scale before a step, as `torch.amp.GradScaler`.
+
+    A training step is ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``, eagerly or
+    within one jitted function. A step whose gradients are not all finite is skipped, and the scale is lowered; after
+    `growth_interval` steps without one it is raised. Weights and their gradients are float32 (`autocast` casts them
+    where they are used).
+
+    Args:
+        device: ``"cpu"``.
+        init_scale: the scale at first.
+        growth_factor: what the scale is multiplied by when it grows; more than 1. A scale does not grow to infinity.
+        backoff_factor: what it is multiplied by after an overflow; between 0 and 1.
+        growth_interval: how many steps in a row without an overflow raise it.
+        enabled: False makes `scale` and `step` those of a program without a scaler, and the rest do nothing.
+
+    Raises:
+        ValueError: for a number that none of these can be.
+        DeviceError: for another device (``MT203``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> w = mt.tensor([1.0, 2.0], requires_grad=True)
+        >>> optimizer, scaler = mt.optim.SGD([w], lr=0.5), mt.amp.GradScaler(init_scale=8.0)
+        >>> @mt.jit
+        ... def step(x):
+        ...     optimizer.zero_grad()
+        ...     scaler.scale((w * x).sum()).backward()
+        ...     scaler.step(optimizer)
+        ...     scaler.update()
+        >>> step(mt.ones(2))
+        >>> w, scaler.get_scale()
+        (tensor([0.5000, 1.5000], requires_grad=True), 8.0)
+        >>> step(mt.tensor([1.0, mt.inf]))
+        >>> w, scaler.get_scale()
+        (tensor([0.5000, 1.5000], requires_grad=True), 4.0)
+        >>> len(step.explain().signatures)
+        1
+    """
+
+    def __init__(
+        self,
+        device: str = "cpu",
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ) -> None:
+        on_cpu(device)
+        self._enabled = bool(enabled)
+        self._checked: dict[Optimizer, _Checked] = {}
+        with concretely():
+            self._scale = tensor(_scale(init_scale), dtype=float32)
+            self._good_steps = tensor(0, dtype=int32)
+            self._growth_factor = tensor(_growth_factor(growth_factor), dtype=float64)
+            self._backoff_factor = tensor(_backoff_factor(backoff_factor), dtype=float64)
+            self._growth_interval = tensor(_growth_interval(growth_interval), dtype=int32)
+
+    # A training step ----------------------------------------------------------------------------------------------
+
+    def scale(self, outputs: Any) -> Any:
+        """A loss times the scale; of tuples, lists and other iterables, each of them.
+
+        Of a loss in 16 bits the product is computed in float32, and rounded.
+
+        Raises:
+            ValueError: for something else than tensors.
+
+        Warns:
+            UserWarning: in eager mode, if a loss in float16 overflows, since its step will be skipped.
+        """
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return self._scaled(outputs)
+        if isinstance(outputs, Iterable):
+            scaled = map(self.scale, outputs)
+            return type(outputs)(scaled) if isinstance(outputs, (list, tuple)) else scaled
+        raise ValueError(f"GradScaler.scale takes a tensor or an iterable of them, not {type(outputs).__name__}")
+
+    def _scaled(self, loss: Tensor) -> Tensor:
+        if loss.ndim == 0 or loss.dtype not in (float16, float32):
+            return loss * self._scale
+        product = to_dtype(to_dtype(loss, float32) * self._scale, loss.dtype)
+        if loss.dtype is float16 and current_staging() is None:
+            self._warn_of_overflow(loss, product)
+        return product
+
+    def unscale_(self, optimizer: Optimizer) -> None:
+        """Divide the gradients of an optimiser's parameters by the scale, in place, and see whether they are finite.
+
+        `step` does so if this was not called. Call it to look at gradients, or to clip them, before the step.
+
+        Raises:
+            RuntimeError: if it was called since the last `update`, or the optimiser has made its step.
+            ValueError: for gradients in float16: master weights are in float32.
+        """
+        if not self._enabled:
+            return
+        known = self._checked.get(optimizer)
+        if known is not None:
+            raise RuntimeError(
+                "unscale_() is being called after step()."
+                if known.stepped
+                else "unscale_() has already been called on this optimizer since the last update()."
+            )
+        gradients = [each.grad for each in _parameters(optimizer) if each.grad is not None]
+        if not gradients:
+            raise RuntimeError("No inf checks were recorded for this optimizer: none of its parameters has a gradient.")
+        for gradient in gradients:
+            if gradient.dtype is float16:
+                raise ValueError(
+                    f"Attempting to unscale FP16 gradients: one is {gradient.spec}. Keep the parameters in float32; "
+                    "autocast casts them where they are used."
+                )
+        with no_grad():
+            inverse = to_dtype(1 / to_dtype(self._scale, float64), float32)
+            finite = all_of(isfinite(gradients[0]))
+            for gradient in gradients[1:]:
+                finite = P.bitwise_and(finite, all_of(isfinite(gradient)))
+            for gradient in gradients:
+                assign(gradient, to_dtype(to_dtype(gradient, float32) * inverse, gradient.dtype))
+        self._checked[optimizer] = _Checked(P.bitwise_not(finite))
+
+    def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        """Let the optimiser make its step, unless a gradient is infinite or NaN.
+
+        In a recording the update is computed in every case, and where a gradient is not finite, parameters and the
+        optimiser's state keep their values.
+
+        Args:
+            optimizer: its gradients are divided by the scale first, unless `unscale_` did.
+            args, kwargs: for the optimiser's `step`; no closure.
+
+        Returns:
+            What the optimiser's `step` returns; None if it is skipped.
+
+        Raises:
+            RuntimeError: for a closure, or if the optimiser has made its step since the last `update`.
+        """
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if args or "closure" in kwargs:
+            raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        known = self._checked.get(optimizer)
+        if known is not None and known.stepped:
+            raise RuntimeError("step() has already been called since the last update().")
+        if known is None:
+            self.unscale_(optimizer)
+            known = self._checked[optimizer]
+        known.stepped = True
+        if current_staging() is not None:
+            return _selected(known.overflowed, optimizer, kwargs)
+        return None if known.overflowed.item() else optimizer.step(**kwargs)
+
+    def update(self, new_scale: float | Tensor | None = None) -> None:
+        """Lower the scale if a step was skipped, raise it if none was for long enough; or set it.
+
+        Raises:
+            RuntimeError: if no gradients were looked at since the last update.
+            ValueError: for a new scale that is no positive finite number.
+        """
+        if not self._enabled:
+            return
+        if new_scale is not None:
+            self._set(new_scale)
+        elif not self._checked:
+            raise RuntimeError("No inf checks were recorded prior to update.")
+        else:
+            with no_grad():
+                self._adapt([each.overflowed for each in self._checked.values()])
+        self._checked = {}
+
+    def _adapt(self, overflows: list[Tensor]) -> None:
+        overflowed = overflows[0]
+        for each in overflows[1:]:
+            overflowed = P.bitwise_or(overflowed, each)
+        wide, count = to_dtype(self._scale, float64), self._good_steps + 1
+        grown = to_dtype(wide * self._growth_factor, float32)
+        due = P.equal(count, self._growth_interval)
+        raised = P.where(P.bitwise_and(due, isfinite(grown)), grown, self._scale)
+        scale = P.where(overflowed, to_dtype(wide * self._backoff_factor, float32), raised)
+        none = P.constant(value=0, shape=(), dtype=int32)
+        assign(self._good_steps, P.where(P.bitwise_or(overflowed, due), none, count))
+        assign(self._scale, scale)
+
+    def _set(self, new_scale: float | Tensor) -> None:
+        if not isinstance(new_scale, Tensor):
+            new_scale = tensor(_scale(new_scale), dtype=float32)
+        elif new_scale.numel() != 1 or new_scale.requires_grad:
+            raise ValueError(
+                f"GradScaler.update: the new scale is a number or a tensor of one element without gradient, "
+                f"not {new_scale.spec}"
+            )
+        with no_grad():
+            assign(self._scale, P.reshape(new_scale, shape=()))
+
+    def _warn_of_overflow(self, loss: Tensor, product: Tensor) -> None:
+        """Say that finite losses are infinite in float16 once they are scaled."""
+        with no_grad():
+            lost = isfinite(loss) & ~isfinite(product)
+            if lost.any().item():
+                worst = P.where(lost, loss, P.constant(value=0, shape=loss.shape, dtype=float16)).abs().max().item()
+                warnings.warn(
+                    f"GradScaler.scale: float16 overflow in a loss scale: {worst:g} times the scale "
+                    f"{self.get_scale():g} is more than 65504, so the step will be skipped; scale loss.float().",
+                    stacklevel=4,
+                )
+
+    # Settings -----------------------------------------------------------------------------------------------------
+
+    def get_scale(self) -> float:
+        """The scale; 1 if the scaler is not enabled."""
+        return float(self._scale.item()) if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """What the scale is multiplied by when it grows."""
+        return float(self._growth_factor.item())
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Change it; recorded steps go on with the new one."""
+        _write(self._growth_factor, _growth_factor(new_factor))
+
+    def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after an overflow."""
+        return float(self._backoff_factor.item())
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Change it; recorded steps go on with the new one."""
+        _write(self._backoff_factor, _backoff_factor(new_factor))
+
+    def get_growth_interval(self) -> int:
+        """How many steps without an overflow raise the scale."""
+        return int(self._growth_interval.item())
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Change it; recorded steps go on with the new one."""
+        _write(self._growth_interval, _growth_interval(new_interval))
+
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self._enabled
+
+    def named_tensors(self) -> Iterator[tuple[str, Tensor]]:
+        """Its tensors, with names for graph listings."""
+        yield "scale", self._scale
+        yield "good_steps", self._good_steps
+        for name in ("growth_factor", "backoff_factor", "growth_interval"):
+            yield name, getattr(self, f"_{name}")
+
+    def state_dict(self) -> dict[str, Any]:
+        """The scale, the count of good steps and the settings, in PyTorch's layout; empty if it is not enabled."""
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self.get_scale(),
+            "growth_factor": self.get_growth_factor(),
+            "backoff_factor": self.get_backoff_factor(),
+            "growth_interval": self.get_growth_interval(),
+            "_growth_tracker": int(self._good_steps.item()),
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave, in place: recorded steps go on with it.
+
+        Raises:
+            RuntimeError: for the empty dict of a scaler that was not enabled.
+            KeyError: if an entry is missing; nothing is loaded then.
+            ValueError: for a number that an entry cannot be; nothing is loaded then.
+        """
+        if not self._enabled:
+            return
+        if not state_dict:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
+            )
+        values = [(target, check(state_dict[name])) for name, target, check in self._entries()]
+        for target, value in values:
+            _write(target, value)
+
+    def _entries(self) -> list[tuple[str, Tensor, Callable[[Any], float]]]:
+        return [
+            ("scale", self._scale, _scale),
+            ("growth_factor", self._growth_factor, _growth_factor),
+            ("backoff_factor", self._backoff_factor, _backoff_factor),
+            ("growth_interval", self._growth_interval, _growth_interval),
+            ("_growth_tracker", self._good_steps, int),
+        ]
+
+
+def _parameters(optimizer: Optimizer) -> list[Tensor]:
+    return [parameter for group in optimizer.param_groups for parameter in group["params"]]
+
+
+def _selected(overflowed: Tensor, optimizer: Optimizer, options: dict[str, Any]) -> Any:
+    """The optimiser's step in a recording, whose writes change nothing where a gradient overflowed."""
+    written = {id(each): each for each in _parameters(optimizer) if each.grad is not None}
+    written |= {id(each): each for state in optimizer.state.values() for each in state.values()}
+    with no_grad():
+        before = [clone(each) for each in written.values()]
+        result = optimizer.step(**options)
+        for each, old in zip(written.values(), before, strict=True):
+            assign(each, P.where(overflowed, old, each))
+    return result
+
+
+def _write(target: Tensor, value: float) -> None:
+    with no_grad():
+        assign(target, tensor(value, dtype=target.dtype))
+
+
+# The numbers that settings can be ------------------------------------------------------------------------------------
+
+
+def _scale(value: float) -> float:
+    if not (0 < value < math.inf):
+        raise ValueError(f"GradScaler: a scale is positive and finite, not {value}")
+    return float(value)
+
+
+def _growth_factor(value: float) -> float:
+    if not (1 < value < math.inf):
+        raise ValueError(f"GradScaler: the growth factor is more than 1, not {value}")
+    return float(value)
+
+
+def _backoff_factor(value: float) -> float:
+    if not (0 < value < 1):
+        raise ValueError(f"GradScaler: the backoff factor is between 0 and 1, not {value}")
+    return float(value)
+
+
+def _growth_interval(value: int) -> int:
+    if value != int(value) or value < 1:
+        raise ValueError(f"GradScaler: the growth interval is a whole number of steps, at least 1, not {value}")
+    return int(value)
