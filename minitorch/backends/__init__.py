@@ -60,7 +60,7 @@ def passes_for(name: str) -> tuple[Pass, ...]:
 
     Example:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")]
-        ['scatter to select', 'contraction dimensions', 'sink reshapes']
+        ['early quantisation', 'integer products', 'scatter to select', 'contraction dimensions', 'sink reshapes']
     """
     return (*OPTIMISATIONS, *LOWERING) if name in COMPILING else OPTIMISATIONS
 

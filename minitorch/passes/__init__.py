@@ -16,7 +16,9 @@ from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
 from .contraction_dimensions import CONTRACTION_DIMENSIONS
 from .dead_code import DEAD_CODE
+from .early_quantisation import EARLY_QUANTISATION
 from .freezing import FOLDING
+from .integer_products import INTEGER_PRODUCTS
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
@@ -38,6 +40,8 @@ DEFAULT: tuple[Pass, ...] = (
 FREEZING: tuple[Pass, ...] = tuple(FOLDING if each is CONSTANT_FOLDING else each for each in DEFAULT)
 
 LOWERING: tuple[Pass, ...] = (
+    EARLY_QUANTISATION,  # so that products have it in their epilogue
+    INTEGER_PRODUCTS,
     SCATTER_TO_SELECT,
     CONTRACTION_DIMENSIONS,  # takes up the reshapes next to a product,
     SINK_RESHAPES,  # so that this moves only those that are left
@@ -96,8 +100,10 @@ __all__ = [
     "CONTRACTION_DIMENSIONS",
     "DEAD_CODE",
     "DEFAULT",
+    "EARLY_QUANTISATION",
     "FOLDING",
     "FREEZING",
+    "INTEGER_PRODUCTS",
     "LAWS",
     "LOWERING",
     "MOVEMENT",

@@ -1,0 +1,229 @@
+"""Early quantisation: floats become 8-bit integers before they are moved or pooled, not afterwards.
+
+In Q/DQ form every layer quantises its own input, behind whatever stands between the layers. Rounding and clamping look
+at each element alone, so they commute with movements, and they never turn the order of two numbers around, so they
+commute with the maximum of a pool:
+
+    quantise(movement(x))  =  movement(quantise(x))
+    quantise(max(x))       =  max(quantise(x))          if the scale is known to be positive
+
+Both laws are exact. They hold for any function of single elements that ends in a cast to 8 bits, such as a ReLU with a
+quantisation, as long as its other operands are the same for all elements. The function so arrives at the product before
+it, becomes a part of its epilogue, and what is stored between two layers has 8 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from .. import primitives as P
+from ..dtypes import float32
+from ..graph.build import apply, literal
+from ..graph.graph import Graph
+from ..graph.values import is_splat
+from ..ir import POINTWISE, Node, Primitive, Spec
+from .dequantized import BYTES
+from .pipeline import Pass
+
+# Movements whose results consist of elements of the operand; padding makes others.
+COMMUTING = frozenset((P.reshape, P.permute, P.slice_, P.flip, P.expand, P.unfold))
+
+
+MOST_OPERATIONS = 100  # of a function that is moved: a quantisation has 7, an activation before it up to 20 more
+
+
+def quantise_early(graph: Graph) -> Graph:
+    """The graph with quantisations before movements and maxima, where nobody else reads these.
+
+    Example:
+        >>> graph = Graph.parse('''
+        ... graph(x: f32[2,8]):
+        ...   %0 = reshape(x, shape=[2,4,2])
+        ...   %1 = reduce_max(%0, dims=[2])
+        ...   %2 = mul(%1, 10.0)
+        ...   %3 = cast(%2, dtype=u8)
+        ...   return %3
+        ... ''')
+        >>> print(quantise_early(graph))
+        graph(x: f32[2,8]):
+          %0 = mul(x, 10.0)               : f32[2,8]
+          %1 = cast(%0, dtype=u8)         : u8[2,8]
+          %2 = reshape(%1, shape=[2,4,2]) : u8[2,4,2]
+          %3 = reduce_max(%2, dims=[2])   : u8[2,4]
+          return %3
+    """
+    while True:
+        users = graph.users()
+        outputs = set(graph.outputs)
+        moves = {}
+        for node in graph.nodes:
+            if node.primitive is P.cast and node.dtype in BYTES and node.inputs[0].dtype is float32:
+                new = _moved(node, users, outputs)
+                if new is not None:
+                    moves[node] = new
+                    break  # one at a time: the next may begin in this one
+        if not moves:
+            return graph
+        changed = graph.substitute(moves)
+        needed = changed.subgraph(changed.outputs)
+        graph = graph.with_nodes(needed.nodes, needed.outputs)
+
+
+def _moved(node: Node, users: Mapping[Node, tuple[Node, ...]], outputs: set[Node]) -> Node | None:
+    """The same values, with the quantisation one operation earlier; None if that is not possible."""
+    cone = _cone(node)
+    if cone is None:
+        return None
+    inside, source = cone
+    if (
+        len(inside) > MOST_OPERATIONS
+        or any(user not in inside for user in users[source])
+        or not outputs.isdisjoint((*inside - {node}, source))
+    ):
+        return None
+    if any(user not in inside for each in inside - {node} for user in users[each]):
+        return None
+    is_maximum = source.primitive is P.reduce_max and _rises(node, source)
+    if source.primitive not in COMMUTING and not is_maximum:
+        return None
+    early = _rebuilt(node, source, source.inputs[0])
+    return apply(source.primitive, early, source=source.source, **source.params)
+
+
+def _uniform(node: Node) -> Node | None:
+    """The one number that a value repeats, as a value of one element; None if it is not known to repeat one."""
+    if is_splat(node):
+        return node
+    while node.primitive in (P.expand, P.reshape):
+        if node.spec.size == 1:
+            return node
+        node = node.inputs[0]
+    return node if node.spec.size == 1 else None
+
+
+def _cone(node: Node) -> tuple[set[Node], Node] | None:
+    """The pointwise operations that end in a node, and the only value of many elements that they are computed from."""
+    inside: set[Node] = set()
+    sources: set[Node] = set()
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if each in inside or _uniform(each) is not None:
+            continue
+        if each.primitive.kind in POINTWISE:
+            inside.add(each)
+            pending += each.inputs
+        else:
+            sources.add(each)
+    return (inside, sources.pop()) if len(sources) == 1 and inside else None
+
+
+def _rebuilt(node: Node, source: Node, new: Node) -> Node:
+    """The operations of a cone on another source."""
+    made = {source: new}
+    pending = [node]
+    while pending:
+        each = pending[-1]
+        if each in made:
+            pending.pop()
+            continue
+        one = _uniform(each)
+        if one is not None:
+            made[each] = _repeated(one, Spec(new.shape, each.dtype))
+            continue
+        missing = [operand for operand in each.inputs if operand not in made]
+        if missing:
+            pending += missing
+        else:
+            operands = [made[operand] for operand in each.inputs]
+            made[each] = apply(each.primitive, *operands, source=each.source, **each.params)
+    return made[node]
+
+
+def _repeated(one: Node, spec: Spec) -> Node:
+    if is_splat(one):
+        return literal(one.params["value"], spec, one.source)
+    scalar = one if one.spec.ndim == 0 else apply(P.reshape, one, shape=(), source=one.source)
+    return apply(P.expand, scalar, shape=spec.shape, source=one.source)
+
+
+# Order ------------------------------------------------------------------------------------------------------------
+
+
+def _is_positive(node: Node) -> bool:
+    """Whether a repeated number is known to be above 0."""
+    one = _uniform(node)
+    while one is not None:
+        if one.primitive is P.constant:
+            value = one.params["value"]
+            return bool(np.all(np.asarray(value if is_splat(one) else value.array) > 0))
+        if one.primitive in (P.expand, P.reshape):
+            one = one.inputs[0]
+        elif one.primitive is P.div and _is_positive(one.inputs[0]):
+            one = one.inputs[1]
+        else:
+            return one.primitive is P.maximum and _is_positive(one.inputs[1])
+    return False
+
+
+def _sum_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
+    return all(map(rises, node.inputs))
+
+
+def _difference_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
+    return rises(node.inputs[0]) and _uniform(node.inputs[1]) is not None
+
+
+def _product_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
+    one, other = node.inputs
+    return (rises(one) and _is_positive(other)) or (rises(other) and _is_positive(one))
+
+
+def _choice_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
+    """The minimum or the maximum of x and a number: ``where(h < x, h, x)`` and ``where(x <= h, h, x)``."""
+    condition, number, x = node.inputs
+    if condition.primitive not in (P.less, P.less_equal) or _uniform(number) is None:
+        return False
+    low, high = condition.inputs
+    beside = low if high is x else high if low is x else None
+    same = beside is not None and _uniform(beside) is not None and _same_number(beside, number)
+    return same and rises(x)
+
+
+def _same_number(a: Node, b: Node) -> bool:
+    one, other = _uniform(a), _uniform(b)
+    if one is None or other is None:
+        return False
+    if is_splat(one) and is_splat(other):
+        return bool(one.params["value"] == other.params["value"])
+    return one is other
+
+
+_RISES: dict[Primitive, Callable[[Node, Callable[[Node], bool]], bool]] = {
+    P.add: _sum_rises,
+    P.maximum: _sum_rises,
+    P.cast: _sum_rises,
+    P.floor: _sum_rises,
+    P.sub: _difference_rises,
+    P.mul: _product_rises,
+    P.where: _choice_rises,
+}
+
+
+def _rises(node: Node, source: Node) -> bool:
+    """Whether a function of the elements of a source never turns their order around."""
+
+    def rises(each: Node) -> bool:
+        if each is source or _uniform(each) is not None:
+            return True
+        rule = _RISES.get(each.primitive)
+        return rule is not None and rule(each, rises)
+
+    return rises(node)
+
+
+EARLY_QUANTISATION = Pass(
+    "early quantisation", quantise_early, "Round to 8 bits before movements and maxima.", rearranges=True
+)

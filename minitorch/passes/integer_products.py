@@ -1,0 +1,129 @@
+"""Products of integers: a product of two dequantised operands becomes one of 8-bit integers with 32-bit sums.
+
+With a = (p - y) * r and b = (q - z) * s, where neither scales nor zero points vary along k:
+
+    sum_k a*b  =  r * s * (sum_k p*q  -  y * sum_k q  -  z * sum_k p  +  K * y * z)
+
+The bracket is a whole number, computed modulo 2**32, and so exact as long as K * max|p - y| * max|q - z| is less than
+2**31; longer sums are left alone. One rounding to float32 follows, where the product of floats rounds every term and
+every sum: the result is at least as near to the true one. Sums over a weight alone are constants of a frozen graph.
+
+The law is that of Jacob et al. (arXiv:1712.05877), equation 7. A scale that varies along k cannot be taken out: weights
+in groups of k stay as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import primitives as P
+from ..dtypes import float32, int32
+from ..graph.build import apply, literal
+from ..graph.graph import Graph
+from ..graph.values import is_splat
+from ..ir import Node, Shape, Spec
+from .dequantized import Dequantized, Found, reshaped, rewrite_dequantized
+from .pipeline import Pass
+
+MOST_K = (1 << 31) // (255 * 255) - 1  # the sum over so many products of two differences of bytes fits into int32
+
+
+def integer_products(graph: Graph) -> Graph:
+    """The graph with products of dequantised operands as products of integers.
+
+    Example:
+        >>> graph = Graph.parse('''
+        ... graph(p: u8[2,3], q: i8[3,4], s: f32[4]):
+        ...   %0 = cast(p, dtype=f32)
+        ...   %1 = sub(%0, 7.0)
+        ...   %2 = cast(q, dtype=f32)
+        ...   %3 = expand(s, shape=[3,4])
+        ...   %4 = mul(%2, %3)
+        ...   %5 = dot(%1, %4, dtype=f32)
+        ...   return %5
+        ... ''')
+        >>> from minitorch.passes.dead_code import remove_dead_code
+        >>> print(remove_dead_code(integer_products(graph)))
+        graph(p: u8[2,3], q: i8[3,4], s: f32[4]):
+          %0 = dot(p, q, dtype=i32)     : i32[2,4]
+          %1 = cast(q, dtype=i32)       : i32[3,4]
+          %2 = reduce_sum(%1, dims=[0]) : i32[4]
+          %3 = reshape(%2, shape=[1,4]) : i32[1,4]
+          %4 = mul(7, %3)               : i32[1,4]
+          %5 = expand(%4, shape=[2,4])  : i32[2,4]
+          %6 = sub(%0, %5)              : i32[2,4]
+          %7 = cast(%6, dtype=f32)      : f32[2,4]
+          %8 = reshape(s, shape=[1,4])  : f32[1,4]
+          %9 = expand(%8, shape=[2,4])  : f32[2,4]
+          %10 = mul(%7, %9)             : f32[2,4]
+          return %10
+    """
+    return rewrite_dequantized(graph, _integer_product)
+
+
+def _integer_product(node: Node, found: Found) -> Node | None:
+    if node.primitive is not P.dot or node.dtype is not float32:
+        return None
+    a, b = (found.get(operand) for operand in node.inputs)
+    if a is None or b is None or not (_is_uniform(a, -1) and _is_uniform(b, -2)):
+        return None
+    is_small = 0 < node.inputs[0].shape[-1] <= MOST_K and node.spec.size > 0
+    return _product(node, a, b) if is_small else None
+
+
+def _is_uniform(value: Dequantized, axis: int) -> bool:
+    """Whether neither the scale nor the zero point varies along an axis."""
+    return all(each is None or each.shape[axis] == 1 for each in (value.scale, value.zero))
+
+
+def _product(node: Node, a: Dequantized, b: Dequantized) -> Node:
+    source = node.source
+    total = apply(P.dot, a.integers, b.integers, dtype=int32, source=source)
+
+    def expanded(x: Node) -> Node:
+        return x if x.shape == node.shape else apply(P.expand, x, shape=node.shape, source=source)
+
+    if a.zero is not None:
+        total = apply(P.sub, total, expanded(times(a.zero, _sum(b.integers, -2))), source=source)
+    if b.zero is not None:
+        total = apply(P.sub, total, expanded(times(b.zero, _sum(a.integers, -1))), source=source)
+    if a.zero is not None and b.zero is not None:
+        both = times(a.zero, b.zero)
+        terms = literal(node.inputs[0].shape[-1], both.spec, source)
+        total = apply(P.add, total, expanded(apply(P.mul, both, terms, source=source)), source=source)
+    result = apply(P.cast, total, dtype=float32, source=source)
+    scales = [each.scale for each in (a, b) if each.scale is not None]
+    if not scales:
+        return result
+    scale = scales[0] if len(scales) == 1 else times(*scales)
+    return apply(P.mul, result, expanded(scale), source=source)
+
+
+def _sum(integers: Node, axis: int) -> Node:
+    """The sum over an axis, in int32, of length 1 along it."""
+    at = integers.spec.ndim + axis
+    wide = apply(P.cast, integers, dtype=int32, source=integers.source)
+    short = apply(P.reduce_sum, wide, dims=(at,), source=integers.source)
+    return reshaped(short, (*integers.shape[:at], 1, *integers.shape[at + 1 :]))
+
+
+def times(a: Node, b: Node) -> Node:
+    """The product of two values in compact form: of the longer length along every axis."""
+    shape: Shape = tuple(np.maximum(a.shape, b.shape).tolist())
+
+    def fitted(x: Node) -> Node:
+        if x.shape == shape:
+            return x
+        if is_splat(x):
+            return literal(x.params["value"], Spec(shape, x.dtype), x.source)
+        return apply(P.expand, x, shape=shape, source=x.source)
+
+    return apply(P.mul, fitted(a), fitted(b), source=a.source)
+
+
+INTEGER_PRODUCTS = Pass(
+    "integer products",
+    integer_products,
+    "Multiply quantised operands as 8-bit integers, and scale the sums.",
+    rearranges=True,
+)
