@@ -25,7 +25,8 @@ from ...ir import POINTWISE, Node
 from ..loop_ir.lower import At
 from ..target import Target
 from .cost_model import BYTE, HIDDEN, KERNEL, noticed, weight
-from .fuse import Group, fuse
+from .fuse import fuse
+from .groups import Group
 from .roots import SHARED, base_of, count_readers, find_roots, inlined, is_call, output_base
 
 IN_QUESTION = "several kernels may read it"

@@ -6,14 +6,15 @@ NumPy (operations without loops). Bytes are the least that a kernel has to move:
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
 from ...ir import INPUT, Node
-from ..fusion.fuse import Group, fuse
+from ..fusion.fuse import fuse
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
+from ..fusion.groups import Group
 from ..fusion.remat import Decisions, decide
 from ..fusion.roots import (
     CONTRACTION,
@@ -37,7 +38,7 @@ from .merge import merge_siblings, merge_small
 from .placement import place
 
 FUSED = "fused"
-OTHER_ROWS = "the kernels run over different rows"
+UNUSED = "nothing needs the result"
 AGAIN = "recomputing it costs less than storing and reading it"
 LATER = "in a later phase of the same kernel"
 
@@ -154,7 +155,7 @@ def ledger_of(graph: Graph, target: Target, without: Set[str] = ALL_ON, own: Own
     kernels = kernels if PHASES in without else merge_small(kernels)
     if own:
         kernels = [_with_own(kernel, own) for kernel in kernels]
-    edges = _edges(graph, kernels, roots, calls, transient, decided.again)
+    edges = _edges(graph, kernels, roots, calls, transient, decided.again, _apart(order, roots))
     return Ledger(graph, target, tuple(kernels), edges, without, own)
 
 
@@ -231,6 +232,18 @@ def _call_kernel(number: int, node: Node, target: Target) -> Kernel:
     return Kernel(f"k{number}_{node.primitive.name}", "call", ((node,),), reads, (node,), target)
 
 
+def _apart(order: Sequence[Group | Node], roots: dict[Node, str]) -> dict[tuple[Node, Node], str]:
+    """For a root and a node of another group that reads it, the reason why the root is no member of that group."""
+    groups = [item for item in reversed(order) if isinstance(item, Group)]  # of several readers, the first counts
+    return {
+        (operand, node): group.apart[operand]
+        for group in groups
+        for node in _covered(group, roots)
+        for operand in node.inputs
+        if operand in group.apart
+    }
+
+
 def _edges(
     graph: Graph,
     kernels: Sequence[Kernel],
@@ -238,6 +251,7 @@ def _edges(
     calls: dict[Node, bool],
     transient: Transient,
     again: Container[Node],
+    apart: Mapping[tuple[Node, Node], str],
 ) -> tuple[Edge, ...]:
     """Every use of a computed value: fused, or the reason against it."""
     home: dict[Node, set[tuple[int, int]]] = {}  # by kernel and phase
@@ -257,6 +271,8 @@ def _edges(
             if is_fused:
                 reason = AGAIN if operand in again else FUSED
                 reason = TILE_BY_TILE if operand in transient.values and len(there) > 1 else reason
+            elif not here:
+                reason = UNUSED
             elif {kernel for kernel, _ in here} & {kernel for kernel, _ in there}:
                 reason = LATER
             elif calls.get(operand):
@@ -266,7 +282,7 @@ def _edges(
             elif calls.get(node):
                 reason = OPERAND
             else:
-                reason = roots.get(operand, OTHER_ROWS)
-                reason = OTHER_ROWS if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
+                reason = roots[operand]
+                reason = apart[operand, node] if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
             edges.append(Edge(operand, node, is_fused, reason, 2 * operand.spec.nbytes))
     return tuple(edges)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ....dtypes import DType
 from ....ir import Node
 from ...fusion.cost_model import is_expensive
-from ...fusion.fuse import Group, Member
+from ...fusion.groups import Group, Member
 from ...fusion.roots import inlined, is_stored_already
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted
 from ...loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
