@@ -2,7 +2,8 @@
 
 Micikevicius et al., "Mixed Precision Training", arXiv:1710.03740. The weights stay in float32 (*master weights*), and
 so do their gradients: a weight is cast where a product reads it, and the gradient of a cast is a cast back. The state
-and the casts are in `minitorch.interpreters.autocast`; here is the block that switches it.
+and the casts are in `minitorch.interpreters.autocast`; here is the block that switches it. For a graph
+that was recorded without, the pass `minitorch.passes.autocast` does the same.
 """
 
 from __future__ import annotations

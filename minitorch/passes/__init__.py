@@ -2,7 +2,8 @@
 
 `DEFAULT` is the pipeline that every way in uses. `LOWERING` follows it on the way to a backend that makes loops of the
 graph: its passes bring a graph into the form that fuses best. The `interpret` backend does without them. `FREEZING`
-takes the place of `DEFAULT` where parameters are constants.
+takes the place of `DEFAULT` where parameters are constants. `autocast` makes a pass that changes numbers on purpose,
+and is in none of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .dead_code import DEAD_CODE
 from .early_quantisation import EARLY_QUANTISATION
 from .freezing import FOLDING
 from .integer_products import INTEGER_PRODUCTS
+from .mixed_precision import autocast
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
@@ -114,6 +116,7 @@ __all__ = [
     "RejectedLaw",
     "Run",
     "Stage",
+    "autocast",
     "lowered",
     "run_pipeline",
 ]

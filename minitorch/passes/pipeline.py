@@ -20,7 +20,7 @@ class Pass:
 
     A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs and
     outputs: their number, order, shapes and types. The outputs have the same bits, NaN counting as NaN, if sums are
-    taken as of contiguous operands, and in the same order.
+    taken as of contiguous operands, and in the same order. `autocast`, which is for other numbers, is the exception.
 
     Attributes:
         name: how listings and pictures call it.

@@ -1,0 +1,50 @@
+"""Small models of three kinds, for tests of mixed precision: an MLP, a CNN, and a block of a transformer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import minitorch as mt
+import minitorch.nn.functional as F
+
+
+class Block(mt.nn.Module):
+    """Attention and two linear layers, with residuals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.rest_norm = mt.nn.LayerNorm(16), mt.nn.LayerNorm(16)
+        self.mix, self.out = mt.nn.Linear(16, 48), mt.nn.Linear(16, 16)
+        self.wide, self.narrow = mt.nn.Linear(16, 32), mt.nn.Linear(32, 16)
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        """[batch, length, 16] to the same."""
+        parts = self.mix(self.norm(x)).reshape(*x.shape[:-1], 3, 2, 8).permute(2, 0, 3, 1, 4)
+        mixed = F.scaled_dot_product_attention(parts[0], parts[1], parts[2])
+        x = x + self.out(mixed.transpose(1, 2).reshape(*x.shape))
+        return x + self.narrow(F.gelu(self.wide(self.rest_norm(x))))
+
+
+def mlp() -> mt.nn.Module:
+    return mt.nn.Sequential(mt.nn.Linear(16, 32), mt.nn.ReLU(), mt.nn.Linear(32, 16), mt.nn.Tanh(), mt.nn.Linear(16, 4))
+
+
+def cnn() -> mt.nn.Module:
+    return mt.nn.Sequential(
+        mt.nn.Conv2d(1, 4, 3, padding=1), mt.nn.BatchNorm2d(4), mt.nn.ReLU(), mt.nn.MaxPool2d(2),
+        mt.nn.Conv2d(4, 8, 3, padding=1), mt.nn.ReLU(), mt.nn.Flatten(), mt.nn.Linear(128, 4),
+    )  # fmt: skip
+
+
+MODELS: dict[str, tuple[Callable[[], mt.nn.Module], tuple[int, ...]]] = {
+    "mlp": (mlp, (5, 16)),
+    "cnn": (cnn, (3, 1, 8, 8)),
+    "block": (Block, (2, 6, 16)),
+}
+
+
+def model_and_data(name: str) -> tuple[mt.nn.Module, mt.Tensor, mt.Tensor]:
+    mt.manual_seed(0)
+    make, shape = MODELS[name]
+    model, x = make().eval(), mt.randn(*shape)
+    return model, x, mt.randn(*model(x).shape)

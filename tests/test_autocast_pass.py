@@ -1,0 +1,114 @@
+"""Autocast as a pass gives the numbers of autocast in eager mode."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch import primitives as P
+from minitorch.errors import DTypeError
+from minitorch.passes import DEFAULT, LOWERING, mixed_precision
+from tests.mixed import MODELS, model_and_data
+
+LOWER = pytest.mark.parametrize("dtype", [mt.bfloat16, mt.float16], ids=str)
+
+
+def difference(model: mt.nn.Module, x: mt.Tensor, dtype: mt.DType, backend: str = "interpret") -> float:
+    """How far the graph in mixed precision, traced without autocast, is from eager mode with it."""
+    passes = (mt.passes.autocast(dtype), *DEFAULT, *(LOWERING if backend == "llvm" else ()))
+    with mt.no_grad():
+        found = mt.jit(model, backend=backend, passes=passes)(x)
+        with mt.autocast("cpu", dtype):
+            expected = model(x)
+    assert found.dtype is mt.float32
+    return (found - expected.float()).abs().max().item()
+
+
+@LOWER
+@pytest.mark.parametrize("name", MODELS)
+def test_the_numbers_are_those_of_eager_mode(name: str, dtype: mt.DType) -> None:
+    model, x, _ = model_and_data(name)
+    assert difference(model, x, dtype) == 0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_so_are_those_of_kernels(name: str) -> None:
+    """But for the order of sums, which can turn a rounding: by a unit in the last place of the lower type."""
+    model, x, _ = model_and_data(name)
+    assert difference(model, x, mt.bfloat16, "llvm") <= 2.0**-8 * model(x).abs().max().item()
+
+
+def random_network(seed: int) -> tuple[mt.nn.Module, mt.Tensor]:
+    """Linear layers; between two of them, at most one function that rounds, and selections."""
+    random = np.random.default_rng(seed)
+    mt.manual_seed(seed)
+    widths = [int(width) for width in random.integers(1, 20, 4)]
+    layers: list[mt.nn.Module] = []
+    for before, after in pairwise(widths):
+        kinds = (mt.nn.GELU(), mt.nn.Tanh(), mt.nn.Sigmoid(), mt.nn.SiLU(), mt.nn.Softmax(-1), mt.nn.Identity())
+        between = [mt.nn.ReLU(), kinds[random.integers(len(kinds))], mt.nn.ReLU6()]
+        layers += [mt.nn.Linear(before, after, bias=bool(random.integers(2))), *between[random.integers(3) :]]
+    layers.append(mt.nn.Linear(widths[-1], 3))
+    lengths = tuple(int(length) for length in random.integers(1, 5, random.integers(1, 4)))
+    return mt.nn.Sequential(*layers), mt.randn(*lengths, widths[0])
+
+
+@LOWER
+def test_random_networks_agree_to_the_bit(dtype: mt.DType) -> None:
+    for seed in range(25):
+        model, x = random_network(seed)
+        assert difference(model, x, dtype) == 0, seed
+
+
+def test_wrong_rules_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bias in float32, functions taken for selections, and a scale in float32 each give other numbers."""
+    plants = {
+        "mlp": ("_is_bias", lambda node: False),
+        "cnn": ("_is_bias", lambda node: False),
+        "block": ("SELECTIONS", mixed_precision.SELECTIONS | {P.sub, P.exp}),
+        " block": ("_only_multiplied", lambda graph: set()),
+    }
+    for name, (rule, wrong) in plants.items():
+        model, x, _ = model_and_data(name.strip())
+        with monkeypatch.context() as patch:
+            patch.setattr(mixed_precision, rule, wrong)
+            assert difference(model, x, mt.bfloat16) > 0, name
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_only_what_changes_is_cast(name: str) -> None:
+    model, x, _ = model_and_data(name)
+    with mt.no_grad():
+        graph = mt.jit(model, backend="interpret").graph(x)
+    found = mt.passes.autocast()(graph)
+    products = [node for node in found.nodes if node.primitive is P.dot]
+    assert {node.dtype for node in products} == {mt.bfloat16}
+    assert len(products) == sum(node.primitive is P.dot for node in graph.nodes)
+    assert [node.spec for node in found.outputs] == [node.spec for node in graph.outputs]
+    assert mt.passes.autocast()(found).key() == found.key()  # nothing is left to do
+    sums = [node for node in found.nodes if node.primitive.kind == "reduction" and node.primitive is not P.reduce_max]
+    assert {node.dtype for node in sums} <= {mt.float32}
+
+
+def test_a_product_of_other_types_stays() -> None:
+    a, b = mt.ones(2, 3, dtype=mt.float64), mt.ones(2, 3, dtype=mt.int32)
+    graph = mt.jit(lambda a, b: (a @ a.mT, b @ b.mT), backend="interpret").graph(a, b)
+    assert mt.passes.autocast()(graph).key() == graph.key()
+
+
+def test_a_bias_written_out_is_rounded_as_in_linear() -> None:
+    """The difference that the module names: eager mode adds it in float32."""
+    x, w, b = mt.ones(1, 1), mt.ones(1, 1), mt.tensor([2.0**-12])
+    found = mt.jit(lambda: F.linear(x, w.mT, b) - 1, passes=(mt.passes.autocast(), *DEFAULT, *LOWERING))
+    with mt.autocast("cpu"):
+        assert (x @ w + b - 1).item() == 2.0**-12
+    assert found().item() == 0
+
+
+def test_the_type_is_one_of_16_bits() -> None:
+    with pytest.raises(DTypeError, match="bfloat16 or float16, not float64"):
+        mt.passes.autocast(mt.float64)
