@@ -177,7 +177,9 @@ def convolution(x: mt.Tensor, weight: mt.Tensor, padding: int, zero: int) -> mt.
 
 
 @pytest.mark.parametrize("target", here())
-@pytest.mark.parametrize(("shape", "filters", "size"), [((2, 3, 9, 21), 7, 3), ((1, 8, 10, 10), 16, 1)])
+@pytest.mark.parametrize(
+    ("shape", "filters", "size"), [((2, 3, 9, 21), 7, 3), ((1, 8, 10, 10), 16, 1), ((2, 8, 7, 19), 9, 3)]
+)
 def test_convolutions_are_exact(target: str, shape: tuple[int, ...], filters: int, size: int) -> None:
     """One kernel, with the same instruction; it pads with the zero point."""
     x, weight = numbers(shape, dtypes.uint8), numbers((filters, shape[1], size, size), dtypes.int8)
@@ -189,6 +191,65 @@ def test_convolutions_are_exact(target: str, shape: tuple[int, ...], filters: in
     assert "a schedule is refused" not in repr(kernel.schedule)
     wanted = function(mt.tensor(x), mt.tensor(weight)).numpy()
     assert np.array_equal(run(kernel, [x, weight]).reshape(wanted.shape), wanted)
+
+
+def test_a_group_of_channels_is_of_one_place() -> None:
+    """With whole groups of channels these go innermost, so that the loop over them has nothing to do with the edges."""
+    x, weight = numbers((2, 64, 28, 28), dtypes.uint8), numbers((64, 64, 3, 3), dtypes.int8)
+    kernel = kernel_of(lambda x, weight: convolution(x, weight, 1, 3), [x, weight], VNNI["avx512"])
+    assert repr(kernel.schedule).startswith("reorder('j1', 'j2', 'j0')")
+    (packing,) = (loop for loop in inner_loops(kernel.assembly) if "vpunpcklbw" in loop or "vpermt2b" in loop)
+    assert "vpcmp" not in packing and packing.count("\n") < 40
+
+
+@pytest.mark.parametrize("target", here())
+def test_rows_times_a_vector_are_exact(target: str) -> None:
+    """A weight as a linear layer keeps it is read where it is, whatever is left over at the end of a row."""
+    random = np.random.default_rng(1)
+    for turn in range(12):
+        left, right = PAIRS[turn % 4]
+        k, n = int(random.integers(1, 80)) * int(random.choice([1, 4, 16])), int(random.integers(1, 30))
+        a, b = numbers((1, k), left, turn), numbers((n, k), right, turn)
+        kernel = kernel_of(TURNED[False, True], [a, b], here()[target])
+        assert "a schedule is refused" not in repr(kernel.schedule), (k, n)
+        assert "pack" not in repr(kernel.schedule)
+        assert np.array_equal(run(kernel, [a, b]), expected(a, b.T)), (k, n, left, right)
+
+
+@pytest.mark.parametrize(
+    ("target", "instruction"), [(VNNI["avx512"], "vpdpbusd"), (VNNI["avx2"], "vpdpbusd"), (TARGETS["avx2"], "vpmaddwd")]
+)
+def test_rows_times_a_vector_are_one_instruction_for_a_vector(target: Target, instruction: str) -> None:
+    a, b = numbers((1, 1024), dtypes.uint8), numbers((64, 1024), dtypes.int8)
+    loop = kernel_of(TURNED[False, True], [a, b], target).steps[-1].inner_loop
+    assert loop.count(instruction) == 4 and "vpmulld" not in loop
+
+
+def requantised(a: mt.Tensor, b: mt.Tensor, scale: mt.Tensor, shift: mt.Tensor) -> mt.Tensor:
+    """A quantised layer: scale per channel, bias, ReLU, rounding, zero point, clamp."""
+    real = (product(a, b).to(mt.float32) * scale + shift).relu()
+    return mt.clamp(mt.round(real) + 3.0, 0, 255).to(mt.uint8)
+
+
+@pytest.mark.parametrize("target", here())
+def test_requantisation_is_the_epilogue(target: str) -> None:
+    """One kernel, with the bits of eager mode."""
+    a, b = numbers((13, 66), dtypes.uint8), numbers((66, 37), dtypes.int8)
+    random = np.random.default_rng(0)
+    scale, shift = (random.random((2, 37)) * [[2e-4], [90.0]]).astype(np.float32)
+    kernel = kernel_of(requantised, [a, b, scale, shift], here()[target])
+    wanted = requantised(*map(mt.tensor, (a, b, scale, shift))).numpy()
+    assert len(np.unique(wanted)) > 20 and np.array_equal(kernel.steps[-1](a, b, scale, shift).numpy(), wanted)
+
+
+def test_requantisation_is_vectorised() -> None:
+    """Whole vectors are converted, and stored as bytes; no loop converts a single number."""
+    arrays = [numbers((96, 64), dtypes.uint8), numbers((64, 128), dtypes.int8), *np.ones((2, 128), np.float32)]
+    for target, narrows in ((VNNI["avx512"], "vpmovdb"), (TARGETS["avx2"], "vpshufb")):
+        loops = inner_loops(kernel_of(requantised, arrays, target).assembly)
+        (epilogue,) = (loop for loop in loops if "vcvtdq2ps" in loop)
+        assert "vcvttps2dq" in epilogue and narrows in epilogue
+        assert not any("cvttss2si" in loop or "cvtsi2ss" in loop for loop in loops)
 
 
 @pytest.mark.parametrize(

@@ -29,14 +29,9 @@ def transposed(builder: Any, rows: list[Any], block: int) -> list[Any]:
             pairs = list(zip(group[:half], group[half:], strict=True))
             group = [_zipped(builder, *pair, block, upper) for pair in pairs for upper in (0, 1)]
         groups.append(group)
-    blocks = lanes // block
     result: list[Any] = [None] * lanes
     for column, vectors in enumerate(zip(*groups, strict=True)):
-        across = list(vectors)
-        for _ in range(blocks.bit_length() - 1):
-            pairs = list(zip(across[::2], across[1::2], strict=True))
-            across = [_unzipped(builder, *pair, block, odd) for odd in (0, 1) for pair in pairs]
-        for number, vector in enumerate(across):
+        for number, vector in enumerate(_across(builder, list(vectors), block)):
             result[number * block + column] = vector
     return result
 
@@ -51,17 +46,30 @@ def transposed_units(builder: Any, rows: list[Any], unit: int) -> list[Any]:
 
 
 def interleaved(builder: Any, rows: list[Any]) -> list[Any]:
-    """The elements of some rows, of which there are a power of two, in turn: one of each row, then the next of each."""
-    if len(rows) == 1:
-        return rows
-    lanes = rows[0].type.count
-    even, odd = interleaved(builder, rows[::2]), interleaved(builder, rows[1::2])
-    found = []
-    for one, other in zip(even, odd, strict=True):
-        for first in (0, lanes // 2):
-            order = [lane + side * lanes for lane in range(first, first + lanes // 2) for side in (0, 1)]
-            found.append(shuffled(builder, one, other, order))
-    return found
+    """The elements of some rows, of which there are a power of two, in turn: one of each row, then the next of each.
+
+    As in `transposed`, first within blocks, and then the blocks are brought into order.
+    """
+    count, lanes = len(rows), rows[0].type.count
+    block = min(lanes, max(1, BLOCK // byte_size(rows[0].type.element)))
+    group, half = list(rows), count // 2
+    for _ in range(count.bit_length() - 1):
+        pairs = list(zip(group[:half], group[half:], strict=True))
+        group = [_zipped(builder, *pair, block, upper) for pair in pairs for upper in (0, 1)]
+    blocks = lanes // block
+    if blocks == count:
+        return _across(builder, group, block)
+    places = [at % count * lanes + at // count * block for at in range(count * blocks)]
+    order = [place + lane for place in places for lane in range(block)]
+    return [permuted(builder, group, order[first : first + lanes]) for first in range(0, len(order), lanes)]
+
+
+def _across(builder: Any, vectors: list[Any], block: int) -> list[Any]:
+    """A square matrix of blocks, transposed."""
+    for _ in range(len(vectors).bit_length() - 1):
+        pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
+        vectors = [_unzipped(builder, *pair, block, odd) for odd in (0, 1) for pair in pairs]
+    return vectors
 
 
 def permuted(builder: Any, rows: list[Any], order: list[int]) -> Any:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
+from ....dtypes import DType, int16
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load
 from ...loop_ir.tree import Accumulate, Place, Read
-from ..instructions import dot_product
+from ..instructions import cast, dot_product
 from ..vector_memory import broadcast
 from .memory import Memory
 from .scopes import Scopes
@@ -36,18 +38,27 @@ class Groups:
     def added(self, each: Accumulate, total: Any) -> Any:
         """A total with a sum of products added to it by one instruction; None if there is none for it."""
         products = _products(each.value)
-        if each.reduction != "reduce_sum" or len(products) < 2 or self.scopes.lane is None:
+        if (
+            each.reduction != "reduce_sum"
+            or len(products) < 2
+            or self.scopes.lane is None
+            or self.scopes.mask is not None
+        ):
             return None
         factors = [self._neighbours([product[side] for product in products]) for side in (0, 1)]
         left, right = factors
         if left is None or right is None:
             return None
-        kinds = left.dtype, right.dtype
-        instruction = dot_product(self.builder, len(products), kinds, self.scopes.lane.extent)
-        if instruction is None:
-            return None
-        words = [self.scopes.shared(("group", len(products), one), one, self._words(len(products))) for one in factors]
-        return instruction(total, *words)
+        size, lanes = len(products), self.scopes.lane.extent
+        for kinds in ((left.dtype, right.dtype), (int16, int16)):
+            instruction = dot_product(self.builder, size, kinds, lanes) if _holds(kinds, (left, right)) else None
+            if instruction is not None:
+                words = [
+                    self.scopes.shared(("group", size, kind, one), one, self._words(size, kind))
+                    for kind, one in zip(kinds, (left, right), strict=True)
+                ]
+                return instruction(total, *words)
+        return None
 
     def _neighbours(self, parts: list[Expression]) -> Element | None:
         """The first of some elements that lie beside each other, of one lane or the same for all; else None."""
@@ -66,21 +77,29 @@ class Groups:
             return None
         return first if self.scopes.step(first.index) in (0, len(parts)) else None
 
-    def _words(self, size: int) -> Callable[[Element], Callable[[], Any]]:
-        """How to load the neighbours from an element on, as one word for each lane."""
+    def _words(self, size: int, kind: DType) -> Callable[[Element], Callable[[], Any]]:
+        """How to load the neighbours from an element on, in a type that holds them, as one word for each lane."""
 
         def prepared(element: Element) -> Callable[[], Any]:
-            assert self.scopes.lane is not None
             address = self.memory.address(_array(element), element.index, _inside(element))
-            kind, lanes = ir.IntType(8 * size * element.dtype.itemsize), self.scopes.lane.extent
-            if self.scopes.step(element.index):
-                vector = ir.VectorType(kind, lanes)
-                return lambda: self.builder.load(address, typ=vector, align=element.dtype.itemsize)
-            return lambda: broadcast(
-                self.builder, self.builder.load(address, typ=kind, align=element.dtype.itemsize), lanes
-            )
+            own, lanes = element.dtype, self.scopes.lane.extent if self.scopes.lane is not None else 1
+            is_same = not self.scopes.step(element.index)
+            vector = ir.VectorType(ir.IntType(8 * own.itemsize), size * (1 if is_same else lanes))
+            words = ir.VectorType(ir.IntType(8 * size * kind.itemsize), 1 if is_same else lanes)
+
+            def read() -> Any:
+                found = cast(self.builder, self.builder.load(address, typ=vector, align=own.itemsize), own, kind)
+                found = self.builder.bitcast(found, words.element if is_same else words)
+                return broadcast(self.builder, found, lanes) if is_same else found
+
+            return read
 
         return prepared
+
+
+def _holds(kinds: tuple[DType, DType], elements: tuple[Element, Element]) -> bool:
+    """Whether types hold all numbers of others."""
+    return all(np.can_cast(element.dtype.numpy, kind.numpy) for kind, element in zip(kinds, elements, strict=True))
 
 
 def _array(element: Element) -> Any:

@@ -144,7 +144,7 @@ def _contraction(
     rows.sort(key=lambda row: is_dense(left, row))
     store_lanes, (stores, _) = joined(lanes, (stores, ()))
     batch = tuple(row for row in nest.rows if row not in (*rows, *lanes))
-    factors = _operand(left, rows, ks), _operand(right, lanes, ks)
+    factors = operand(left, rows, ks), operand(right, lanes, ks)
     return Contraction(batch, tuple(rows), tuple(lanes), ks, *factors, total, stores, store_lanes)
 
 
@@ -159,7 +159,8 @@ def _variables(expression: Expression, among: tuple[Variable, ...]) -> set[Varia
     return found
 
 
-def _operand(value: Expression, across: Sequence[Variable], ks: Sequence[Variable]) -> Operand:
+def operand(value: Expression, across: Sequence[Variable], ks: Sequence[Variable]) -> Operand:
+    """A factor, with the variables joined along which memory goes on evenly."""
     across, (_, (value,)) = joined(across, ((), (value,)))
     ks, (_, (value,)) = joined(ks, ((), (value,)))
     return Operand(value, tuple(across), tuple(ks))

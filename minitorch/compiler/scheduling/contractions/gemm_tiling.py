@@ -46,6 +46,7 @@ FEW_TILES = 8  # so many times the second cache may be read for want of packing
 # memory, along a few of its rows side by side: a core foresees what comes next in each of them if it goes along all of
 # them evenly, a line or two at a time. A tile of one row has so little to do for a step of k that it is wider.
 STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
+STREAMED_GROUPS = 4  # groups of rows, if they are packed on the way: more do not fit into the first cache, side by side
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
 
@@ -137,10 +138,14 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     is_readable = groups is None and right.is_one_piece and right.is_dense_across
     is_readable = is_readable and (width % (lanes * vectors) == 0 or target.vector_bytes >= MASKED)
     streams = is_readable and whole > cache and row_tiles <= STREAMED_TILES
-    if streams:
+    if groups is not None and row_tiles == 1 and whole > cache:  # packed, and read once, a few of its rows at a time
+        streams = len(right.across) == len(right.ks) == 1 and right.is_dense_across
+    elif streams:
         most = STREAMED_VECTORS * (1 if product.height > 1 else 2)
         rows, vectors = tile(product.height, min(most, -(-width // lanes)), target.vector_registers)
-    packs_right = not streams and not (is_readable and whole <= cache and row_tiles * whole <= FEW_TILES * cache)
+    packs_right = groups is not None or (
+        not streams and not (is_readable and whole <= cache and row_tiles * whole <= FEW_TILES * cache)
+    )
     block_k = _block_k(product, lanes * vectors, packs_left and row_tiles > SHORT, streams, groups, target)
     wanted = target.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
@@ -211,10 +216,11 @@ def _block_k(
     """
     together, size = (1, product.itemsize) if groups is None else (groups.size, groups.right.itemsize)
     depth = -(-product.depth // together) * together
+    if streams and groups is not None:
+        return min(depth, STREAMED_GROUPS * together)
     if streams:
         return min(depth, STREAMED if product.width > width else LONGEST)
-    is_flat = groups is not None and product.height <= MOST_ROWS  # what is packed is read once: from the first cache
-    room = target.caches[0] // 2 if is_flat else target.caches[0] if is_tall else target.caches[1] // 4
+    room = target.caches[0] if is_tall else target.caches[1] // 4
     most = max(64, min(room // (width * size), LONGEST))
     parts = max(1, round(depth / most))
     whole = [extent(each.ks[number:]) for each in (product.left, product.right) for number in range(1, len(each.ks))]

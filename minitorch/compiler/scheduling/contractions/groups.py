@@ -11,15 +11,18 @@ products of bytes saturate at 16 bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....dtypes import DType, int8, int16, int32, uint8
 from ...loop_ir.expressions import ALWAYS, Expression, Load
 from ...loop_ir.index import Variable
 from ...loop_ir.narrowing import narrowed
 from ...target import Target
-from .gemm import Contraction, Operand
+from .gemm import Contraction, Operand, operand
 
+# The types of both factors, for each size of a group.
+KINDS: dict[int, tuple[tuple[DType, DType], ...]] = {4: ((uint8, int8), (int8, uint8)), 2: ((int16, int16),)}
+LARGEST = 4  # terms of a group
 FEWEST_LANES = 4  # 32-bit ones, of the shortest vectors that there are instructions for
 
 
@@ -39,25 +42,52 @@ class Groups:
 
 def grouped(product: Contraction, target: Target, lanes: int) -> Groups | None:
     """How a target takes the terms of a product together, on vectors of so many sums; None if one at a time."""
-    if product.total.value.dtype is not int32 or lanes < FEWEST_LANES or "sse2" not in target.required:
+    factors = product.left.value, product.right.value
+    size = group_size(product.total.value.dtype, *factors, target, lanes)
+    if size < 2 or product.depth <= size:
         return None
+    return next(Groups(size, *kinds) for kinds in KINDS[size] if _fit(factors, kinds))
+
+
+def group_size(dtype: DType, left: Expression, right: Expression, target: Target, lanes: int) -> int:
+    """How many products of two factors a target adds to each of so many lanes by one instruction; 1 without one."""
+    if dtype is not int32 or lanes < FEWEST_LANES or "sse2" not in target.required:
+        return 1
     if 4 * lanes == 64 and "avx512bw" not in target.required:
-        return None
-    left, right = product.left.value, product.right.value
-    if target.avx512_vnni or (target.avx_vnni and 4 * lanes <= 32):
-        for kinds in ((uint8, int8), (int8, uint8)):
-            if product.depth > 4 and _fit((left, right), kinds):
-                return Groups(4, *kinds)
-    return Groups(2, int16, int16) if product.depth > 2 and _fit((left, right), (int16, int16)) else None
+        return 1
+    has_vnni = target.avx512_vnni or (target.avx_vnni and 4 * lanes <= 32)
+    sizes = (4, 2) if has_vnni else (2,)
+    return next((size for size in sizes if any(_fit((left, right), kinds) for kinds in KINDS[size])), 1)
 
 
-def in_place(operand: Operand, dtype: DType, groups: Groups) -> bool:
-    """Whether an operand lies in memory in groups of k, in that type, so that numbers can be read where they are."""
-    value = narrowed(operand.value, dtype)
-    if not isinstance(value, Load) or value.inside != ALWAYS or len(operand.across) > 1 or len(operand.ks) != 1:
+def whole_groups(product: Contraction) -> Contraction:
+    """The product with k in an order in which groups do not straddle, if its own is not one and there is such an order.
+
+    A convolution sums over channels, and over places in a filter within them. With the channels innermost, if a
+    multiple of a group of them, the numbers of a group are of one place, and so all of them are there or none is.
+    """
+    if product.total.value.dtype is not int32 or len(product.ks) < 2:
+        return product
+    *_, last = product.ks
+    decides = {each for part in product.right.value.all_parts for each in getattr(part, "inside", ALWAYS).variables}
+    whole = [each for each in product.ks if each.extent % LARGEST == 0 and each not in decides]
+    if last in whole or not whole:
+        return product
+    ks = (*(each for each in product.ks if each != whole[0]), whole[0])
+    left, right = product.total.value.parts()
+    if left.variables & {*product.lanes}:
+        left, right = right, left
+    operands = operand(left, product.rows, ks), operand(right, product.lanes, ks)
+    return replace(product, ks=ks, left=operands[0], right=operands[1])
+
+
+def in_place(factor: Operand, dtype: DType, groups: Groups) -> bool:
+    """Whether a factor lies in memory in groups of k, in that type, so that numbers can be read where they are."""
+    value = narrowed(factor.value, dtype)
+    if not isinstance(value, Load) or value.inside != ALWAYS or len(factor.across) > 1 or len(factor.ks) != 1:
         return False
     is_affine = all(isinstance(atom, Variable) for atom, _ in value.index.terms)
-    return is_affine and value.index.coefficient(operand.ks[0]) == 1 and operand.ks[0].extent % groups.size == 0
+    return is_affine and value.index.coefficient(factor.ks[0]) == 1 and factor.ks[0].extent % groups.size == 0
 
 
 def _fit(values: tuple[Expression, ...], kinds: tuple[DType, ...]) -> bool:

@@ -14,6 +14,7 @@ from ...target import Target
 from ..rewrites import Rewrite, parallelise
 from ..streaming import streamed
 from .attention import attention_schedule, unskipped_schedule
+from .dots import dot_schedule
 from .products import product_schedule
 from .rows import row_schedule
 
@@ -25,6 +26,7 @@ SCHEDULES: tuple[Callable[[Nest, Target, frozenset[int]], Schedule | None], ...]
     attention_schedule,
     unskipped_schedule,
     product_schedule,
+    dot_schedule,
     row_schedule,
 )
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..contractions.gemm import Operand
+from ...loop_ir.index import Variable
+from ..contractions.gemm import Operand, extent
 from ..contractions.gemm_tiling import Tiling
 from ..rewrites import Rewrite, fuse, overcompute, pack, regroup, reorder, split, vectorise
+from .dimensions import apart, in_order
 
 
 def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
@@ -36,8 +38,11 @@ def right_in_groups(argument: int | None, right: Operand, at: str, cut: Tiling) 
         yield pack(argument, "right", at, "jt", "k", "v", "l", "g", dtype=dtype)
         if len(loops) > 1:
             yield fuse("right_w", *loops)
+        ks = yield from apart("right_k", _of_groups(right.ks, size), cut.steps)
         chunk = _power_of_two_in(cut.width, 4 * cut.lanes // cut.groups.right.itemsize)
         yield split("right_w" if len(loops) > 1 else loops[0], chunk, "right_c", "right_x")
+        if len(ks) > 1:
+            yield reorder("right_jt", "right_c", *in_order(right, _of_groups(right.ks, size), ks), "right_x", "right_g")
         yield regroup("square", chunk, ("right_g", "right_x"), ("right_x", "right_g"))
         return
     beyond = -cut.steps % cut.lanes  # so that whole squares are turned
@@ -47,6 +52,14 @@ def right_in_groups(argument: int | None, right: Operand, at: str, cut: Tiling) 
         yield overcompute("right")
     yield reorder("right_jt", "right_kt", "right_v", "right_ki", "right_l", "right_g")
     yield regroup("square", cut.lanes * size, ("right_l", "right_ki", "right_g"), ("right_ki", "right_l", "right_g"))
+
+
+def _of_groups(ks: tuple[Variable, ...], size: int) -> tuple[Variable, ...]:
+    """The variables of k, the last of which counts groups: if they do not straddle, each has a value of the others."""
+    *others, last = ks
+    if last.extent % size:
+        return (Variable(last.name, extent(ks)),)
+    return (*others, Variable(last.name, last.extent // size))
 
 
 def _power_of_two(count: int) -> int:

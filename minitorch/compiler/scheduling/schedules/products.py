@@ -5,14 +5,15 @@ Sizes of tiles and blocks come from `gemm_tiling`, which explains them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
-from ...loop_ir.expressions import Choose, Expression, Load, looked_up
+from ...loop_ir.expressions import Expression, Load, looked_up
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Nest
 from ...target import Target
 from ..contractions.gemm import Contraction, Operand, extent, recognise
 from ..contractions.gemm_tiling import Tiling, tiling
+from ..contractions.groups import whole_groups
 from ..rewrites import (
     Rewrite,
     distribute,
@@ -33,6 +34,7 @@ from ..rewrites import (
     unswitch,
     vectorise,
 )
+from .dimensions import apart, decides, in_order
 from .groups import left_in_groups, right_in_groups
 
 MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more take longer to compile
@@ -41,7 +43,13 @@ MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more tak
 def product_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
     """The rewrites for a nest that is a matrix product; None for another one."""
     product = recognise(nest)
-    return None if product is None else tuple(_steps(product, tiling(product, target)))
+    if product is None:
+        return None
+    whole = whole_groups(product)
+    cut = tiling(whole, target)
+    if cut.groups is None or whole is product:
+        return tuple(_steps(product, tiling(product, target)))
+    return reorder(*(each.name for each in whole.ks)), *_steps(whole, cut)
 
 
 def _is_strided(value: Expression, along: Variable) -> bool:
@@ -131,13 +139,13 @@ def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Ite
     rows = [name for name, count in (("left_it", cut.block_rows // cut.rows), ("left_r", cut.rows)) if count > 1]
     if cut.left_along_k:
         yield pack(argument, "left", at, "it", "r", "k", pad=("r", cut.lanes))
-        ks = yield from _apart("left_k", left.ks, cut.block_k)
-        if any(_decides(left, left.across)) and rows:
+        ks = yield from apart("left_k", left.ks, cut.block_k)
+        if any(decides(left, left.across)) and rows:
             yield overcompute("left")
             yield fuse("left_row", *rows)
-            rows = yield from _apart("left_row", left.across, cut.block_rows)
+            rows = yield from apart("left_row", left.across, cut.block_rows)
             yield split("left_k", cut.lanes, "left_kt", "left_l")
-            yield reorder(*ks[:-1], "left_kt", *_in_order(left, left.across, rows), "left_l")
+            yield reorder(*ks[:-1], "left_kt", *in_order(left, left.across, rows), "left_l")
         else:
             yield split("left_k", cut.lanes, "left_kt", "left_l", cut="left_l")
     else:
@@ -145,33 +153,11 @@ def _pack_left(argument: int | None, left: Operand, at: str, cut: Tiling) -> Ite
         if rows:
             yield overcompute("left")
             yield fuse("left_row", *rows)
-            ks = yield from _apart("left_k", left.ks, cut.block_k)
+            ks = yield from apart("left_k", left.ks, cut.block_k)
             yield split("left_row", cut.lanes, "left_rt", "left_l")
             yield overcompute("left")
-            yield reorder("left_rt", *_in_order(left, left.ks, ks), "left_l")
+            yield reorder("left_rt", *in_order(left, left.ks, ks), "left_l")
     yield vectorise("left_l")
-
-
-def _apart(name: str, variables: Sequence[Variable], block: int) -> Generator[Rewrite, None, list[str]]:
-    """A loop over a block of variables as a loop for each of them that takes all of its values, and the names."""
-    names: list[str] = []
-    for length in (extent(variables[number:]) for number in range(1, len(variables))):
-        if block % length == 0:
-            names.append(f"{name}{len(names)}")
-            yield split(name, length, names[-1], name)
-    return [*names, name]
-
-
-def _decides(operand: Operand, variables: Sequence[Variable]) -> list[bool]:
-    """Which variables decide whether there is an element."""
-    bounds = [part.inside for part in operand.value.all_parts if isinstance(part, (Load, Choose))]
-    return [any(inside.depends_on(each) for inside in bounds) for each in variables]
-
-
-def _in_order(operand: Operand, variables: Sequence[Variable], names: list[str]) -> list[str]:
-    """The names of loops over variables, those first that decide whether there is an element."""
-    decides = _decides(operand, variables[-len(names) :])
-    return [names[at] for at in sorted(range(len(names)), key=lambda at: not decides[at])]
 
 
 def _has_rows(right: Operand, cut: Tiling) -> bool:
@@ -188,12 +174,12 @@ def _pack_rows(argument: int | None, right: Operand, at: str, cut: Tiling) -> It
     loops = [("right_jt", cut.block_lanes // cut.width), ("right_v", cut.vectors), ("right_l", cut.lanes)]
     yield pack(argument, "right", at, "k", "jt", "v", "l", pad=("k", cut.lanes))
     yield fuse("right_lane", *(name for name, count in loops if count > 1))
-    ks = yield from _apart("right_k", right.ks, cut.block_k)
+    ks = yield from apart("right_k", right.ks, cut.block_k)
     yield split("right_lane", right.across[-1].extent, "right_row", "right_lane")
     if extent(right.across) % cut.block_lanes:
         yield unswitch("right_lane")
     yield split("right_lane", cut.lanes, "right_xt", "right_l")
-    yield reorder("right_row", "right_xt", *_in_order(right, right.ks, ks), "right_l")
+    yield reorder("right_row", "right_xt", *in_order(right, right.ks, ks), "right_l")
     if right.across[-1].extent <= MOST_UNROLLED * cut.lanes:
         yield unroll("right_xt")
     yield vectorise("right_l")
@@ -208,7 +194,7 @@ def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> I
     beyond = -cut.block_k % cut.lanes if cut.right_along_k and is_plain else 0  # so that squares that are turned fit
     yield pack(argument, "right", at, "jt", "k", "v", "l", pad=("jt", beyond * cut.width))
     if cut.right_along_k:
-        ks = yield from _apart("right_k", right.ks, cut.block_k)
+        ks = yield from apart("right_k", right.ks, cut.block_k)
         yield split("right_k", cut.lanes, "right_kt", "right_ki")
         if is_plain:
             yield overcompute("right")
@@ -217,6 +203,6 @@ def _pack_right(argument: int | None, right: Operand, at: str, cut: Tiling) -> I
         yield transpose("right_ki", "right_l", "square")
         return
     if len(right.across) > 1 or len(right.ks) > 1:
-        names = yield from _apart("right_k", right.ks, cut.block_k)
-        yield reorder("right_jt", "right_v", *_in_order(right, right.ks, names), "right_l")
+        names = yield from apart("right_k", right.ks, cut.block_k)
+        yield reorder("right_jt", "right_v", *in_order(right, right.ks, names), "right_l")
     yield vectorise("right_l")

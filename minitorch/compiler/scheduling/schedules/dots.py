@@ -1,0 +1,75 @@
+"""Rows of a matrix of small integers times a vector: dot products along k, read where they are.
+
+Every number of the matrix is used once, so memory bounds such a product, and to pack it would take longer than to
+multiply. Lanes run along k, each with a group of terms (see `contractions.groups`), and are added up at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...loop_ir.expressions import Apply, Expression, Load
+from ...loop_ir.index import Variable
+from ...loop_ir.loops import Nest, Reduce, Write
+from ...target import Target
+from ..contractions.gemm import recognise
+from ..contractions.groups import group_size
+from ..rewrites import Rewrite, group, parallelise, place, split, split_reduction, unroll, unswitch, vectorise
+
+COPIES = 4  # vectors of sums, so that one need not wait for the addition before
+
+
+def dot_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
+    """The rewrites for a nest that sums products of small integers along memory; None for another one."""
+    if nest.has_sums or nest.scratch or past_caches or len(nest.loops) != 2 or recognise(nest) is not None:
+        return None
+    sums, rest = nest.loops
+    total = sums.statements[0] if len(sums.statements) == 1 else None
+    if len(sums.columns) != 1 or rest.columns or not isinstance(total, Reduce) or total.reduction != "reduce_sum":
+        return None
+    if not all(isinstance(each, Write) for each in rest.statements):
+        return None
+    (k,) = sums.columns
+    value, lanes = total.value, target.lanes(4)
+    if (
+        not isinstance(value, Apply)
+        or value.primitive != "mul"
+        or not all(_is_along(part, k) for part in value.parts())
+    ):
+        return None
+    left, right = value.parts()
+    size = group_size(value.dtype, left, right, target, lanes)
+    if size < 2 or k.extent % size or k.extent < lanes * size:
+        return None
+    return tuple(_steps(nest, f"total{total.slot}", k, size, lanes))
+
+
+def _is_along(factor: Expression, k: Variable) -> bool:
+    """Whether a factor is a number in memory, cast, and the next along k its neighbour."""
+    if not isinstance(factor, Apply) or factor.primitive != "cast":
+        return False
+    (element,) = factor.arguments
+    if not isinstance(element, Load) or element.inside.bounds or not element.index.is_affine:
+        return False
+    return element.index.coefficient(k) == 1
+
+
+def _steps(nest: Nest, total: str, k: Variable, size: int, lanes: int) -> Iterator[Rewrite]:
+    whole, rest = divmod(k.extent, lanes * size)
+    arrays = [total, f"{total}_lanes"]
+    yield split(k.name, lanes * size, "v", "lanes", cut="lanes")
+    yield split("lanes", size, "l", "g")
+    if rest:
+        yield unswitch("g")
+    yield split_reduction(total, "l", f"{total}_lanes")
+    yield group("g")
+    copies = min(COPIES, whole)
+    if copies > 1:
+        arrays.append(f"{total}_copies")
+        yield split("v", copies, "o", "u", cut="v")
+        around = "o" if whole >= 2 * copies else "u"
+        yield split_reduction(f"{total}_lanes", "u", f"{total}_copies", around, first=True)
+        yield unroll("u")
+    yield vectorise("l")
+    yield parallelise(*(row.name for row in nest.rows))
+    yield place("registers", *arrays)
