@@ -267,24 +267,20 @@ def test_a_quantised_model_is_products_of_integers():
         assert apart <= 0.02 * expected.abs().max().item()
 
 
-def activations(compiled, x: mt.Tensor) -> int:
-    """Bytes of what the layers read, weights apart."""
-    graph = compiled.stages(x).graph
-    found = []
-    for node in graph.nodes:
-        if node.primitive.kind == "contraction":
-            for each in node.inputs:
-                while each.primitive.is_view or each.primitive is P.pad:
-                    each = each.inputs[0]
-                found += [each] if each.primitive is not P.constant else []
-    return sum(each.spec.nbytes for each in found)
+def intermediates(compiled, x: mt.Tensor) -> int:
+    """Bytes that kernels write, the results apart."""
+    return sum(kernel.bytes_written for kernel in compiled.ledger(x).kernels) - compiled(x).nbytes
 
 
 @pytest.mark.parametrize("batch", [1, 4])
-def test_a_frozen_quantised_cnn_moves_a_quarter_between_its_layers(batch):
+def test_a_quantised_cnn_has_a_kernel_for_conv_bn_relu_and_moves_a_quarter_of_the_bytes(batch):
+    """Each writes 8 bits: bias, ReLU and requantisation are its epilogue."""
     x = mt.randn(batch, 3, 16, 16)
     floats, integers = mt.freeze(q.fuse(cnn()), x), mt.freeze(quantized(cnn(), x), x)
-    assert activations(integers, x) * 4 == activations(floats, x)
+    kernels = integers.ledger(x).kernels
+    assert len(kernels) == 4  # the last one does the pool and the linear layer, too
+    assert all(kernel.name.split("_", 1)[1].startswith("contract_cast") for kernel in kernels)
+    assert intermediates(integers, x) * 4 == intermediates(floats, x)
 
 
 def test_dynamic_quantisation_multiplies_integers():

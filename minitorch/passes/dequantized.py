@@ -36,7 +36,7 @@ class Dequantized:
     """A float value as integers.
 
     Attributes:
-        integers: q, uint8 or int8.
+        integers: q, uint8 or int8; int32 for a product.
         scale: s, float32 and compact; None for 1.
         zero: z, int32 and compact; None for 0.
     """
@@ -47,7 +47,7 @@ class Dequantized:
 
 
 Found = dict[Node, Dequantized]
-Rule = Callable[[Node, Found], Node | None]
+Rule = Callable[[Node, Found], tuple[Node, Dequantized] | None]
 
 
 def rewrite_dequantized(graph: Graph, rule: Rule) -> Graph:
@@ -56,7 +56,8 @@ def rewrite_dequantized(graph: Graph, rule: Rule) -> Graph:
     Args:
         graph: any graph.
         rule: from a node, whose operands are rewritten already, and the values that are dequantised integers so far, to
-            another node of the same shape and type; None to leave it. The integers of a value may be new nodes.
+            another node of the same shape and type, and what it is made of; None to leave it. The integers of a value
+            may be new nodes.
 
     Example:
         >>> graph = Graph.parse('''
@@ -86,12 +87,11 @@ def rewrite_dequantized(graph: Graph, rule: Rule) -> Graph:
     emitted = dict.fromkeys(graph.inputs)
     for node in graph.nodes:
         now = with_inputs(node, tuple([done[operand] for operand in node.inputs]))
-        new = rule(now, found)
-        done[node] = now if new is None else new
+        value = _value(now, [axes[operand] for operand in node.inputs], found)
+        done[node], value = rule(now, found) or (now, value)
         emitted |= dict.fromkeys(topological_order((done[node],), emitted))
-        value = _value(now, [axes[operand] for operand in node.inputs], found) if new is None else None
         if value is not None:
-            found[now] = value
+            found[done[node]] = value
     if all(new is old for old, new in done.items()):
         return graph
     outputs = [done[node] for node in graph.outputs]
@@ -104,7 +104,7 @@ def _value(node: Node, axes: list[frozenset[int]], found: Found) -> Dequantized 
     if node.primitive is P.cast and node.dtype is float32 and node.inputs[0].dtype in BYTES:
         return Dequantized(node.inputs[0])
     if node.primitive in MOVEMENTS and node.inputs[0] in found:
-        return _moved(node, found[node.inputs[0]])
+        return moved(node, found[node.inputs[0]])
     if node.primitive in _ARITHMETIC and node.dtype is float32:
         for at in (0, 1) if node.primitive is P.mul else (0,):
             if node.inputs[at] in found:
@@ -172,12 +172,12 @@ def _whole(node: Node) -> Node | None:
 MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.flip, P.unfold, P.pad))
 
 
-def _moved(node: Node, value: Dequantized) -> Dequantized | None:
-    """The integers moved, and scale and zero point with them."""
+def moved(node: Node, value: Dequantized) -> Dequantized | None:
+    """The integers moved, and scale and zero point with them; None where these do not allow it."""
     scale, zero = value.scale, value.zero
     if node.primitive is P.pad:
         return _padded(node, value)
-    moved = Dequantized(apply(node.primitive, value.integers, source=node.source, **node.params))
+    result = Dequantized(apply(node.primitive, value.integers, source=node.source, **node.params))
     for name, compact in (("scale", scale), ("zero", zero)):
         if compact is None:
             continue
@@ -191,8 +191,8 @@ def _moved(node: Node, value: Dequantized) -> Dequantized | None:
             return None
         if node.primitive is P.permute:
             compact = apply(P.permute, compact, source=node.source, **node.params)
-        moved = replace(moved, **{name: reshaped(compact, shape)})
-    return moved
+        result = replace(result, **{name: reshaped(compact, shape)})
+    return result
 
 
 def _changes(node: Node) -> frozenset[int]:

@@ -21,9 +21,12 @@ from ..dtypes import float32, int32
 from ..graph.build import apply, literal
 from ..graph.graph import Graph
 from ..graph.values import is_splat
-from ..ir import Node, Shape, Spec
-from .dequantized import Dequantized, Found, reshaped, rewrite_dequantized
+from ..ir import Node, Primitive, Shape, Spec
+from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
 from .pipeline import Pass
+
+# Movements that sums go through as integers, so that they stay next to the product and are part of its indices.
+STAYING = frozenset((P.reshape, P.permute, P.slice_, P.flip))
 
 MOST_K = (1 << 31) // (255 * 255) - 1  # the sum over so many products of two differences of bytes fits into int32
 
@@ -61,14 +64,22 @@ def integer_products(graph: Graph) -> Graph:
     return rewrite_dequantized(graph, _integer_product)
 
 
-def _integer_product(node: Node, found: Found) -> Node | None:
-    if node.primitive is not P.dot or node.dtype is not float32:
-        return None
-    a, b = (found.get(operand) for operand in node.inputs)
-    if a is None or b is None or not (_is_uniform(a, -1) and _is_uniform(b, -2)):
-        return None
+def _integer_product(node: Node, found: Found) -> tuple[Node, Dequantized] | None:
+    value = None
+    if node.primitive is P.dot and node.dtype is float32:
+        a, b = (found.get(operand) for operand in node.inputs)
+        if a is not None and b is not None and _is_product(node, a, b):
+            value = _product(node, a, b)
+    elif node.primitive in STAYING and node.inputs[0] in found and found[node.inputs[0]].integers.dtype is int32:
+        value = moved(node, found[node.inputs[0]])
+    return None if value is None else (_as_floats(value, node), value)
+
+
+def _is_product(node: Node, a: Dequantized, b: Dequantized) -> bool:
+    """Whether the law holds."""
+    are_bytes = a.integers.dtype in BYTES and b.integers.dtype in BYTES
     is_small = 0 < node.inputs[0].shape[-1] <= MOST_K and node.spec.size > 0
-    return _product(node, a, b) if is_small else None
+    return are_bytes and is_small and _is_uniform(a, -1) and _is_uniform(b, -2)
 
 
 def _is_uniform(value: Dequantized, axis: int) -> bool:
@@ -76,27 +87,36 @@ def _is_uniform(value: Dequantized, axis: int) -> bool:
     return all(each is None or each.shape[axis] == 1 for each in (value.scale, value.zero))
 
 
-def _product(node: Node, a: Dequantized, b: Dequantized) -> Node:
-    source = node.source
-    total = apply(P.dot, a.integers, b.integers, dtype=int32, source=source)
+def _product(node: Node, a: Dequantized, b: Dequantized) -> Dequantized:
+    """The product as integers: what is subtracted from the sums is their zero point."""
+    total = apply(P.dot, a.integers, b.integers, dtype=int32, source=node.source)
+    zero = scale = None
+    if a.zero is not None:
+        zero = combined(P.mul, a.zero, _sum(b.integers, -2))
+    if b.zero is not None:
+        other = combined(P.mul, b.zero, _sum(a.integers, -1))
+        zero = other if zero is None else combined(P.add, zero, other)
+    if a.zero is not None and b.zero is not None and zero is not None:
+        both = combined(P.mul, a.zero, b.zero)
+        terms = literal(node.inputs[0].shape[-1], both.spec, node.source)
+        zero = combined(P.sub, zero, apply(P.mul, both, terms, source=node.source))
+    for each in (a, b):
+        if each.scale is not None:
+            scale = each.scale if scale is None else combined(P.mul, scale, each.scale)
+    return Dequantized(total, scale, zero)
+
+
+def _as_floats(value: Dequantized, node: Node) -> Node:
+    """``(integers - zero) * scale``, with both expanded."""
 
     def expanded(x: Node) -> Node:
-        return x if x.shape == node.shape else apply(P.expand, x, shape=node.shape, source=source)
+        return x if x.shape == node.shape else apply(P.expand, x, shape=node.shape, source=node.source)
 
-    if a.zero is not None:
-        total = apply(P.sub, total, expanded(times(a.zero, _sum(b.integers, -2))), source=source)
-    if b.zero is not None:
-        total = apply(P.sub, total, expanded(times(b.zero, _sum(a.integers, -1))), source=source)
-    if a.zero is not None and b.zero is not None:
-        both = times(a.zero, b.zero)
-        terms = literal(node.inputs[0].shape[-1], both.spec, source)
-        total = apply(P.add, total, expanded(apply(P.mul, both, terms, source=source)), source=source)
-    result = apply(P.cast, total, dtype=float32, source=source)
-    scales = [each.scale for each in (a, b) if each.scale is not None]
-    if not scales:
-        return result
-    scale = scales[0] if len(scales) == 1 else times(*scales)
-    return apply(P.mul, result, expanded(scale), source=source)
+    total = value.integers
+    if value.zero is not None:
+        total = apply(P.sub, total, expanded(value.zero), source=node.source)
+    result = apply(P.cast, total, dtype=float32, source=node.source)
+    return result if value.scale is None else apply(P.mul, result, expanded(value.scale), source=node.source)
 
 
 def _sum(integers: Node, axis: int) -> Node:
@@ -107,8 +127,8 @@ def _sum(integers: Node, axis: int) -> Node:
     return reshaped(short, (*integers.shape[:at], 1, *integers.shape[at + 1 :]))
 
 
-def times(a: Node, b: Node) -> Node:
-    """The product of two values in compact form: of the longer length along every axis."""
+def combined(primitive: Primitive, a: Node, b: Node) -> Node:
+    """A sum, difference or product of two values in compact form: of the longer length along every axis."""
     shape: Shape = tuple(np.maximum(a.shape, b.shape).tolist())
 
     def fitted(x: Node) -> Node:
@@ -118,7 +138,7 @@ def times(a: Node, b: Node) -> Node:
             return literal(x.params["value"], Spec(shape, x.dtype), x.source)
         return apply(P.expand, x, shape=shape, source=x.source)
 
-    return apply(P.mul, fitted(a), fitted(b), source=a.source)
+    return apply(primitive, fitted(a), fitted(b), source=a.source)
 
 
 INTEGER_PRODUCTS = Pass(

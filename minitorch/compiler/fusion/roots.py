@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from ...dtypes import int8, uint8
 from ...graph import Graph
 from ...ir import INPUT, POINTWISE, Node
 from ...primitives import Literal
@@ -27,6 +28,7 @@ OUTPUT = "it is an output"
 REDUCTION = "it is the result of a reduction"
 CONTRACTION = "it is the result of a contraction"
 EPILOGUE = "it is the epilogue of one contraction and an operand of another"
+NARROW = "it is the epilogue of a contraction, in 8 bits, and an operand of a reduction"
 CALL = "a library call computes it"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
@@ -112,6 +114,9 @@ def find_roots(
                     wanted.setdefault(base, OPERAND)
         elif node.primitive.kind == "reduction":
             wanted.setdefault(node, REDUCTION)
+            for base in map(base_of, node.inputs):
+                if base in epilogue and base.dtype in (int8, uint8):
+                    wanted.setdefault(base, NARROW)  # a quarter of the bytes of what the contraction sums
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for base in map(_unpadded, node.inputs):
