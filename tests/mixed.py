@@ -1,8 +1,11 @@
-"""Small models of three kinds, for tests of mixed precision: an MLP, a CNN, and a block of a transformer."""
+"""Models for tests of mixed precision: an MLP, a CNN, a block of a transformer, and random networks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
 
 import minitorch as mt
 import minitorch.nn.functional as F
@@ -48,3 +51,18 @@ def model_and_data(name: str) -> tuple[mt.nn.Module, mt.Tensor, mt.Tensor]:
     make, shape = MODELS[name]
     model, x = make().eval(), mt.randn(*shape)
     return model, x, mt.randn(*model(x).shape)
+
+
+def random_network(seed: int) -> tuple[mt.nn.Module, mt.Tensor]:
+    """Linear layers; between two of them, at most one function that rounds, and selections."""
+    random = np.random.default_rng(seed)
+    mt.manual_seed(seed)
+    widths = [int(width) for width in random.integers(1, 20, 4)]
+    layers: list[mt.nn.Module] = []
+    for before, after in pairwise(widths):
+        kinds = (mt.nn.GELU(), mt.nn.Tanh(), mt.nn.Sigmoid(), mt.nn.SiLU(), mt.nn.Softmax(-1), mt.nn.Identity())
+        between = [mt.nn.ReLU(), kinds[random.integers(len(kinds))], mt.nn.ReLU6()]
+        layers += [mt.nn.Linear(before, after, bias=bool(random.integers(2))), *between[random.integers(3) :]]
+    layers.append(mt.nn.Linear(widths[-1], 3))
+    lengths = tuple(int(length) for length in random.integers(1, 5, random.integers(1, 4)))
+    return mt.nn.Sequential(*layers), mt.randn(*lengths, widths[0])

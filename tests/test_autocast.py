@@ -15,7 +15,7 @@ from minitorch.errors import DeviceError
 from minitorch.interpreters import autocast as lists
 from minitorch.interpreters import observing
 from tests import autocasts
-from tests.mixed import MODELS, model_and_data
+from tests.mixed import MODELS, model_and_data, random_network
 from tests.records import read
 
 # Where PyTorch gives another type, or none: mixtures of float64 and float32, or of both types of 16 bits.
@@ -89,6 +89,16 @@ def test_loss_and_gradients_are_the_same_in_every_mode(name: str, dtype: mt.DTyp
         np.testing.assert_array_equal(ours, theirs)  # the same operations in the same order
 
 
+def test_random_networks_train_alike_to_the_bit() -> None:
+    for seed in range(12):
+        model, x = random_network(seed)
+        y = mt.zeros(*model(x).shape)
+        step = loss_of(model, (mt.bfloat16, mt.float16)[seed % 2])
+        expected = trained(step, x, y, model)
+        for ours, theirs in zip(trained(mt.jit(step, backend="interpret"), x, y, model), expected, strict=True):
+            np.testing.assert_array_equal(ours, theirs, err_msg=str(seed))
+
+
 def test_a_session_records_the_casts() -> None:
     model, x, _ = model_and_data("mlp")
     with mt.Graph() as graph:
@@ -157,6 +167,21 @@ def test_it_is_a_decorator() -> None:
 
     assert product(mt.ones(2, 2)).dtype is mt.float16
     assert not mt.is_autocast_enabled()
+
+
+def test_a_decorated_module_compiles_and_freezes() -> None:
+    """Frozen weights are folded into the lower type: half of the bytes."""
+    model, x, _ = model_and_data("mlp")
+    mixed = mt.autocast("cpu")(model)
+    expected = mixed(x).detach()
+    compiled, frozen = mt.jit(mixed, backend="interpret"), mt.freeze(mixed, x, backend="interpret")
+    for run in (compiled, frozen):
+        assert run(x).dtype is mt.bfloat16
+        np.testing.assert_array_equal(run(x).detach().numpy(), expected.numpy())
+    assert [each.reason for each in compiled.explain().signatures] == ["the first call"]
+    assert {node.source.file for node in compiled.graph(x).nodes if node.source} == {__file__}
+    constants = [node for node in frozen.stages(x).graph.nodes if node.primitive.name == "constant" and node.shape]
+    assert constants and {node.dtype for node in constants} == {mt.bfloat16}
 
 
 def test_it_belongs_to_the_thread() -> None:

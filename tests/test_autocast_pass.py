@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-import numpy as np
 import pytest
 
 import minitorch as mt
@@ -12,7 +9,7 @@ import minitorch.nn.functional as F
 from minitorch import primitives as P
 from minitorch.errors import DTypeError
 from minitorch.passes import DEFAULT, LOWERING, mixed_precision
-from tests.mixed import MODELS, model_and_data
+from tests.mixed import MODELS, model_and_data, random_network
 
 LOWER = pytest.mark.parametrize("dtype", [mt.bfloat16, mt.float16], ids=str)
 
@@ -40,21 +37,6 @@ def test_so_are_those_of_kernels(name: str) -> None:
     """But for the order of sums, which can turn a rounding: by a unit in the last place of the lower type."""
     model, x, _ = model_and_data(name)
     assert difference(model, x, mt.bfloat16, "llvm") <= 2.0**-8 * model(x).abs().max().item()
-
-
-def random_network(seed: int) -> tuple[mt.nn.Module, mt.Tensor]:
-    """Linear layers; between two of them, at most one function that rounds, and selections."""
-    random = np.random.default_rng(seed)
-    mt.manual_seed(seed)
-    widths = [int(width) for width in random.integers(1, 20, 4)]
-    layers: list[mt.nn.Module] = []
-    for before, after in pairwise(widths):
-        kinds = (mt.nn.GELU(), mt.nn.Tanh(), mt.nn.Sigmoid(), mt.nn.SiLU(), mt.nn.Softmax(-1), mt.nn.Identity())
-        between = [mt.nn.ReLU(), kinds[random.integers(len(kinds))], mt.nn.ReLU6()]
-        layers += [mt.nn.Linear(before, after, bias=bool(random.integers(2))), *between[random.integers(3) :]]
-    layers.append(mt.nn.Linear(widths[-1], 3))
-    lengths = tuple(int(length) for length in random.integers(1, 5, random.integers(1, 4)))
-    return mt.nn.Sequential(*layers), mt.randn(*lengths, widths[0])
 
 
 @LOWER

@@ -8,13 +8,16 @@ that was recorded without, the pass `minitorch.passes.autocast` does the same.
 
 from __future__ import annotations
 
+import functools
 import warnings
-from contextlib import ContextDecorator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from ..dtypes import DType, as_dtype, bfloat16, float16
 from ..functional.devices import on_cpu
 from ..interpreters import Autocast, current_autocast, enter_autocast, leave_autocast
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 # The types to compute in; the first is the one that is meant if none is given.
 LOWER_TYPES = (bfloat16, float16)
@@ -26,7 +29,7 @@ def _check_device(name: str, device_type: Any) -> None:
     on_cpu(device_type)
 
 
-class autocast(ContextDecorator):  # noqa: N801 (PyTorch's name)
+class autocast:  # noqa: N801 (PyTorch's name)
     """Mixed precision in a `with` block, or in a decorated function, as `torch.autocast` on the CPU.
 
     =====================  ==========================================================================================
@@ -86,9 +89,15 @@ class autocast(ContextDecorator):  # noqa: N801 (PyTorch's name)
             self.enabled = False
         self._previous: list[Autocast | None] = []
 
-    def _recreate_cm(self) -> autocast:
-        """For decorators: each call has an object of its own, so threads do not share one."""
-        return autocast(self.device, self.fast_dtype, self.enabled, self.cache_enabled)
+    def __call__(self, function: F) -> F:
+        """As a decorator, of functions and modules: each call has a block of its own, so threads do not share one."""
+
+        @functools.wraps(function)
+        def called(*args: Any, **options: Any) -> Any:
+            with autocast(self.device, self.fast_dtype, self.enabled, self.cache_enabled):
+                return function(*args, **options)
+
+        return called  # type: ignore[return-value]
 
     def __enter__(self) -> autocast:
         mode = Autocast(self.fast_dtype, self.cache_enabled) if self.enabled else None
