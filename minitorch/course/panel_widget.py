@@ -78,7 +78,6 @@ class Live:
         self.dtype = ipywidgets.Dropdown(options=list(panel.dtypes), value=first.dtype, description="dtype")
         cores = max(cpu_count() or 1, first.threads)
         numbers = sorted({first.threads, *(2**power for power in range(cores.bit_length())), cores})
-        numbers = [number for number in numbers if number <= cores]
         self.threads = ipywidgets.Dropdown(options=numbers, value=first.threads, description="threads")
         self.passes = _boxes({name: each.doc for name, each in PASSES.items()})
         self.fusions = _boxes(FUSIONS)

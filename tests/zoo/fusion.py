@@ -131,6 +131,7 @@ def takes_the_result_for_the_loop(graph):
     return kernels
 
 
+# The rule of `checks.fusion.measure.joined_to_the_last`, written again: an animal stands in a notebook without checks.
 @wrong("fusion.partition", says="kernels (", points=14.5)
 def joins_the_last_only(graph):
     kernels: list[list[Any]] = []
