@@ -1,6 +1,7 @@
 """Random numbers: the right distributions, the same in every mode, and independent of each other."""
 
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import minitorch as mt
 from minitorch.functional.gaussian import from_uniform
 from minitorch.functional.generator import gaussian, uniform
+from minitorch.primitives import sources
 from tests.helpers import replay
 from tests.units import errors
 
@@ -94,6 +96,21 @@ def test_randint_of_a_wide_range_is_even(generator):
     # With 32 bits only, a third of these would be twice as likely as the others.
     x = mt.randint(3 * 2**29, (30000,), generator=generator).numpy() % 3
     assert abs(np.bincount(x) - 10000).max() < 400
+
+
+def test_numbers_are_drawn_in_blocks_with_the_bits_of_one():
+    """So that the 64-bit intermediates of many numbers take little memory: 12 times the result, if made all at once."""
+    state, shape = np.array([3, 5], np.int64), (3, sources.BLOCK - 1)
+    drawn = sources.random_bits.evaluate(state, shape=shape)
+    whole = sources.squares(np.arange(drawn.size, dtype=np.uint64), sources.mix_key(3, 5))
+    np.testing.assert_array_equal(drawn, whole.reshape(shape), strict=True)
+    size = 32 * sources.BLOCK
+    tracemalloc.start()
+    try:
+        mt.rand(size)
+        assert tracemalloc.get_traced_memory()[1] < 4 * 4 * size
+    finally:
+        tracemalloc.stop()
 
 
 def test_randint_arguments(generator):

@@ -81,6 +81,7 @@ iota: Primitive = declare(
 
 
 GOLDEN = 0x9E3779B97F4A7C15  # 2**64 divided by the golden ratio
+BLOCK = 1 << 15  # random numbers that NumPy computes together: their 64-bit intermediates should stay in a cache
 MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # shift, factor
 
 
@@ -116,7 +117,11 @@ def _infer_random_bits(state: Spec, *, shape: Shape) -> Spec:
 
 def _evaluate_random_bits(state: np.ndarray[Any, Any], *, shape: Shape) -> np.ndarray[Any, Any]:
     key = mix_key(int(state[0]), int(state[1]))
-    return squares(np.arange(math.prod(shape), dtype=np.uint64), key).reshape(shape)
+    found = np.empty(math.prod(shape), np.uint32)
+    for begin in range(0, found.size, BLOCK):
+        part = found[begin : begin + BLOCK]
+        part[:] = squares(np.arange(begin, begin + part.size, dtype=np.uint64), key)
+    return found.reshape(shape)
 
 
 random_bits: Primitive = declare(
