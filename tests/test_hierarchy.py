@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import struct
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -138,6 +140,18 @@ def test_it_is_a_picture_and_a_text(measured, monkeypatch):
     hierarchy._known[0] = LEVELS
     data, _ = mt.inspect.plot_hierarchy()._repr_mimebundle_()
     assert set(data) == {"text/plain"} and MISSING in data["text/plain"] and "170 ns" in data["text/plain"]
+
+
+def test_labels_end_before_the_next_axis(monkeypatch):
+    """Also a long one behind the longest bar."""
+    fast = (replace(LEVELS[0], bandwidth=1.415e12), *LEVELS[1:])
+    monkeypatch.setattr(hierarchy, "_known", [fast])
+    figure = mt.inspect.plot_hierarchy().figure
+    figure.savefig(io.BytesIO(), format="png")  # which lays it out
+    _, rates, waits = figure.axes
+    for axes, end in ((rates, waits.get_window_extent().x0), (waits, figure.bbox.x1)):
+        assert all(text.get_window_extent().x1 < end - 0.05 * axes.bbox.width for text in axes.texts)
+    assert "1415 GB/s" in {text.get_text() for text in rates.texts}
 
 
 def test_numbers_are_those_of_the_levels(measured):

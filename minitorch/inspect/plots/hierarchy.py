@@ -24,6 +24,7 @@ MARGIN = 0.02  # beside a box
 BOX, GAP = 0.6, 0.4  # heights of a box and of the pipe above it
 NARROWEST = 0.22  # width of the smallest level's box, of the panel; the largest one's is 1
 PIPE = NARROWEST - 2 * MARGIN  # width of the widest pipe
+LABELLED = 2.0  # length of the axis of bars beside the longest bar: the label behind that one has nine letters
 
 
 @dataclass(frozen=True)
@@ -201,7 +202,7 @@ def _bars(axes: Any, levels: Sequence[Level], values: Sequence[float], title: st
     for number, (value, word) in enumerate(zip(values, words, strict=True)):
         axes.barh(number, value, height=BOX * 0.7, color=_mixed(FILLS[number]), edgecolor=INK, linewidth=0.8)
         axes.text(value + 0.03 * most, number, word, va="center", fontsize=9, color=INK).set_in_layout(False)
-    axes.set(xlim=(0, 1.45 * most), ylim=(len(levels) - 0.6, -BOX / 2 - GAP - 0.35))
+    axes.set(xlim=(0, LABELLED * most), ylim=(len(levels) - 0.6, -BOX / 2 - GAP - 0.35))
     axes.set_title(title, loc="left", fontsize=9, color=INK)
     axes.set_xticks([])
     axes.set_yticks([])
