@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import re
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import primitives as P
 from minitorch.compiler.kernels.kernel import Kernel
+from minitorch.compiler.kernels.own import own_schedule
 from minitorch.compiler.kernels.steps import Measured
 from minitorch.compiler.loop_ir.expressions import ALWAYS, Apply, Choose, Load, Number
 from minitorch.compiler.loop_ir.index import Index, Variable, variable
@@ -37,6 +39,7 @@ from minitorch.compiler.loop_ir.tree import (
 )
 from minitorch.compiler.scheduling import rewrites as R
 from minitorch.compiler.scheduling.analysis import dependences
+from minitorch.compiler.scheduling.rewrite import NEW
 from minitorch.dtypes import int64
 from minitorch.errors import ScheduleError
 from minitorch.profiler.machines import Machine
@@ -375,6 +378,51 @@ def test_every_rewrite_is_tried() -> None:
     made = {name: value for name, value in vars(R).items() if getattr(value, "makes_rewrites", False)}
     rewrites = {name for name, value in made.items() if not value.__module__.endswith("vectors")}
     assert rewrites == tried
+
+
+MAKERS = {name: value for name, value in vars(R).items() if getattr(value, "makes_rewrites", False)}
+
+
+def naming(make: Callable[..., R.Rewrite], wrong: str) -> R.Rewrite:
+    """A rewrite with a name that nothing has for one of its parameters, and names of loops for the others."""
+    values: list[Any] = []
+    named: dict[str, Any] = {}
+    for name, parameter in inspect.signature(make).parameters.items():
+        text = str(parameter.annotation)
+        value: Any = 2 if text == "int" else "zz" if name == wrong else "i0"
+        value = (value,) if "tuple" in text else value
+        if parameter.kind is parameter.KEYWORD_ONLY or parameter.default is not parameter.empty:
+            named |= {name: value} if name == wrong else {}
+        else:
+            values.append(value)
+    return make(*values, **named)
+
+
+NAMING = [
+    (name, parameter.name)
+    for name, make in sorted(MAKERS.items())
+    for parameter in inspect.signature(make).parameters.values()
+    if "str" in str(parameter.annotation) and parameter.name not in NEW.get(name, ())
+]
+
+
+@pytest.mark.parametrize(("name", "parameter"), NAMING)
+def test_a_name_that_nothing_has_is_refused(name: str, parameter: str) -> None:
+    kernel = kernel_of(lambda a, b: a @ b, mt.ones(6, 5), mt.ones(5, 9))
+    with pytest.raises(ScheduleError, match=r"(?s:MT603.*there is no .*\bzz\b)"):
+        own_schedule(kernel, (naming(MAKERS[name], parameter),))
+
+
+def test_a_name_of_the_engines_schedule_is_not_one_of_mine() -> None:
+    kernel = kernel_of(lambda a, b: a @ b, mt.ones(96, 64), mt.ones(64, 128))
+    assert "'l'" in repr(kernel.schedule) and own_schedule(kernel, tuple(kernel.schedule))
+    with pytest.raises(ScheduleError, match=r"(?s:MT603.*there is no l\b)"):
+        own_schedule(kernel, (R.vectorise("l"),))
+
+
+def test_each_parameter_of_a_new_name_is_one() -> None:
+    for name, parameters in NEW.items():
+        assert parameters <= {*inspect.signature(MAKERS[name]).parameters}, name
 
 
 def test_elements_beyond_a_guard_are_not_read() -> None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ...errors import ScheduleError
 from ..loop_ir.tree import Allocate, loops, procedure, statements
-from ..scheduling.rewrites import refused
-from ..scheduling.schedules.choice import Own, Schedule
+from ..scheduling.rewrites import Rewrite, refused
+from ..scheduling.schedules.choice import Own, Schedule, chosen
 from .kernel import Kernel
 
 
@@ -28,16 +28,18 @@ def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
     definition, buffers, _ = list(kernel.loops.parts)[nest]
     made = procedure(definition, buffers)
     lines = ", ".join(dict.fromkeys(str(node.source) for node in kernel.nodes if node.source))
-    names: set[str] = set()
+    names: set[str] = set()  # also of loops of one iteration, which are left out: steps may name them
+    # The engine's schedules name loops that are left out, too: a step of one may stand here with other steps.
+    vanished = {name for each in chosen(kernel.loops, kernel.target)[nest] for name in _mentioned(each)}
     for number, rewrite in enumerate(rewrites, 1):
         names |= {each.variable.name for each in loops(made.body)}
         names |= {each.local.name for each in statements(made.body) if isinstance(each, Allocate)}
         try:
-            before, made = made, rewrite(made)
-            mentioned = set(re.findall(r"'(\w+)'", rewrite.text))
-            if made == before and not mentioned <= names:  # a loop of one iteration is left out, but may be named
-                raise refused(f"there is no {_list(mentioned - names)}", f"a step names what there is: {_list(names)}")
-            names |= mentioned
+            unknown = rewrite.names - names
+            before, made = made, made if unknown - vanished else rewrite(made)
+            if unknown and made == before:
+                raise refused(f"there is no {_list(unknown)}", f"a step names what there is: {_list(names)}")
+            names |= _mentioned(rewrite)
         except ScheduleError as error:
             error.locate(f"step {number} of {len(rewrites)}, {rewrite}, for {kernel.name}: {lines}")
             raise
@@ -45,6 +47,10 @@ def own_schedule(kernel: Kernel, rewrites: Schedule, nest: int = 0) -> Own:
     own[nest] = rewrites
     assert replace(kernel, own=tuple(own)).llvm
     return {(definition, buffers): rewrites}
+
+
+def _mentioned(rewrite: Rewrite) -> set[str]:
+    return set(re.findall(r"'(\w+)'", rewrite.text))
 
 
 def _list(names: Iterable[str]) -> str:

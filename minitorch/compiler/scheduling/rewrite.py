@@ -6,7 +6,7 @@ import inspect
 import itertools
 import keyword
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -30,13 +30,48 @@ Parameters = ParamSpec("Parameters")
 NAME = re.compile(r"(?!(x|out|t)\d+$|(np|at|erf|sum|range|float|bfloat16)$)[A-Za-z_]\w*", re.ASCII)
 
 
+# The parameters of rewrites that are names of new loops or arrays, or no names; all other strings name what there is.
+NEW: Mapping[str, frozenset[str]] = {
+    "align": frozenset({"outer", "inner"}),
+    "fuse": frozenset({"name"}),
+    "in_registers": frozenset({"name"}),
+    "pack": frozenset({"into", "dtype"}),
+    "partition": frozenset({"rest"}),
+    "place": frozenset({"where"}),
+    "prefetch": frozenset({"name"}),
+    "regroup": frozenset({"name"}),
+    "split": frozenset({"outer", "inner", "cut"}),
+    "split_reduction": frozenset({"into"}),
+    "stage": frozenset({"into"}),
+    "transpose": frozenset({"name"}),
+}
+
+
 @dataclass(frozen=True)
 class Rewrite:
-    """One step of a schedule: a function from procedure to procedure, with its arguments."""
+    """One step of a schedule: a function from procedure to procedure, with its arguments.
+
+    Attributes:
+        name: of the function.
+        text: the step as it is written.
+        apply: gives the procedure after it, unverified.
+        arguments: by the function's parameter.
+    """
 
     name: str
     text: str
     apply: Callable[[Procedure], Procedure] = field(compare=False)
+    arguments: Callable[[], Mapping[str, object]] = field(compare=False, default=dict)
+
+    @property
+    def names(self) -> set[str]:
+        """The names of loops and arrays that it takes to be there, without those that it gives."""
+        new, found = NEW.get(self.name, frozenset()), set[str]()
+        for parameter, value in self.arguments().items():
+            values = value if isinstance(value, tuple) else (value,)
+            if parameter not in new:
+                found |= {Named(each).name for each in values if isinstance(each, str) and each}
+        return found
 
     def __call__(self, procedure: Procedure) -> Procedure:
         """The procedure after this step.
@@ -63,7 +98,8 @@ def step(
     def make(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Rewrite:
         given = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         text = f"{function.__name__}({', '.join(given)})"
-        return Rewrite(function.__name__, text, lambda procedure: function(procedure, *args, **kwargs))
+        arguments = lambda: make.__signature__.bind(*args, **kwargs).arguments  # type: ignore[attr-defined]  # noqa: E731
+        return Rewrite(function.__name__, text, lambda procedure: function(procedure, *args, **kwargs), arguments)
 
     make.makes_rewrites = True  # type: ignore[attr-defined]
     make.__signature__ = inspect.Signature(list(inspect.signature(function).parameters.values())[1:])  # type: ignore[attr-defined]
