@@ -7,6 +7,7 @@ shapes, and operations and kernels their names.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 ORANGE, SKY, GREEN, YELLOW = "#E69F00", "#56B4E9", "#009E73", "#F0E442"
@@ -69,6 +70,32 @@ OUTPUT = Role("output", "octagon", WHITE, "what the program returns")
 UPDATE = Role("update", "parallelogram", WHITE, "a new value that is written back into a parameter")
 
 ROLES = (INPUT, PARAMETER, CONSTANT, OUTPUT, UPDATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """A class of errors.
+
+    Attributes:
+        name: as legends write it.
+        least: the signal-to-noise ratio from which on it holds, in decibels.
+        colour: the fill.
+        doc: the noise beside the signal.
+    """
+
+    name: str
+    least: float
+    colour: str
+    doc: str
+
+
+# From the least error to the largest.
+ERRORS = (
+    Error("40 dB and more", 40.0, GREEN, "the noise is at most 1 % of the signal"),
+    Error("30 to 40 dB", 30.0, SKY, "at most 3 %"),
+    Error("20 to 30 dB", 20.0, YELLOW, "at most 10 %"),
+    Error("below 20 dB", -math.inf, VERMILION, "more than that"),
+)
 
 # The classes of kernels, by `Kernel.kind`: name and colour.
 KERNELS: dict[str, tuple[str, str]] = {

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from .colours import BLACK, FAMILIES, KERNELS, ROLES, WHITE
+from .colours import BLACK, ERRORS, FAMILIES, KERNELS, ROLES, WHITE
 from .drawing import INSIDE, MEMORY, MODULE, VALUE, Arrow, Cluster, Drawing, Mark
 from .layout import LETTER, LINE, SHAPES, SIZE, SMALL, Box, Curve, Point, Positions, lines_of, text_width
 
 EDGE = 12.0  # around the whole picture
 NARROWEST = 360.0
 INK, PALE = "#333333", "#666666"
-FILLS = {each.name: each.colour for each in (*FAMILIES, *ROLES)} | {kind: row[1] for kind, row in KERNELS.items()}
+FILLS = {each.name: each.colour for each in (*FAMILIES, *ROLES, *ERRORS)} | {
+    kind: row[1] for kind, row in KERNELS.items()
+}
 # The width and the dashes of arrows: memory traffic stands out.
 STROKES: dict[str, tuple[float, tuple[float, ...]]] = {VALUE: (1.0, ()), INSIDE: (1.0, ()), MEMORY: (2.4, ())}
 CLUSTER_DASHES = (5.0, 3.0)
@@ -163,7 +165,7 @@ def _cluster(cluster: Cluster, box: Box) -> tuple[Group, Group]:
 def _legend(drawing: Drawing, width: float, top: float) -> tuple[list[Group], float]:
     """The legend of the kinds that occur, in rows, and the y coordinate of its end."""
     present = {mark.kind for mark in drawing.marks}
-    shown = [(each.name, each.doc, each.colour) for each in (*FAMILIES, *ROLES) if each.name in present]
+    shown = [(each.name, each.doc, each.colour) for each in (*FAMILIES, *ROLES, *ERRORS) if each.name in present]
     shown += [
         (f"{kind} {name}", "a class of kernels", colour) for kind, (name, colour) in KERNELS.items() if kind in present
     ]

@@ -37,6 +37,7 @@ from .qconfig import (
     get_default_qat_qconfig,
     get_default_qconfig,
 )
+from .report import LayerReport, Report, report
 from .schemes import (
     QParams,
     choose_qparams,
@@ -51,6 +52,7 @@ __all__ = [
     "DynamicQuantized",
     "FakeQuantize",
     "HistogramObserver",
+    "LayerReport",
     "MinMaxObserver",
     "MovingAverageMinMaxObserver",
     "MovingAveragePerChannelMinMaxObserver",
@@ -61,6 +63,7 @@ __all__ = [
     "QConfig",
     "QParams",
     "Quantized",
+    "Report",
     "WeightOnly",
     "calibrate",
     "choose_qparams",
@@ -91,4 +94,5 @@ __all__ = [
     "quantize_per_channel",
     "quantize_per_tensor",
     "quantize_weights_",
+    "report",
 ]

@@ -100,6 +100,10 @@ class _Integers(Module):
         zero_point = zeros(self.weight_scale.shape, dtype=int32)
         return QParams(self.weight_scale, zero_point, int8, self.quant_min, self.quant_max, self.axis)
 
+    def dequantized_weight(self) -> Tensor:
+        """The weight in float32."""
+        return dequantize(self.weight, self.weight_qparams())
+
     def quantized(self, input: Tensor) -> QParams:
         """The scale and the zero point of an input."""
         raise NotImplementedError
@@ -109,7 +113,7 @@ class _Integers(Module):
         if numel(input):
             given = self.quantized(input)
             input = dequantize(quantize(input, given), given)
-        result: Tensor = self._applied(input, dequantize(self.weight, self.weight_qparams()), self.bias)
+        result: Tensor = self._applied(input, self.dequantized_weight(), self.bias)
         return result
 
     def extra_repr(self) -> str:

@@ -1,0 +1,112 @@
+"""A report as a table, as histograms with the quantisation grid, and as a graph of layers coloured by error."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inspect.colours import ERRORS, SKY, VERMILION
+from ..inspect.drawing import Arrow, Drawing, Mark
+from ..inspect.picture import Picture
+from ..inspect.plots.plot import INK, Plot, footnote, tidy
+from ..inspect.subjects import drawing_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from .report import LayerReport, Report
+
+COLUMNS = 3  # of histograms
+MOST_LINES = 65  # of a grid; with more, every second one is drawn, or every fourth
+VALUES = ("input", "parameter", "constant", "output", "update")  # kinds of marks that are no operations
+
+
+def heading(report: Report) -> str:
+    """A line with both accuracies."""
+    return f"{report.model} in int8: {report.measure} {report.quantized:.2f} %, in float {report.accuracy:.2f} %"
+
+
+def table(report: Report) -> str:
+    """The rows and the recommendation as text."""
+    width = max([5, *(len(row.name) for row in report.rows)])
+    lines = [f"{'layer':<{width}}  kind     output SNR  weight SNR  clipped  in float  range of the input"]
+    for row in report.rows:
+        lines.append(
+            f"{row.name:<{width}}  {row.kind:<7}{row.decibels:>9.1f} dB{row.weight_decibels:>9.1f} dB"
+            f"{row.clipped:>8.2%} {row.accuracy:>8.2f}%  {row.low:.3g} to {row.high:.3g}"
+        )
+    return "\n".join([heading(report), *lines, "leave in float:", *(f"  {each}" for each in report.reasons)])
+
+
+def histograms(report: Report) -> Plot:
+    """The numbers that each layer is given, and the grid that they are rounded to."""
+    height = 0.6 + 1.9 * -(-len(report.rows) // COLUMNS)
+    return Plot(heading(report), table(report), report.rows, lambda figure: _draw(figure, report.rows), height)
+
+
+def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:
+    count = -(-len(rows) // COLUMNS)
+    grid = figure.subplots(count, COLUMNS, squeeze=False)
+    for axes in grid.flat[len(rows) :]:
+        axes.axis("off")
+    for axes, row in zip(grid.flat, rows, strict=False):
+        edges = np.linspace(row.low, row.high, len(row.counts) + 1)
+        axes.stairs(np.maximum(row.counts, 0.5), edges, fill=True, color=SKY)
+        axes.set_yscale("log")
+        axes.set_title(f"{row.name} ({row.kind}), {row.decibels:.1f} dB", loc="left", color=INK)
+        steps = round((row.grid[1] - row.grid[0]) / row.scale)
+        every = 1
+        while steps / every >= MOST_LINES:
+            every *= 2
+        lines = row.grid[0] + row.scale * np.arange(0, steps + 1, every)
+        axes.vlines(lines, 0, 0.06, transform=axes.get_xaxis_transform(), color=INK, linewidth=0.6)
+        for end in row.grid:
+            axes.axvline(end, color=VERMILION, linewidth=1.2)
+        if row.clipped:
+            axes.annotate(f"{row.clipped:.2%} clipped", (0.98, 0.9), xycoords="axes fraction", ha="right", fontsize=8)
+        axes.set_xlabel(f"input; scale {row.scale:.3g}" + (f", every {every}th step" if every > 1 else ""))
+        tidy(axes)
+    for axes in grid[:, 0]:
+        axes.set_ylabel("numbers")
+    footnote(figure, "bars: the numbers given to each layer; ticks: the grid they are rounded to; red: its ends")
+
+
+def graph(report: Report) -> Picture:
+    """One mark for each call of a module, coloured by its signal-to-noise ratio."""
+    drawing = drawing_of(report.floats, (report.example,), {}, False)
+    found = {row.name: row for row in report.rows}
+    titles = {cluster.id: cluster.title for cluster in drawing.clusters}
+    marks: dict[str, Mark] = {}
+    place: dict[str, str] = {}
+    for mark in drawing.marks:
+        if mark.kind in ("parameter", "constant"):
+            continue
+        if mark.cluster is None or mark.kind in VALUES:
+            marks[mark.id], place[mark.id] = mark, mark.id
+            continue
+        place[mark.id] = mark.cluster
+        marks.setdefault(mark.cluster, _layer(mark, titles[mark.cluster], found))
+    arrows: dict[tuple[str, str], Arrow] = {}
+    for arrow in drawing.arrows:
+        ends: Any = place.get(arrow.tail), place.get(arrow.head)
+        if None not in ends and ends[0] != ends[1]:
+            arrows[ends] = replace(arrow, tail=ends[0], head=ends[1])
+    title = f"{report.model} in int8: {report.quantized:.2f} %, float {report.accuracy:.2f} %"
+    return Picture(Drawing(title, tuple(marks.values()), tuple(arrows.values())))
+
+
+def _layer(mark: Mark, title: str, found: dict[str, LayerReport]) -> Mark:
+    """A call of a module: its error, if it is quantised."""
+    row = found.get(title.partition(" · ")[0])
+    if row is None:
+        return Mark(str(mark.cluster), "other", "", title, "")
+    kind = next(each.name for each in ERRORS if row.decibels >= each.least)
+    details = (
+        ("SNR of the output", f"{row.decibels:.1f} dB"),
+        ("SNR of the weight", f"{row.weight_decibels:.1f} dB"),
+        ("clipped", f"{row.clipped:.2%}"),
+        ("accuracy with it in float", f"{row.accuracy:.2f} %"),
+    )
+    return Mark(str(mark.cluster), kind, "", title, f"{row.decibels:.1f} dB, {row.clipped:.2%} clipped", details)
