@@ -225,6 +225,14 @@ def test_rows_times_a_vector_are_one_instruction_for_a_vector(target: Target, in
     assert loop.count(instruction) == 4 and "vpmulld" not in loop
 
 
+def test_the_rest_of_a_row_is_one_masked_instruction() -> None:
+    """784 numbers are 12 vectors and a quarter."""
+    a, b = numbers((1, 784), dtypes.uint8), numbers((64, 784), dtypes.int8)
+    for target in VNNI.values():
+        assembly = kernel_of(TURNED[False, True], [a, b], target).assembly
+        assert "vpmulld" not in assembly and "vpinsrb" not in assembly and "vpgather" not in assembly
+
+
 def requantised(a: mt.Tensor, b: mt.Tensor, scale: mt.Tensor, shift: mt.Tensor) -> mt.Tensor:
     """A quantised layer: scale per channel, bias, ReLU, rounding, zero point, clamp."""
     real = (product(a, b).to(mt.float32) * scale + shift).relu()

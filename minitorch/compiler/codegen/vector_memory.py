@@ -74,6 +74,14 @@ def _part_in_use(kind: Any, mask: Any) -> tuple[int, int]:
     return start, count
 
 
+def load_words(builder: Any, place: Any, kind: Any, mask: Any, align: int) -> Any:
+    """Neighbouring words at an address that is a multiple of fewer bytes; zero in lanes that the mask leaves out."""
+    if mask is None:
+        return builder.load(place, typ=kind, align=align)
+    operands = [place, ir.Constant(I32, align), mask, ir.Constant(kind, None)]
+    return _call(builder, "masked.load", kind, kind, operands)
+
+
 def load(builder: Any, place: Any, kind: Any, mask: Any = None) -> Any:
     """Neighbouring elements; zero in lanes that the mask leaves out, whose memory is not touched."""
     if mask is None:

@@ -17,7 +17,7 @@ from ....dtypes import DType, int16
 from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load
 from ...loop_ir.tree import Accumulate, Place, Read
 from ..instructions import cast, dot_product
-from ..vector_memory import broadcast
+from ..vector_memory import broadcast, load_words
 from .memory import Memory
 from .scopes import Scopes
 
@@ -38,12 +38,7 @@ class Groups:
     def added(self, each: Accumulate, total: Any) -> Any:
         """A total with a sum of products added to it by one instruction; None if there is none for it."""
         products = _products(each.value)
-        if (
-            each.reduction != "reduce_sum"
-            or len(products) < 2
-            or self.scopes.lane is None
-            or self.scopes.mask is not None
-        ):
+        if each.reduction != "reduce_sum" or len(products) < 2 or self.scopes.lane is None:
             return None
         factors = [self._neighbours([product[side] for product in products]) for side in (0, 1)]
         left, right = factors
@@ -75,7 +70,15 @@ class Groups:
             return None
         if isinstance(first, Read) and first.local.place is Place.REGISTERS:
             return None
+        if self.scopes.mask is not None and not self._loads_masked(first, len(parts)):
+            return None
         return first if self.scopes.step(first.index) in (0, len(parts)) else None
+
+    def _loads_masked(self, element: Element, size: int) -> bool:
+        """Whether words from an element on are loaded under a mask by one instruction; none for all lanes alike."""
+        features, is_word = self.scopes.target.required, size * element.dtype.itemsize == 4
+        has_masks = "avx512bw" in features or (is_word and "avx2" in features)
+        return has_masks and self.scopes.step(element.index) == size
 
     def _words(self, size: int, kind: DType) -> Callable[[Element], Callable[[], Any]]:
         """How to load the neighbours from an element on, in a type that holds them, as one word for each lane."""
@@ -84,11 +87,14 @@ class Groups:
             address = self.memory.address(_array(element), element.index, _inside(element))
             own, lanes = element.dtype, self.scopes.lane.extent if self.scopes.lane is not None else 1
             is_same = not self.scopes.step(element.index)
-            vector = ir.VectorType(ir.IntType(8 * own.itemsize), size * (1 if is_same else lanes))
-            words = ir.VectorType(ir.IntType(8 * size * kind.itemsize), 1 if is_same else lanes)
+            count, mask = (1, None) if is_same else (lanes, self.scopes.mask)
+            stored = ir.VectorType(ir.IntType(8 * size * own.itemsize), count)
+            numbers = ir.VectorType(ir.IntType(8 * own.itemsize), size * count)
+            words = ir.VectorType(ir.IntType(8 * size * kind.itemsize), count)
 
             def read() -> Any:
-                found = cast(self.builder, self.builder.load(address, typ=vector, align=own.itemsize), own, kind)
+                found = load_words(self.builder, address, stored, mask, own.itemsize)
+                found = cast(self.builder, self.builder.bitcast(found, numbers), own, kind)
                 found = self.builder.bitcast(found, words.element if is_same else words)
                 return broadcast(self.builder, found, lanes) if is_same else found
 

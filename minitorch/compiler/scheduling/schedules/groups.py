@@ -50,7 +50,7 @@ def right_in_groups(argument: int | None, right: Operand, at: str, cut: Tiling) 
     yield split("right_k", cut.lanes, "right_kt", "right_ki")
     if cut.steps % cut.lanes:
         yield overcompute("right")
-    yield reorder("right_jt", "right_kt", "right_v", "right_ki", "right_l", "right_g")
+    yield reorder("right_jt", "right_v", "right_kt", "right_ki", "right_l", "right_g")  # few rows of memory at a time
     yield regroup("square", cut.lanes * size, ("right_l", "right_ki", "right_g"), ("right_ki", "right_l", "right_g"))
 
 
