@@ -53,8 +53,9 @@ class _Checked:
 class GradScaler:
     """Scales a loss before `backward`, and divides the gradients by the scale before a step, as `torch.amp.GradScaler`.
 
-    A training step is ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``, eagerly or
-    within one jitted function. A step whose gradients are not all finite is skipped, and the scale is lowered; after
+    A training step is ``scaler.scale(loss).backward()``, ``scaler.step(optimizer)``, ``scaler.update()``, eagerly,
+    within one jitted function or a lazy block; the graph of a `Session` runs what is fetched, and these give nothing to
+    fetch. A step whose gradients are not all finite is skipped, and the scale is lowered; after
     `growth_interval` steps without one it is raised. Weights and their gradients are float32 (`autocast` casts them
     where they are used).
 
