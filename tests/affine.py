@@ -145,7 +145,10 @@ def gamma(roundings: int, dtype: DType) -> float:
 def overflows(graph: Graph, arrays: Sequence[Array]) -> bool:
     """Whether a value could be larger than its type allows, in some order of summation."""
     found = sizes(graph, arrays)
-    return any(not (np.asarray(size.magnitude) <= LARGEST[node.dtype.name] / 2).all() for node, size in found.items())
+    return any(
+        not (np.asarray(size.magnitude) <= LARGEST.get(node.dtype.name, np.inf) / 2).all()
+        for node, size in found.items()
+    )
 
 
 def assert_within_bound(graph: Graph, result: AffineFolding, arrays: Sequence[Array]) -> None:

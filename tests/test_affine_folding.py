@@ -167,6 +167,14 @@ REFUSED = {  # programs of x: f32[2,3], y: f32[2,2] and z: f32[2,1]
         "%3 = mul(%2, 5.0) return %3",
         why.DECODED,
     ),
+    "rounding to whole numbers": (
+        W + "%2 = add(%1, 12582912.0) %3 = sub(%2, 12582912.0) %4 = mul(%3, 2.0) return %4",
+        why.ROUNDING,
+    ),
+    "rounding to fractions": (
+        W + "%2 = sub(%1, 98304.0) %3 = add(%2, 98304.0) %4 = mul(%3, 2.0) return %4",
+        why.ROUNDING,
+    ),
     "a conversion": (W + "%2 = cast(%1, dtype=f16) %3 = mul(%2, 5.0) return %3", why.CAST),
     "zeros behind a shift": (
         V + "%0 = add(y, 1.0) %1 = pad(%0, padding=[[1,0,0],[0,0,0]], value=0.0) %2 = dot(%1, %4, dtype=f32) return %2",

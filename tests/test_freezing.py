@@ -296,6 +296,24 @@ def test_structures_and_plain_values() -> None:
     assert np.allclose(frozen({"x": x}, scale=3.0)["y"].numpy(), (x @ weight).numpy() * 3, rtol=1e-5)
 
 
+def test_batch_normalization_is_part_of_the_weights() -> None:
+    """And `explain()` says so, and where that was refused."""
+    model = mt.nn.Sequential(mt.nn.Conv2d(2, 3, 3), mt.nn.BatchNorm2d(3), mt.nn.ReLU()).eval()
+    x = mt.randn(2, 2, 6, 6)
+    frozen = mt.freeze(model, x)
+    assert np.allclose(frozen(x).numpy(), model(x).detach().numpy(), atol=1e-5)
+    (kernel,) = frozen.ledger(x).kernels
+    assert kernel.flops == 2 * 3 * 16 * (2 * 18 + 3)  # products and sums, the shift, a comparison, a choice
+    assert "dot(x, w)*s + t -> dot(x, w*s) + t: folded" in str(frozen.explain())
+    weight = mt.randn(6, 6)
+
+    def read_twice(x: mt.Tensor) -> mt.Tensor:
+        y = x @ weight
+        return mt.exp(y) + y * 2
+
+    assert "read by somebody else" in str(mt.freeze(read_twice, x).explain())
+
+
 def test_the_pipeline_has_one_pass_in_place_of_another() -> None:
     names = [each.name for each in FREEZING]
     assert names.count("freezing") == 2 and "constant folding" not in names

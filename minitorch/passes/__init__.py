@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from ..graph.graph import Graph
 from . import pipeline
+from .affine import AFFINE_FOLDING
 from .algebra import ALGEBRA, LAWS
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
@@ -39,7 +40,18 @@ DEFAULT: tuple[Pass, ...] = (
     DEAD_CODE,
 )
 
-FREEZING: tuple[Pass, ...] = tuple(FOLDING if each is CONSTANT_FOLDING else each for each in DEFAULT)
+FREEZING: tuple[Pass, ...] = (
+    DEAD_CODE,
+    COMMON_SUBEXPRESSIONS,
+    MOVEMENT,
+    FOLDING,
+    ALGEBRA,
+    MOVEMENT,
+    AFFINE_FOLDING,  # the one pass that rounds otherwise; see its bound
+    FOLDING,
+    COMMON_SUBEXPRESSIONS,
+    DEAD_CODE,
+)
 
 LOWERING: tuple[Pass, ...] = (
     EARLY_QUANTISATION,  # so that products have it in their epilogue
@@ -96,6 +108,7 @@ def lowered(graph: Graph) -> Graph:
 
 
 __all__ = [
+    "AFFINE_FOLDING",
     "ALGEBRA",
     "COMMON_SUBEXPRESSIONS",
     "CONSTANT_FOLDING",

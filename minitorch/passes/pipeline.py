@@ -20,7 +20,8 @@ class Pass:
 
     A pass returns a new graph, or the very one that it was given if there is nothing to do. It keeps inputs and
     outputs: their number, order, shapes and types. The outputs have the same bits, NaN counting as NaN, if sums are
-    taken as of contiguous operands, and in the same order. `autocast`, which is for other numbers, is the exception.
+    taken as of contiguous operands, and in the same order. The exceptions are `autocast`, which is for other numbers,
+    and affine folding, which is for frozen graphs and states its bound.
 
     Attributes:
         name: how listings and pictures call it.

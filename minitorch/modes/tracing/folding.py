@@ -10,6 +10,7 @@ from ...graph import Graph
 from ...graph.cost import costs, in_units
 from ...graph.values import is_splat
 from ...ir import Node, Source
+from ...passes.affine import AFFINE_FOLDING, AffineFolding, fold_affine
 from ...passes.freezing import folded
 from ...primitives import constant
 from .explain import MOST_KERNELS, SignatureReport, counted
@@ -46,11 +47,13 @@ class Folding:
         report: the signature.
         lines: the work that is done beforehand, by source line.
         constant_bytes: of the constants that the compiled graph reads.
+        affine: the scales and shifts that became part of weights, and those that did not, with the reason.
     """
 
     report: SignatureReport
     lines: tuple[Line, ...]
     constant_bytes: int
+    affine: AffineFolding | None = None
 
     @property
     def operations(self) -> int:
@@ -85,7 +88,9 @@ class Folding:
             )
             for source, nodes in by_line.items()
         )
-        return cls(report, tuple(lines), constant_bytes(report.program.pipeline.graph))
+        run = report.program.pipeline
+        found = next((fold_affine(stage.before) for stage in run if stage.applied is AFFINE_FOLDING), None)
+        return cls(report, tuple(lines), constant_bytes(run.graph), found)
 
     def details(self) -> Iterator[str]:
         """The folding, line by line."""
@@ -96,6 +101,9 @@ class Folding:
         yield from (f"  {line}" for line in self.lines[:MOST_KERNELS])
         if len(self.lines) > MOST_KERNELS:
             yield f"  and {counted(len(self.lines) - MOST_KERNELS, 'line')} more"
+        if self.affine and (self.affine.folded or self.affine.refused):
+            yield "scales and shifts by constants:"
+            yield from (f"  {decision}" for decision in (*self.affine.folded, *self.affine.refused)[:MOST_KERNELS])
         yield f"constants of the compiled graph: {in_units(self.constant_bytes, 'B')}"
 
 

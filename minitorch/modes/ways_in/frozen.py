@@ -19,7 +19,7 @@ import numpy as np
 from ... import backends
 from ...errors import ArgumentError
 from ...interpreters import interpreting, set_grad_enabled
-from ...passes import FOLDING, FREEZING, INTEGER_PRODUCTS, Pass
+from ...passes import DEFAULT, FOLDING, FREEZING, INTEGER_PRODUCTS, Pass
 from ...tensor import Tensor
 from ...tree import Structure, flatten, unflatten
 from ..guards.signature import Call, Signatures
@@ -34,7 +34,7 @@ from .looking import Looking
 
 def passes_for(backend: str) -> tuple[Pass, ...]:
     """All passes of a frozen graph on its way to a backend."""
-    lowering = backends.passes_for(backend)[len(FREEZING) :]
+    lowering = backends.passes_for(backend)[len(DEFAULT) :]
     at = lowering.index(INTEGER_PRODUCTS) + 1 if INTEGER_PRODUCTS in lowering else 0
     again = (FOLDING,) if at else ()  # sums over weights are constants, too
     return (*FREEZING, *lowering[:at], *again, *lowering[at:])

@@ -4,10 +4,10 @@ A frozen network is full of affine maps: batch normalization in evaluation is on
 one itself. Where weights are constants, so are their products with scales. The laws, over the real numbers:
 
 ====================================  ===================================================================
-``after``: dot(x, w)*s + t            dot(x, w*s) + t, if `s` varies along no axis of `x`
-``before``: dot(x*s + t, w)           dot(x, s*w) + t@w, if `s` and `t` vary along the summed axis alone
-``products``: dot(dot(x, v), w)       dot(x, v@w), if that costs no more operations
-``chains``: ((x - m)/d)*g + b         x*s + t, for three steps or more, of which no product takes up any
+``scaled_after``: dot(x, w)*s + t     dot(x, w*s) + t, if `s` varies along no axis of `x`
+``scaled_before``: dot(x*s + t, w)    dot(x, s*w) + t@w, if `s` and `t` vary along the summed axis alone
+``associated``: dot(dot(x, v), w)     dot(x, v@w), if that costs no more operations
+``shortened``: ((x - m)/d)*g + b      x*s + t, for three steps or more, of which no product takes up any
 ====================================  ===================================================================
 
 ::
@@ -63,16 +63,16 @@ from ...ir import INPUT, Node
 from ..dead_code import remove_dead_code
 from ..movement import MOVEMENT
 from ..pipeline import Pass
-from .after import after
-from .before import before
+from .after import scaled_after
+from .before import scaled_before
 from .decisions import Decision, Match
 from .maps import View
-from .products import chains, products
+from .products import associated, shortened
 
 Rule = Callable[[View], Iterator[Match | Decision]]
 
 # In this order: a shift that a rule moves behind a product meets the steps there in the next round.
-RULES: tuple[Rule, ...] = (after, before, products, chains)
+RULES: tuple[Rule, ...] = (scaled_after, scaled_before, associated, shortened)
 
 
 @dataclass(frozen=True)

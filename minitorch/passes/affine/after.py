@@ -23,6 +23,7 @@ from .decisions import (
     FOLDED,
     INTEGERS,
     RESULT,
+    ROUNDING,
     ROWS,
     SECOND_READER,
     WINDOWS,
@@ -91,7 +92,7 @@ def pulled_back(scale: Array, movements: tuple[Node, ...]) -> Array | None:
     return moved
 
 
-def after(view: View) -> Iterator[Match | Decision]:
+def scaled_after(view: View) -> Iterator[Match | Decision]:
     """Where a contraction with constant weights is scaled and shifted, and why that is not folded."""
     for dot in view.graph.nodes:
         side = constant_side(view, dot)
@@ -157,6 +158,8 @@ def _stopped(view: View, dot: Node, side: int, path: _Path) -> str:
         step = view.step(reader)
         if step is not None and _gains(path.beyond.then(step)):
             return RESULT if view.is_result(at) else SECOND_READER
+    if any(map(view.rounds, view.readers(at))):
+        return ROUNDING
     (first, *_) = view.readers(at) or (None,)
     if first is not None and first.primitive is P.cast and view.reader(at) is first:
         following = view.reader(first)

@@ -56,7 +56,7 @@ class _Path:
     left: Array | None = None
 
 
-def before(view: View) -> Iterator[Match | Decision]:
+def scaled_before(view: View) -> Iterator[Match | Decision]:
     """Where the data of a contraction with constant weights is scaled and shifted, and why that is not folded."""
     for dot in view.graph.nodes:
         side = constant_side(view, dot)

@@ -23,6 +23,7 @@ SUMMED = "it varies along an axis of the data that is not summed, and so is no f
 WINDOWS = "it varies along an axis on which elements are used several times, each with another factor"
 PADDING = "zeros are padded behind the shift, and would be shifted too"
 CAST = "the value is rounded to another type before it"
+ROUNDING = "a constant is added there so that the sum is rounded, which no other order of operations does"
 INTEGERS = "the product is one of integers, whose weights have no fractions"
 DECODED = "the weights are decoded from a smaller type, and would take more memory"
 NOT_FINITE = "the scale, the shift or a weight times the scale is not finite"

@@ -3,6 +3,9 @@
 A step adds, subtracts, multiplies or divides by a constant, or negates. A chain of steps ``y = x*s + t`` is an
 `AffineMap`: eval-mode batch normalization, ``(x - mean) / sqrt(var + eps) * weight + bias``, is a chain of four. Chains
 are found by the constants that their nodes read, never by the names of modules.
+
+Some additions are there for their rounding: ``(x + 1.5 * 2**23) - 1.5 * 2**23`` rounds a float32 to a whole number, as
+quantisation does. Over the real numbers that is nothing, so such additions are no steps.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import primitives as P
-from ...dtypes import DType
+from ...dtypes import DType, bfloat16, float16, float32, float64
 from ...graph.build import apply, literal, topological_order
 from ...graph.graph import Graph
 from ...graph.values import is_splat
@@ -23,6 +26,7 @@ from ..variation import Variation, variation
 from .channels import FORWARD, Array, narrowed
 
 ARITHMETIC = (P.add, P.sub, P.mul, P.div)
+SIGNIFICANT_BITS = {float16: 11, bfloat16: 8, float32: 24, float64: 53}
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,13 @@ class Step:
     data: Node
     number: Array
     is_right: bool = False
+
+    @property
+    def offset(self) -> Array | None:
+        """The number that is added; None if the step is another operation."""
+        if self.primitive is P.add:
+            return self.number
+        return -self.number if self.primitive is P.sub and not self.is_right else None
 
 
 def _sub(scale: Array, shift: Array, number: Array, is_right: bool) -> tuple[Array, Array]:
@@ -153,7 +164,26 @@ class View:
         return narrowed(np.asarray(node.primitive.evaluate(*full, **node.params)), self.variation[node])
 
     def step(self, node: Node) -> Step | None:
-        """The step that a node is; None if it is none."""
+        """The step that a node is; None if it is none, or rounds on purpose."""
+        found = self._step(node)
+        return None if found is None or self._rounds(node, found) else found
+
+    def rounds(self, node: Node) -> bool:
+        """Whether a node adds a constant that rounds on purpose."""
+        found = self._step(node)
+        return found is not None and self._rounds(node, found)
+
+    def _rounds(self, node: Node, step: Step) -> bool:
+        """Whether all of a fraction is lost, or what is added is subtracted before or after: ``(x + c) - c``."""
+        offset = step.offset
+        if offset is None or not node.dtype.is_floating_point or not np.any(offset):
+            return False
+        if 2.0 ** (SIGNIFICANT_BITS[node.dtype] - 2) <= np.max(np.abs(offset)) < np.inf:
+            return True
+        beside = [self._step(each) for each in (step.data, *self._users[node])]
+        return any(each is not None and each.offset is not None and np.all(each.offset == -offset) for each in beside)
+
+    def _step(self, node: Node) -> Step | None:
         if node.primitive is P.neg and not self.is_constant(node):
             return Step(P.neg, node.inputs[0], np.zeros((1,) * node.spec.ndim))
         if node.primitive not in ARITHMETIC:

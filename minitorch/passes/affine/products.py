@@ -34,7 +34,7 @@ ASSOCIATIVE = "dot(dot(x, v), w) -> dot(x, v@w)"
 CHAIN = "steps -> x*s + t"
 
 
-def products(view: View) -> Iterator[Match | Decision]:
+def associated(view: View) -> Iterator[Match | Decision]:
     """Where a product with constant weights is multiplied by constant weights again."""
     for dot in view.graph.nodes:
         side = constant_side(view, dot)
@@ -87,7 +87,7 @@ def _full(view: View, node: Node) -> Array:
     return np.broadcast_to(numbers, (*numbers.shape[:-2], *node.shape[-2:]))
 
 
-def chains(view: View) -> Iterator[Match | Decision]:
+def shortened(view: View) -> Iterator[Match | Decision]:
     """Chains of three steps or more, which two steps can replace."""
     for end in view.graph.nodes:
         step = view.step(end)
