@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int32, int64, uint8
 from ..graph.build import input_node
@@ -51,6 +52,7 @@ class RejectedLaw:
 
 x, y, z = wildcard("x"), wildcard("y"), wildcard("z")
 inf, nan = math.inf, math.nan
+_BESIDE: Mapping[str, Any] = {"padding": ((1, 0, 0),), "value": 0.0}  # one zero before each row
 
 
 def _reject(law: Rule, dtype: DType, why: str, **values: Number) -> RejectedLaw:
@@ -88,6 +90,8 @@ REJECTED_LAWS: tuple[RejectedLaw, ...] = (
     _reject(Rule(op.exp(op.log(x)), x), float32, "the logarithm of -1 is NaN", x=-1.0),
     _reject(Rule(op.log(op.exp(x)), x), float32, "the exponential may overflow", x=100.0),
     _reject(Rule(op.exp(x) - 1, op.expm1(x)), float32, "better, but not the same: exp(x) is rounded", x=1e-4),
+    # Zeros that are padded stay zeros, whatever was added before.
+    _reject(Rule(op.pad(x + 1, **_BESIDE), op.pad(x, **_BESIDE) + 1), float32, "the zeros would become 1", x=1.0),
     # Integers wrap around.
     _reject(Rule(op.floor_divide(x * 2, 2), x), int32, "2x may wrap around", x=2**30),
     _reject(Rule((x << 1) >> 1, x), int8, "the highest bit is pushed out", x=127),
