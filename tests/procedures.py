@@ -87,7 +87,7 @@ def arguments(procedure: Procedure, seed: int) -> list[Array]:
 
 def random_procedure(random: Random) -> Procedure:
     """Loops, at random places, around statements on two arguments and a few local arrays."""
-    buffers = (Buffer((SIZE,), int64, False), Buffer((SIZE,), int64, True))
+    buffers = (Buffer((SIZE,), int64, False, constant=random.random() < 0.5), Buffer((SIZE,), int64, True))
     return Procedure(buffers, _block(random, [], [], 3))
 
 
@@ -202,6 +202,7 @@ def random_rewrite(random: Random, procedure: Procedure) -> R.Rewrite:
         lambda: R.stage(random.choice((0, 1)), fresh, random.choice(["", *names]), loop, *some),
         lambda: R.specialise(loop),
         lambda: R.pack(array, fresh, random.choice(["", *names]), *some),
+        lambda: R.prepack(array),
         lambda: R.align(loop, 1, random.choice((2, 4)), f"{fresh}o", f"{fresh}i"),
         lambda: R.transpose(*_two(random, names), fresh) if len(names) > 1 else R.unroll(loop),
         lambda: R.pad_sum(loop, random.choice((2, 4, 5))),

@@ -220,6 +220,8 @@ REFUSED: dict[str, tuple[R.Rewrite, Callable[[], Procedure], str]] = {
         "registers of its own",
     ),
     "reorder around a statement": (R.reorder("i1", "j0"), product, "nothing stands between"),
+    "prepack of no array": (R.prepack("right"), product, "the arrays are"),
+    "prepack of what changes": (R.prepack("right"), lambda: R.pack(1, "right", "", "i1", "j0")(product()), "constants"),
     "reorder of a recurrence": (R.reorder("j", "i"), lambda: by_hand(i * 4 + j, i * 4 + j + 3), "each other's results"),
     "reorder of stores to one element": (R.reorder("j", "i"), lambda: by_hand(i + j, i * 4 + j + 20), "each other's"),
     "vectorise a recurrence": (R.vectorise("j"), lambda: by_hand(j + 1, j), "each other's results"),

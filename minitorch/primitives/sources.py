@@ -16,6 +16,19 @@ from .declare import declare
 _MASK = (1 << 64) - 1
 
 
+LARGE = 1 << 12  # bytes; larger arrays begin at a line of the cache, so that no vector lies in two of them
+LINE = 64  # bytes of a line
+
+
+def _aligned(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A copy in C order that begins at a line of the cache."""
+    memory = np.empty(array.nbytes + LINE, np.uint8)
+    start = -memory.ctypes.data % LINE
+    copy: np.ndarray[Any, Any] = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    np.copyto(copy, array)
+    return copy
+
+
 class Literal:
     """An array inside a graph: immutable, and equal to another one with the same bits.
 
@@ -26,7 +39,7 @@ class Literal:
     __slots__ = ("_hash", "array")
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
-        self.array = np.array(array, order="C")
+        self.array = _aligned(array) if array.nbytes >= LARGE else np.array(array, order="C")
         self.array.flags.writeable = False
         self._hash: int | None = None  # weights are large: they are not looked through unless somebody asks
 

@@ -7,13 +7,15 @@ The function is ``void name(ptr buffers, i64 begin, i64 end)``: the part of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
-from ..loop_ir.loops import LoopKernel, Nest
+from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import at_origin
+from ..loop_ir.tree import Procedure, loaded
 from ..scheduling.schedules.choice import Schedule, chosen, parallel_units, scheduled
 from ..scheduling.streaming import streamed
 from ..target import Target
@@ -23,81 +25,105 @@ from .procedures.emitter import Emitter
 from .vector_memory import POINTER, integer
 
 
-def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> str:
+def emit(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = (), once: bool = False) -> str:
     """The module of a kernel, as text: a function per nest that is not like another one, and one that calls them.
 
     Args:
         kernel: its nests and buffers.
         target: the machine that it is made for.
         own: the user's own schedule of each nest, or None.
+        once: emit what fills the arrays of the program when it is loaded, in place of what is run in every call.
     """
     module = ir.Module(name=kernel.name)
     kind = ir.FunctionType(ir.VoidType(), [POINTER, POINTER, I64, I64])
     functions: dict[Any, Any] = {}
     moved = [at_origin(nest) for nest in kernel.nests]
-    keys = []
+    found: list[_Part] = []
     units = parallel_units(kernel, target, own)
-    parts = zip(moved, kernel.parts, streamed(kernel, target), chosen(kernel, target, own), units, strict=True)
-    for (nest, _), (_, buffers, _), past_caches, steps, count in parts:
-        keys.append((nest, buffers, past_caches, steps))
-        if keys[-1] in functions or not count:
-            continue
-        function = functions[keys[-1]] = ir.Function(module, kind, f"nest{len(functions)}")
-        function.linkage = "internal"
-        Emitter(scheduled(nest, buffers, steps), function, target).emit()
-    _emit_entry(module, kernel, moved, [functions.get(key) for key in keys], units, target)
+    phases = (0,) * len(units) if once else kernel.phases
+    parts = zip(moved, kernel.parts, streamed(kernel, target), chosen(kernel, target, own), units, phases, strict=True)
+    for (nest, begins), (_, buffers, start), past_caches, steps, count, phase in parts:
+        procedure = scheduled(nest, buffers, steps)
+        arrays, filling, body = loaded(procedure)
+        key = (nest, buffers, past_caches, steps)
+        if count and key not in functions and (filling or not once):
+            function = functions[key] = ir.Function(module, kind, f"nest{len(functions)}")
+            function.linkage = "internal"
+            Emitter(Procedure(buffers, filling if once else body), function, target, arrays).emit()
+        offsets = [begins.get(number, 0) * each.dtype.itemsize for number, each in enumerate(buffers)]
+        units_now = min(count, len(arrays), 1) if once else count
+        found.append(_Part(functions.get(key), start, offsets, len(arrays), units_now, phase))
+    _emit_entry(module, kernel, found, target)
     return str(module)
 
 
-def _emit_entry(
-    module: Any,
-    kernel: LoopKernel,
-    moved: Sequence[tuple[Nest, Mapping[int, int]]],
-    functions: Sequence[Any],
-    units: Sequence[int],
-    target: Target,
-) -> None:
+@dataclass(frozen=True)
+class _Part:
+    """A nest's function, and how it is called.
+
+    Attributes:
+        function: of the nest.
+        start: the place of its first buffer.
+        offsets: by how many bytes the address of each of its buffers is moved.
+        arrays: how many arrays of the program it uses.
+        units: the parts of its range.
+        phase: 0, or that which it waits for.
+    """
+
+    function: Any
+    start: int
+    offsets: Sequence[int]
+    arrays: int
+    units: int
+    phase: int
+
+
+def _emit_entry(module: Any, kernel: LoopKernel, parts: Sequence[_Part], target: Target) -> None:
     """The function that is called: it shares ``begin, end`` among the nests of phase 0, and ends with the others.
 
-    Behind the buffers are two more addresses: of a word that is set if an index is out of range, and of one in which
-    all who share a call count the units that are done.
+    Behind the buffers are the addresses of the arrays of the program, nest by nest, and two more: of a word that is set
+    if an index is out of range, and of one in which all who share a call count the units that are done.
     """
     entry = ir.Function(module, ir.FunctionType(ir.VoidType(), [POINTER, I64, I64]), kernel.name)
     builder = Builder(entry.append_basic_block("entry"), target)
     table, begin, end = entry.args
+    next_array = len(kernel.buffers)
+    behind = next_array + sum(part.arrays for part in parts)
     trouble, counter = (
-        builder.load(builder.gep(table, [integer(len(kernel.buffers) + number)], source_etype=POINTER), typ=POINTER)
+        builder.load(builder.gep(table, [integer(behind + number)], source_etype=POINTER), typ=POINTER)
         for number in range(2)
     )
     first = 0
     in_tail = False
-    longest = max(len(buffers) for _, buffers, _ in kernel.parts)
+    longest = max(len(part.offsets) + part.arrays for part in parts)
     memory = builder.alloca(POINTER, integer(longest), name="moved")
-    parts = zip(moved, kernel.parts, kernel.phases, functions, units, strict=True)
-    for (_, begins), (_, buffers, start), phase, function, count in parts:
-        if phase and not in_tail:
+    for part in parts:
+        if part.phase and not in_tail:
             in_tail = True
             _only_the_last(builder, counter, builder.sub(end, begin), first)
-        if not count:
+        arrays = range(next_array, next_array + part.arrays)
+        next_array += part.arrays
+        if not part.units:
             continue
-        low, high = integer(0), integer(count)
-        if not phase:
+        low, high = integer(0), integer(part.units)
+        if not part.phase:
             low = builder.sub(begin, integer(first))
             low = builder.select(builder.icmp_signed(">", low, integer(0)), low, integer(0))
             high = builder.sub(end, integer(first))
-            high = builder.select(builder.icmp_signed("<", high, integer(count)), high, integer(count))
-        own = builder.gep(table, [integer(start)], source_etype=POINTER)
-        if begins:
-            own = _moved(builder, own, memory, [begins.get(n, 0) * b.dtype.itemsize for n, b in enumerate(buffers)])
-        builder.call(function, [own, trouble, low, high])
-        first += count
+            high = builder.select(builder.icmp_signed("<", high, integer(part.units)), high, integer(part.units))
+        own = builder.gep(table, [integer(part.start)], source_etype=POINTER)
+        if any(part.offsets) or arrays:
+            own = _moved(builder, own, memory, part.offsets, table, arrays)
+        builder.call(part.function, [own, trouble, low, high])
+        first += part.units
     builder.ret_void()
 
 
-def _moved(builder: Any, table: Any, memory: Any, offsets: Sequence[int]) -> Any:
-    """Another table of buffers, each so many bytes further on."""
-    for number, offset in enumerate(offsets):
-        pointer = builder.load(builder.gep(table, [integer(number)], source_etype=POINTER), typ=POINTER)
+def _moved(builder: Any, own: Any, memory: Any, offsets: Sequence[int], table: Any, arrays: Iterable[int]) -> Any:
+    """Another table of buffers, each so many bytes further on; behind them some arrays of the whole table."""
+    where = [(own, number, offset) for number, offset in enumerate(offsets)] + [(table, each, 0) for each in arrays]
+    for number, (source, place, offset) in enumerate(where):
+        pointer = builder.load(builder.gep(source, [integer(place)], source_etype=POINTER), typ=POINTER)
         if offset:
             pointer = builder.gep(pointer, [integer(offset)], source_etype=ir.IntType(8))
         builder.store(pointer, builder.gep(memory, [integer(number)], source_etype=POINTER))

@@ -13,9 +13,11 @@ from ..codegen.emit import emit
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
+from ..loop_ir.tree import Local, loaded
 from ..scheduling import count
+from ..scheduling.count import Packed
 from ..scheduling.nests.split import PARTIAL
-from ..scheduling.schedules.choice import Schedule, chosen, units
+from ..scheduling.schedules.choice import Schedule, chosen, procedures, units
 from ..target import Target
 from .steps import Listing, Steps
 
@@ -113,6 +115,38 @@ class Kernel:
     def llvm(self) -> str:
         """The kernel as LLVM IR, which counts buffers from their first element in use; empty for a call."""
         return emit(self.compiled[0], self.target, self.own) if self.loops else ""
+
+    @cached_property
+    def filling(self) -> str:
+        """LLVM IR of what fills the arrays of the program when it is loaded; empty if there are none."""
+        return emit(self.compiled[0], self.target, self.own, once=True) if self.arrays else ""
+
+    @cached_property
+    def arrays(self) -> tuple[Local, ...]:
+        """The arrays of the program that are filled once, nest by nest."""
+        if self.loops is None:
+            return ()
+        return tuple(array for one in procedures(self.compiled[0], self.target, self.own) for array in loaded(one)[0])
+
+    @cached_property
+    def packed(self) -> tuple[Packed, ...]:
+        """The arrays that operands are packed into: their bytes, and how many of them are stored in every call.
+
+        Example:
+            >>> import minitorch as mt
+            >>> layer, x = mt.nn.Linear(600, 500).eval(), mt.ones(64, 600)
+            >>> for f in (mt.jit(layer), mt.freeze(layer, x)):
+            ...     with mt.no_grad():
+            ...         (kernel,) = f.ledger(x).for_target("avx2").kernels
+            ...     [each.per_call > 0 for each in kernel.packed]
+            [True]
+            [False]
+        """
+        if self.loops is None:
+            return ()
+        schedules = chosen(self.compiled[0], self.target, self.own)
+        made = zip(procedures(self.compiled[0], self.target, self.own), schedules, strict=True)
+        return tuple(each for one, schedule in made for each in count.packed(one, schedule))
 
     @cached_property
     def assembly(self) -> str:

@@ -102,11 +102,19 @@ class Nest:
 
 @dataclass(frozen=True)
 class Buffer:
-    """An array that a kernel reads or writes."""
+    """An array that a kernel reads or writes.
+
+    Attributes:
+        shape: of the array.
+        dtype: of an element.
+        written: whether the kernel writes it.
+        constant: whether it is the same in all calls, as a frozen weight is.
+    """
 
     shape: Shape
     dtype: DType
     written: bool
+    constant: bool = False
 
 
 @dataclass(frozen=True)

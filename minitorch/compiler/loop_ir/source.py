@@ -53,7 +53,11 @@ LOOPS = {
     Kind.UNROLLED: "  # unrolled",
     Kind.OUTLINED: "  # outlined",
 }
-PLACES = {Place.STACK: "on the stack", Place.REGISTERS: "in registers"}
+PLACES = {
+    Place.STACK: "on the stack",
+    Place.REGISTERS: "in registers",
+    Place.LOADED: "filled when the program is loaded",
+}
 
 # Nested brackets in a line; deeper values get a line of their own. Python's parser takes up to 200.
 DEEPEST = 40

@@ -52,6 +52,7 @@ class Place(Enum):
 
     STACK = "stack"
     REGISTERS = "registers"
+    LOADED = "loaded"  # memory of the program, filled once, when it is loaded
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Local:
         name: as it is printed.
         size: elements.
         dtype: of an element.
-        place: memory on the stack, or vector registers, which only constant indices address.
+        place: memory on the stack, vector registers, which only constant indices address, or memory of the program.
     """
 
     name: str
@@ -283,9 +284,21 @@ def loops(block: Block) -> Iterator[For]:
     return (each for each in statements(block) if isinstance(each, For))
 
 
+def loaded(procedure: Procedure) -> tuple[list[Local], Block, Block]:
+    """The arrays that are filled once, when the program is loaded; the statements that do it; all others."""
+    arrays: list[Local] = []
+    for number, each in enumerate(procedure.body):
+        if isinstance(each, Allocate) and each.local.place is Place.LOADED:
+            arrays.append(each.local)
+        elif not arrays or isinstance(each, Allocate) or not arrays_written((each,)) - allocated((each,)) <= {*arrays}:
+            return arrays, procedure.body[:number], procedure.body[number:]
+    return arrays, procedure.body, ()
+
+
 def parallel(procedure: Procedure) -> list[Variable]:
     """The outermost loops, which threads share."""
-    found, body = [], procedure.body
+    found: list[Variable] = []
+    _, _, body = loaded(procedure)
     while len(body) == 1 and isinstance(body[0], For) and body[0].kind is Kind.PARALLEL:
         found.append(body[0].variable)
         body = body[0].body

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .expressions import Choose, Expression, Load, Position
 from .index import Index, Looked, Variable
-from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store
+from .tree import Accumulate, Allocate, Block, For, If, Kind, Local, Place, Prefetch, Procedure, Read, Store, loaded
 
 # Bytes of all local arrays. Threads have stacks of 8 MB on Linux, and of 512 KB to 16 MB elsewhere; the blocks that
 # matrix products pack take up to 1.3 MB. Raising it lets schedules stage more, and overflows small stacks.
@@ -38,7 +38,9 @@ def broken(procedure: Procedure) -> str | None:
 
 def _faults(procedure: Procedure) -> Iterator[str]:
     seen: dict[str, Local] = {}
-    yield from _of_block(procedure.body, _Scope(), seen)
+    arrays, once, body = loaded(procedure)
+    yield from _of_block(once, _Scope(is_outermost=False), seen)
+    yield from _of_block(body, _Scope(locals=frozenset(arrays)), seen)
     size = sum(local.size * local.dtype.itemsize for local in seen.values() if local.place is Place.STACK)
     if size > STACK:
         yield f"the arrays of a kernel take at most {STACK} bytes of the stack, not {size}"

@@ -23,6 +23,7 @@ from ..kernels.steps import LOADERS, Call
 from ..loop_ir.source import compiled
 from . import cache, threads
 from .driver import driver
+from .filling import Filled
 from .memory import Guards, address, pool
 from .steps import GRAIN, out_of_range
 
@@ -50,8 +51,11 @@ def by_machine(kernel: Kernel, known: Known) -> None:
         return
     (library,) = cache.libraries([kernel.llvm], "kernel")
     moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
-    where = [number for node, offset in moved for number in (0, address(known[node]) + offset)]
-    words = [library.address("kernel"), kernel.units, len(kernel.buffers), *where]
+    places = [address(known[node]) + offset for node, offset in moved]
+    filled = Filled(kernel, places)
+    places += filled.addresses
+    where = [number for place in places for number in (0, place)]
+    words = [library.address("kernel"), kernel.units, len(places), *where]
     record = (ctypes.c_int64 * len(words))(*words)
     if driver().kernels(ctypes.addressof(record), 1, (ctypes.c_int64 * 1)()):
         raise out_of_range(kernel)
@@ -80,10 +84,13 @@ def prepared(kernel: Kernel, inputs: Sequence[Array]) -> Call:
     notes = (ctypes.c_int64 * 2)()  # whether an index was out of range; the number of units done
     moved = zip(kernel.buffers, kernel.compiled[1], strict=True)
     where = [address(known[node]) + offset for node, offset in moved]
+    filled = Filled(kernel, where)
+    where += filled.addresses
     table = (ctypes.c_int64 * (len(where) + 2))(*where, ctypes.addressof(notes), ctypes.addressof(notes) + 8)
     cost = float(kernel.bytes_read + kernel.bytes_written + kernel.flops)
 
     def call() -> list[Array]:
+        assert filled is not None  # alive as long as the call
         notes[0] = notes[1] = 0
         observer = current_observer()
         begin = perf_counter_ns()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from ..kernels.placement import Placement
 from ..loop_ir.loops import LoopKernel
 from . import cache, threads
 from .driver import CONTIGUOUS, WRITEABLE, driver
+from .filling import Filled
 from .memory import Array, address, pool
 
 Memory = list[Any]
@@ -209,17 +210,17 @@ class NativeProgram:
         entries = {
             id(kernel): library.address("kernel") for kernel, library in zip(loops, self._libraries, strict=True)
         }
+        self.filled: list[Filled] = []  # packed weights
         words, starts = [call_memory.count, call_memory.arrays, len(loops), *call_memory.flags], []
         for kernel in kernels:
             starts.append(len(words))
             if kernel.loops is not None:
-                where = [
-                    number
-                    for node, moved in zip(kernel.buffers, kernel.compiled[1], strict=True)
-                    for place, offset in [call_memory.where(node)]
-                    for number in (place, offset + moved)
-                ]
-                words += [entries[id(kernel)], kernel.units, len(kernel.buffers), *where]
+                moved = zip(map(call_memory.where, kernel.buffers), kernel.compiled[1], strict=True)
+                where = [(place, offset + by) for (place, offset), by in moved]
+                filled = Filled(kernel, [0 if place else offset for place, offset in where])
+                self.filled.append(filled)
+                where += [(0, there) for there in filled.addresses]
+                words += [entries[id(kernel)], kernel.units, len(where), *chain.from_iterable(where)]
         self._words = (ctypes.c_int64 * len(words))(*words)
         self.address = ctypes.addressof(self._words)
         last = {

@@ -4,13 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from ...graph.cost import FREE, TRANSCENDENTAL
 from ..loop_ir.expressions import Apply, Expression, Inside, Load, Position, Scratch, Sum
 from ..loop_ir.index import Index, Looked, Quotient, Remainder, Variable
 from ..loop_ir.loops import LoopKernel, Nest, Reduce, Write
+from ..loop_ir.tree import For, If, Local, Procedure, Store, allocated, loaded
 from .contractions import gemm
 from .contractions.attention import Attention, Output, recognise
+from .rewrite import Rewrite
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An array that a kernel packs operands into.
+
+    Attributes:
+        name: of the array.
+        size: its bytes.
+        per_call: the bytes that are stored to it in a call; 0 if it is filled once, when the program is loaded.
+    """
+
+    name: str
+    size: int
+    per_call: int
+
+
+def packed(procedure: Procedure, schedule: Iterable[Rewrite]) -> list[Packed]:
+    """The arrays that the rewrites `pack` of a schedule have made."""
+    names = {each.arguments()["into"] for each in schedule if each.name == "pack"}
+    arrays, _, body = loaded(procedure)
+    found = [Packed(each.name, each.size * each.dtype.itemsize, 0) for each in arrays if each.name in names]
+    local = {each: 0 for each in allocated(body) if each.name in names}
+    pending = [(each, 1) for each in body]
+    while pending:
+        at, times = pending.pop()
+        if isinstance(at, (For, If)):
+            pending += [(each, times * (at.variable.extent if isinstance(at, For) else 1)) for each in at.body]
+        elif isinstance(at, Store) and at.array in local and isinstance(at.array, Local):
+            local[at.array] += times * at.array.dtype.itemsize
+    return [*found, *(Packed(each.name, each.size * each.dtype.itemsize, count) for each, count in local.items())]
 
 
 class _Variables:

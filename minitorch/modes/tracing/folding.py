@@ -47,12 +47,16 @@ class Folding:
         report: the signature.
         lines: the work that is done beforehand, by source line.
         constant_bytes: of the constants that the compiled graph reads.
+        packed_bytes: of the packed operands of products, which are packed once.
+        packed_per_call: bytes of operands that every call packs.
         affine: the scales and shifts that became part of weights, and those that did not, with the reason.
     """
 
     report: SignatureReport
     lines: tuple[Line, ...]
     constant_bytes: int
+    packed_bytes: int
+    packed_per_call: int
     affine: AffineFolding | None = None
 
     @property
@@ -90,7 +94,9 @@ class Folding:
         )
         run = report.program.pipeline
         found = next((fold_affine(stage.before) for stage in run if stage.applied is AFFINE_FOLDING), None)
-        return cls(report, tuple(lines), constant_bytes(run.graph), found)
+        packed = [each for kernel in report.kernels for each in kernel.packed]
+        once, in_calls = sum(each.size for each in packed if not each.per_call), sum(each.per_call for each in packed)
+        return cls(report, tuple(lines), constant_bytes(run.graph), once, in_calls, found)
 
     def details(self) -> Iterator[str]:
         """The folding, line by line."""
@@ -105,6 +111,12 @@ class Folding:
             yield "scales and shifts by constants:"
             yield from (f"  {decision}" for decision in (*self.affine.folded, *self.affine.refused)[:MOST_KERNELS])
         yield f"constants of the compiled graph: {in_units(self.constant_bytes, 'B')}"
+        if self.packed_bytes or self.packed_per_call:
+            once, in_calls = in_units(self.packed_bytes, "B"), in_units(self.packed_per_call, "B")
+            yield f"packed once: {once}; by every call: {in_calls}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.details())
 
 
 def constant_bytes(graph: Graph) -> int:

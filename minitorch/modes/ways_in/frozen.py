@@ -142,7 +142,8 @@ def freeze(
     """Freeze a model or a function for evaluation: the tensors that it uses from outside become constants.
 
     The function is traced with the example. All parameters, buffers and other tensors from outside are copied, and
-    what hangs on them alone (transposed weights, folded scales, packed operands) is computed once, not in every call.
+    what hangs on them alone (folded scales, roots of variances, the packed operands of products) is computed once, not
+    in every call.
 
     Args:
         function: a module, a function that calls modules, or what `jit` made of one. It has results and no effects: it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -37,9 +37,16 @@ from .stores import Stores
 
 
 class Emitter:
-    """Emits one procedure into a function ``void (ptr buffers, ptr trouble, i64 begin, i64 end)``."""
+    """Emits one procedure into a function ``void (ptr buffers, ptr trouble, i64 begin, i64 end)``.
 
-    def __init__(self, procedure: Procedure, function: Any, target: Target) -> None:
+    Args:
+        procedure: its statements.
+        function: what they are emitted into.
+        target: the machine that it is made for.
+        arrays: local arrays whose addresses are given behind those of the buffers.
+    """
+
+    def __init__(self, procedure: Procedure, function: Any, target: Target, arrays: Sequence[Local] = ()) -> None:
         table, trouble, *_ = function.args
         self.procedure = procedure
         self.scopes = scopes = Scopes(procedure, function, target)
@@ -52,9 +59,9 @@ class Emitter:
         self.expressions = Expressions(scopes, self.registers, self.indices, self.conditions, self.memory)
         self.stores = Stores(scopes, self.registers, self.memory, self.expressions, procedure)
         self.held: set[tuple[Index, int]] = set()  # indices that are known to be below a number
-        for number in range(len(procedure.buffers)):
+        for number, array in enumerate((*range(len(procedure.buffers)), *arrays)):
             slot = self.builder.gep(table, [integer(number)], source_etype=POINTER)
-            self.memory.starts[number] = self.builder.load(slot, typ=POINTER)
+            self.memory.starts[array] = self.builder.load(slot, typ=POINTER)
         for each in statements(procedure.body):
             if isinstance(each, Allocate) and each.local.place is Place.STACK:
                 kind = ir.ArrayType(stored_type(each.local.dtype, target), max(each.local.size, 1))

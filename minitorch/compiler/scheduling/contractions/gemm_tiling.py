@@ -246,13 +246,14 @@ def _blocks(
     wanted = min(wanted, max(1, work // UNIT))
     room = min(MOST_BLOCKS, target.caches[1]) // size
     run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
+    each_call = [packs and not each.constant for packs, each in zip(packed, (product.left, product.right), strict=True)]
     grids = []
     for down in _cuts(row_tiles):
         for across in _cuts(lane_tiles):
             height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
             waiting = height * length * product.itemsize // size if block_k < product.depth else 0
             beyond = max(0, packed[0] * height * block_k + packed[1] * length * block_k + waiting - room)
-            packs = (packed[0] * height + packed[1] * _copied(length, run, lanes)) * down * across
+            packs = (each_call[0] * height + each_call[1] * _copied(length, run, lanes)) * down * across
             grids.append((beyond, max(0, wanted - down * across * batch), packs, down * across, height, length))
     *_, count, height, length = min(grids)
     return height, length, count

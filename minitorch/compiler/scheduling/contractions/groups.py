@@ -77,7 +77,10 @@ def whole_groups(product: Contraction) -> Contraction:
     left, right = product.total.value.parts()
     if left.variables & {*product.lanes}:
         left, right = right, left
-    operands = operand(left, product.rows, ks), operand(right, product.lanes, ks)
+    operands = (
+        replace(operand(left, product.rows, ks), constant=product.left.constant),
+        replace(operand(right, product.lanes, ks), constant=product.right.constant),
+    )
     return replace(product, ks=ks, left=operands[0], right=operands[1])
 
 

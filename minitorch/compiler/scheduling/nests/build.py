@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ....dtypes import DType
 from ....ir import Node
+from ....primitives import constant
 from ...fusion.cost_model import is_expensive
 from ...fusion.groups import Group, Member
 from ...fusion.roots import inlined, is_stored_already
@@ -277,5 +278,8 @@ def build_kernel(
     if cut is not None:
         written.update(range(len(nodes), len(nodes) + len(cut.partials)))
         nodes += cut.partials
-    described = tuple(Buffer(node.shape, node.dtype, number in written) for number, node in enumerate(nodes))
+    described = tuple(
+        Buffer(node.shape, node.dtype, number in written, node.primitive is constant)
+        for number, node in enumerate(nodes)
+    )
     return LoopKernel(name, described, nests, (0,) * len(nests), phases), nodes

@@ -12,6 +12,7 @@ rewrite applies to all of them that it can be meant for.
 from __future__ import annotations
 
 from ..analysis.finding import factors_of
+from ..prepacking import prepack
 from ..rewrite import Rewrite, refused, step
 from .arrays import in_registers, lift, overcompute, place
 from .gathering import gather
@@ -49,6 +50,7 @@ __all__ = [
     "peel",
     "place",
     "prefetch",
+    "prepack",
     "refused",
     "regroup",
     "reorder",

@@ -291,7 +291,7 @@ def _stores_to(block: Block) -> set[int | str]:
     return {
         array.name if isinstance(array, Local) else array
         for array in written
-        if not isinstance(array, Local) or array.place is Place.STACK
+        if not isinstance(array, Local) or array.place is not Place.REGISTERS
     }
 
 

@@ -11,7 +11,8 @@ from ...loop_ir.loops import Buffer, LoopKernel, Nest
 from ...loop_ir.tree import Procedure, parallel, procedure
 from ...loop_ir.wellformed import broken
 from ...target import Target
-from ..rewrites import Rewrite, parallelise
+from ..prepacking import prepacked
+from ..rewrites import Rewrite, parallelise, prepack
 from ..streaming import streamed
 from .attention import attention_schedule, unskipped_schedule
 from .dots import dot_schedule
@@ -21,8 +22,8 @@ from .rows import row_schedule
 Schedule = tuple[Rewrite, ...]
 Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own schedules, by nest and its buffers
 
-# The first that knows a nest, and is legal for it, gives its schedule.
-SCHEDULES: tuple[Callable[[Nest, Target, frozenset[int]], Schedule | None], ...] = (
+# The first that knows a nest, and is legal for it, gives its schedule; of (nest, target, past_caches).
+SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
     attention_schedule,
     unskipped_schedule,
     product_schedule,
@@ -71,13 +72,23 @@ def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_ca
     """
     reasons: list[str] = []
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
+        constants = frozenset(number for number, buffer in enumerate(buffers) if buffer.constant)
         for schedule in SCHEDULES:
-            proposal = schedule(nest, target, past_caches)
+            options = {"constants": constants} if constants and schedule is product_schedule else {}
+            proposal = schedule(nest, target, past_caches, **options)
             if proposal is not None and _is_legal(nest, buffers, proposal, reasons):
-                return proposal
+                return _prepacked(nest, buffers, proposal)
     plain = (parallelise(*(row.name for row in nest.rows)),)
     found = plain if _is_legal(nest, buffers, plain, []) else ()
     return Fallback(found, tuple(reasons)) if reasons else found
+
+
+def _prepacked(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Schedule:
+    """A schedule that packs constants once, when the program is loaded, and not in every call."""
+    if not any(buffer.constant for buffer in buffers):
+        return schedule
+    packs = [str(each.arguments()["into"]) for each in schedule if each.name == "pack"]
+    return (*schedule, *map(prepack, prepacked(scheduled(nest, buffers, schedule), packs)))
 
 
 def _is_legal(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule, reasons: list[str]) -> bool:
@@ -101,6 +112,12 @@ def scheduled(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Pr
     for rewrite in schedule:
         found = rewrite.apply(found)
     return found
+
+
+def procedures(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> list[Procedure]:
+    """The loops of each nest of a kernel, in the order in which they run."""
+    schedules = chosen(kernel, target, own)
+    return [scheduled(nest, buffers, each) for (nest, buffers, _), each in zip(kernel.parts, schedules, strict=True)]
 
 
 def parallel_units(kernel: LoopKernel, target: Target, own: tuple[Schedule | None, ...] = ()) -> list[int]:

@@ -40,9 +40,18 @@ from .groups import left_in_groups, right_in_groups
 MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more take longer to compile
 
 
-def product_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that is a matrix product; None for another one."""
-    product = recognise(nest)
+def product_schedule(
+    nest: Nest, target: Target, past_caches: Collection[int] = (), constants: frozenset[int] = frozenset()
+) -> tuple[Rewrite, ...] | None:
+    """The rewrites for a nest that is a matrix product; None for another one.
+
+    Args:
+        nest: what is computed.
+        target: the machine that it is made for.
+        past_caches: the arguments that it writes past the caches.
+        constants: the arguments that are the same in all calls.
+    """
+    product = recognise(nest, constants)
     if product is None:
         return None
     whole = whole_groups(product)
