@@ -162,6 +162,12 @@ def test_a_program_for_each_reason(reason: str) -> None:
     assert reason in {edge.reason for edge in found.edges}, str(found)
 
 
+def test_an_operand_that_no_loop_reads_has_a_reason() -> None:
+    """The gradient's product without one of its elements has no factor left, for a single element."""
+    x = mt.tensor([[4.0]]).requires_grad_()
+    assert all(edge.reason for edge in ledger(mt.prod, x).edges)
+
+
 def places(index: Index, ranges: dict[Variable, Any]) -> Any:
     """The values of an index over some loops."""
     return eval(str(index), {}, {each.name: values for each, values in ranges.items()})

@@ -282,7 +282,8 @@ def _edges(
             elif calls.get(node):
                 reason = OPERAND
             else:
-                reason = roots[operand]
-                reason = apart[operand, node] if reason in (REDUCTION, CONTRACTION, OUTPUT) else reason
+                reason = roots.get(operand, REDUCTION)
+                if reason in (REDUCTION, CONTRACTION, OUTPUT):  # an operand may be left out of the loops that are made
+                    reason = apart.get((operand, node), UNUSED)
             edges.append(Edge(operand, node, is_fused, reason, 2 * operand.spec.nbytes))
     return tuple(edges)
