@@ -31,7 +31,7 @@ from .dtypes import (
 from .dtypes import bool_ as bool
 from .functional import FUNCTIONS
 from .interpreters import is_grad_enabled
-from .modes import Frozen, Graph, Jitted, Operation, Session, freeze, jit, lazy, placeholder
+from .modes import Frozen, Graph, Jitted, Operation, Session, freeze, jit, lazy, load_frozen, placeholder
 from .nn.functional import log_softmax, relu, softmax
 from .tensor import Tensor
 
@@ -72,8 +72,8 @@ __all__ = [
     "bfloat16", "bool", "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16",
     "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian",
     "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
-    "jit", "lazy", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi", "placeholder",
-    "primitives", "profile", "quantization", "relu", "set_grad_enabled", "set_num_threads", "short", "softmax",
-    "uint32", "uint8", "value_and_grad", "vjp",
+    "jit", "lazy", "load_frozen", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi",
+    "placeholder", "primitives", "profile", "quantization", "relu", "set_grad_enabled", "set_num_threads", "short",
+    "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

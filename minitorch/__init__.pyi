@@ -233,6 +233,7 @@ from .modes.ways_in.definition import Operation as Operation
 from .modes.ways_in.definition import placeholder as placeholder
 from .modes.ways_in.frozen import Frozen as Frozen
 from .modes.ways_in.frozen import freeze as freeze
+from .modes.ways_in.frozen_graph import load_frozen as load_frozen
 from .modes.ways_in.jit import Jitted as Jitted
 from .modes.ways_in.jit import jit as jit
 from .modes.ways_in.lazy import lazy as lazy
@@ -670,6 +671,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "load_frozen",
     "log",
     "log1p",
     "log2",

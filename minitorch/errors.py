@@ -26,6 +26,7 @@ CODES: dict[str, str] = {
     "MT111": "a donated tensor used again",
     "MT112": "a function that cannot be frozen",
     "MT113": "a frozen function whose weights have changed",
+    "MT114": "a folder without a frozen program in order",
     "MT201": "shapes that do not fit",
     "MT202": "types that do not fit",
     "MT203": "a device that does not exist",
@@ -203,6 +204,10 @@ class FeedError(MinitorchError, ValueError):
 
 class FetchError(MinitorchError, ValueError):
     """A session was asked for something it does not have."""
+
+
+class FrozenError(MinitorchError, ValueError):
+    """A folder does not hold a frozen program in order."""
 
 
 class AutogradError(MinitorchError, RuntimeError):

@@ -187,6 +187,16 @@ class Traced:
         return [each.report for each in executed if each.report is not None]
 
     @property
+    def results(self) -> tuple[Structure, list[Any]]:
+        """How the results are nested, with `Output` and `Argument` in place of tensors."""
+        return self._results, self._leaves
+
+    @property
+    def contiguous(self) -> list[int] | None:
+        """The positions of the arguments that have to be contiguous; None if one has to be something else."""
+        return None if any(seen is not None for _, seen in self._layouts) else [place for place, _ in self._layouts]
+
+    @property
     def captured(self) -> int:
         """The number of graph inputs that are tensors from outside; they follow the arguments."""
         return len(self._captured)
@@ -400,6 +410,34 @@ def trace(
             refused,
         )
     return traced
+
+
+def of_graph(
+    graph: Graph,
+    results: Structure,
+    leaves: list[Any],
+    report: SignatureReport,
+    backend: str,
+    passes: Sequence[Pass],
+    contiguous: Sequence[int],
+) -> Traced:
+    """A graph without effects as if it were the trace of a call.
+
+    Args:
+        graph: its inputs are the arguments.
+        results, leaves: how the results are nested, with `Output` and `Argument` in place of tensors.
+        report: filled in.
+        backend, passes: as for `trace`.
+        contiguous: positions of the arguments that have to be contiguous.
+    """
+    staging, around = CallStaging(graph.name, {}), surroundings.Surroundings(None, [])
+    program = Program(graph, backend, passes)
+    report.compile_time, report.program = program.compile_time, program
+    report.nodes_traced, report.nodes = graph.count().total(), program.pipeline.graph.count().total()
+    layouts: list[tuple[int, Shape | None]] = [(place, None) for place in contiguous]
+    effects = Effects(len(graph.outputs))
+    recorded = _Recorded(graph, results, leaves, effects, None, [], [], layouts, [])
+    return Traced(staging, around, program, recorded, None, {}, report, None)
 
 
 def _bake(recorded: _Recorded, staging: CallStaging, around: surroundings.Surroundings, constants: Constants) -> None:

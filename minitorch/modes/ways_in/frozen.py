@@ -11,6 +11,7 @@ PyTorch as ``torch.jit.freeze``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -131,6 +132,25 @@ class Frozen(Looking[P, R]):
             (1, 80000, 10000, 40000)
         """
         return Frozenness(self.__name__, self.backend, tuple(self._reports), self._constants.nbytes)
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write all signatures to a folder: graphs as text, constants as safetensors. `load_frozen` reads it.
+
+        A program that the folder holds already is replaced in one step.
+
+        Raises:
+            ArgumentError: for arguments or results that JSON does not have, or that are not contiguous (``MT108``).
+        """
+        from ...export import programs
+        from . import layouts
+        from .saving import stored
+
+        traces = [traced for variants in self._traced.values() for traced in variants]
+        count = len(FREEZING) if self.passes == passes_for(self.backend) else 0
+        about = layouts.head(self.__name__, self._signatures.parameters)
+        programs.save(
+            folder, about, [stored(self.__name__, each, each.program.pipeline.stages[:count]) for each in traces]
+        )
 
     def __repr__(self) -> str:
         return f"<frozen {self.__name__} on backend {self.backend!r}, {counted(len(self._reports), 'signature')}>"

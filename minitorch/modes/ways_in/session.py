@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,15 @@ from ...methods import Drawable
 from ...nn import Module
 from ...tensor import Tensor
 from ...tree import flatten, unflatten
+from ..checking.rehearsal import Output
 from ..tracing.callbacks import Callbacks
 from ..tracing.recording import Program, are_apart, write
 from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for
 from .feeding import as_fed
 from .lazy import LazyStaging
+
+if TYPE_CHECKING:
+    from .frozen_graph import FrozenGraph
 
 _PROGRAMS_KEPT = 64
 
@@ -148,6 +152,49 @@ class Session(Drawable):
         """
         return self._compiled(flatten(fetches)[0]).graph
 
+    def freeze(self, fetches: Any, placeholders: Sequence[Any] | None = None) -> FrozenGraph:
+        """Freeze some fetches: a function of placeholders, in which the variables are constants.
+
+        It is TensorFlow 1's ``convert_variables_to_constants``: only what the fetches need is a part of it.
+
+        Args:
+            fetches: as for `run`, but nothing that writes.
+            placeholders: the arguments of the function, in order; by default all that are needed, as they were defined.
+
+        Returns:
+            A `Frozen` function of the placeholders, which have to have the shapes and types that they were defined
+            with. It can be saved, and returns what `run` would.
+
+        Raises:
+            TracingError: for fetches that write to variables, draw random numbers or need a module in training
+                (``MT112``).
+            FetchError: for what is not in this graph (``MT305``).
+            FeedError: for placeholders that are not those that are needed (``MT301``, ``MT304``).
+
+        Example:
+            >>> import minitorch as mt
+            >>> layer = mt.nn.Linear(2, 2).eval()
+            >>> with mt.Graph() as g:
+            ...     x = mt.placeholder((3, 2), name="x")
+            ...     y = layer(x)
+            >>> frozen = mt.Session(g).freeze(y)
+            >>> frozen(mt.ones(3, 2)).shape, frozen
+            ((3, 2), <frozen graph on backend 'llvm', 1 signature>)
+        """
+        from .freezing import frozen_fetches
+
+        leaves, structure = flatten(fetches)
+        found = self._compiled(leaves)
+        given = found.placeholders if placeholders is None else list(map(self._staging.placeholder_of, placeholders))
+        results = unflatten(structure, [None if place is None else Output(place) for place in found.positions])
+        variables = {each.input: each.tensor for each in self._staging.captured.values()}
+        calls = self._staging.module_calls
+        training = [each.module for each in calls if each.training and not found.nodes.isdisjoint(each.results)]
+        is_pure = not found.written and None not in found.positions
+        return frozen_fetches(
+            found.graph, given, found.placeholders, variables, results, is_pure, training, self.backend
+        )
+
     def _call_back(self, fed: dict[int, np.ndarray[Any, Any]]) -> None:
         """Call the graph's callbacks whose placeholders are all fed."""
         staging = self._staging
@@ -267,6 +314,11 @@ class _Compiled:
         self.graph, self._backend, self._updates = graph, backend, updates
         self.placeholders = [node for node in needed if id(node) not in variables]
         self._inputs = [variables.get(id(node), node) for node in needed]
+
+    @cached_property
+    def nodes(self) -> set[Node]:
+        """The nodes of the graph."""
+        return {*self.graph.inputs, *self.graph.nodes}
 
     @cached_property
     def program(self) -> Program:

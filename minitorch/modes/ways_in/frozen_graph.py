@@ -1,0 +1,148 @@
+"""Frozen functions that are graphs alone: those of a `Session`, and those that `load_frozen` reads from a folder.
+
+There is no Python behind them to trace, so they take the signatures that they have, and no others.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import backends
+from ...errors import ShapeError
+from ...export import programs
+from ...graph import Graph
+from ...ir import Spec
+from ...passes import FREEZING, Pass
+from ...tensor import Tensor
+from ...tree import Structure, flatten, unflatten
+from ..checking.rehearsal import Argument
+from ..guards.naming import Names
+from ..guards.signature import plain
+from ..tracing.explain import SignatureReport
+from ..tracing.trace import Traced, of_graph
+from . import layouts
+from .frozen import Frozen, passes_for
+
+
+@dataclass(frozen=True)
+class Signature:
+    """One signature: how the arguments and results of a graph are nested.
+
+    Attributes:
+        graph: its inputs are the tensors among the arguments, in order.
+        arguments: `Argument` in place of each tensor, in the structure ``(args, kwargs)``.
+        results: `Output` and `Argument` in place of tensors.
+        contiguous: positions of the arguments that have to be contiguous.
+    """
+
+    graph: Graph
+    arguments: Any
+    results: Any
+    contiguous: tuple[int, ...] = ()
+
+
+class FrozenGraph(Frozen[..., Any]):
+    """A frozen function without Python behind it. Call it with arguments of one of its signatures."""
+
+    def __init__(
+        self,
+        name: str,
+        parameters: inspect.Signature | None,
+        signatures: Sequence[Signature],
+        backend: str,
+        passes: Sequence[Pass] | None = None,
+    ) -> None:
+        def function(*args: Any, **kwargs: Any) -> Any:
+            raise AssertionError("the graph of a frozen function is run in its place")
+
+        function.__name__ = name
+        if parameters is not None:
+            function.__signature__ = parameters  # type: ignore[attr-defined]
+        super().__init__(function, backend)
+        self._passes = passes_for(backend) if passes is None else tuple(passes)
+        self.passes = self._passes
+        for each in signatures:
+            self._add(each)
+
+    def _add(self, signature: Signature) -> None:
+        leaves, structure = flatten(signature.arguments)
+        specs = [node.spec for node in signature.graph.inputs]
+        stand_ins = [_of_no_memory(spec) for spec in specs]
+        given = [stand_ins[leaf.position] if isinstance(leaf, Argument) else leaf for leaf in leaves]
+        args, kwargs = unflatten(structure, given)
+        found, structure, _, key = self._signature(args, kwargs)
+        report = SignatureReport.of_call(self._signatures.leaf_names(structure), plain(found), structure, False)
+        report.reason = "it was frozen"
+        results, nesting = flatten(signature.results)
+        options = self.backend, self._passes, signature.contiguous
+        self._traced.setdefault(key, []).append(of_graph(signature.graph, nesting, results, report, *options))
+        self._reports.append(report)
+        self._traces += 1
+
+    def _made(
+        self,
+        leaves: list[Any],
+        structure: Structure,
+        names: list[str],
+        donated: dict[int, str],
+        report: SignatureReport,
+    ) -> Traced:
+        known = ", or ".join(f"({each})" for each in self._reports)
+        raise ShapeError(
+            "MT201",
+            f"{self.__name__} is called with ({report}), and is frozen for {known}",
+            why="it is a graph alone: there is no function that could be traced for other arguments",
+            fix="pass contiguous arguments of these shapes and types, or freeze the function for others, too",
+        )
+
+    def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
+        call = self._signature(args, kwargs)
+        return self._traced_for(call), call[2], Names()
+
+
+def _of_no_memory(spec: Spec) -> Tensor:
+    """A tensor that has a shape and a type, and one element of memory."""
+    return Tensor(np.broadcast_to(np.zeros((), spec.dtype.numpy), spec.shape))
+
+
+def load_frozen(folder: str | os.PathLike[str], backend: str = backends.DEFAULT) -> FrozenGraph:
+    """Read a frozen function that ``frozen.save(folder)`` has written; the code that made it is not needed.
+
+    Nothing in the folder is executed: it holds graphs as text, and arrays as safetensors. Both are checked, and have to
+    fit. On the same kind of machine the results have the same bits as before.
+
+    Args:
+        folder: as it was given to ``save``.
+        backend: what runs the graphs.
+
+    Returns:
+        A frozen function with the signatures that were saved. Others are errors (``MT201``).
+
+    Raises:
+        FrozenError: for a folder that is damaged, incomplete, or holds something else (``MT114``).
+
+    Example:
+        >>> import minitorch as mt, tempfile
+        >>> model, x = mt.nn.Linear(4, 2).eval(), mt.ones(3, 4)
+        >>> frozen = mt.freeze(model, x)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     frozen.save(folder)
+        ...     loaded = mt.load_frozen(folder)
+        >>> loaded(x).tolist() == frozen(x).tolist()
+        True
+    """
+    backends.check(backend)
+    about, rows = programs.load(folder)
+    try:
+        name, parameters = layouts.head_of(about)
+        signatures = [Signature(row.graph, *layouts.body_of(row.graph, row.layout)) for row in rows]
+        passes = passes_for(backend)[len(FREEZING) :]
+        return FrozenGraph(name, parameters, signatures, backend, passes)
+    except layouts.LayoutError as error:
+        programs.refuse(folder, f"{programs.MANIFEST}: {error}", error)
