@@ -283,6 +283,17 @@ def test_a_quantised_cnn_has_a_kernel_for_conv_bn_relu_and_moves_a_quarter_of_th
     assert intermediates(integers, x) * 4 == intermediates(floats, x)
 
 
+@pytest.mark.parametrize("freeze", [True, False])
+def test_the_zero_point_of_a_weight_costs_nothing(freeze):
+    """It is 0: no sum over the activations; and the sum over a weight is a constant of a frozen graph."""
+    x = mt.randn(4, 20)
+    model = quantized(nn.Sequential(nn.Linear(20, 16), nn.ReLU(), nn.Linear(16, 3)), x)
+    graph = (mt.freeze(model, x) if freeze else mt.jit(model)).stages(x).graph
+    sums = [node for node in graph.subgraph(graph.outputs).nodes if node.primitive is P.reduce_sum]
+    assert len(sums) == (0 if freeze else 2)
+    assert all(node.shape != (4,) for node in sums)
+
+
 def test_dynamic_quantisation_multiplies_integers():
     model = q.quantize_dynamic(nn.Sequential(nn.Linear(16, 8), nn.ReLU(), nn.Linear(8, 4)))
     x = mt.randn(5, 16)

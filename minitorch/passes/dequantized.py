@@ -115,7 +115,10 @@ def _value(node: Node, axes: list[frozenset[int]], found: Found) -> Dequantized 
 
 def _without_zero(value: Dequantized, zero: Node) -> Dequantized | None:
     whole = _whole(zero)
-    return replace(value, zero=whole) if whole is not None and value.zero is None and value.scale is None else None
+    if whole is None or value.zero is not None or value.scale is not None:
+        return None
+    is_none = is_splat(whole) and whole.params["value"] == 0  # then products need no correction for it
+    return value if is_none else replace(value, zero=whole)
 
 
 def _scaled(value: Dequantized, scale: Node) -> Dequantized | None:
