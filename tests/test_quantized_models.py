@@ -161,6 +161,17 @@ def test_weights_alone_in_few_bits(bits, group):
     assert stored <= {8: 1.2, 4: 0.6}[bits] * sum(network()[f"{name}.weight"].size for name in layers)
 
 
+def test_a_linear_layer_of_4_bits_is_that_of_the_dequantised_weight():
+    mt.manual_seed(8)
+    for shape in ((64,), (1, 64), (2, 3, 64), (0, 64)):
+        x = mt.randn(*shape)
+        layer: Any = q.quantize_weights_(nn.Linear(64, 5), bits=4, group_size=16)
+        expected = nn.functional.linear(x, layer.dequantized(), layer.bias)
+        for found in (layer(x), mt.jit(layer)(x)):
+            assert found.shape == expected.shape
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), atol=1e-5)
+
+
 def test_training_for_quantisation_is_one_graph():
     """With 4 bits for weights: the loss falls, and the converted model is the one that was trained."""
     mt.manual_seed(5)
