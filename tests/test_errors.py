@@ -31,6 +31,7 @@ BUILTINS = {
     "DeviceError": RuntimeError,
     "FeedError": ValueError,
     "FetchError": ValueError,
+    "FrozenError": ValueError,
     "AutogradError": RuntimeError,
     "NonFiniteError": FloatingPointError,
     "MismatchError": ArithmeticError,
