@@ -72,8 +72,9 @@ def test_an_image_has_the_rooms_that_the_exercise_needs(name: str) -> None:
 def test_an_image_has_asks_and_no_judge(name: str) -> None:
     asks = {task.name.partition(".")[0] for task in EXERCISES[name]}
     files = {path for path in opened(name) if "/classroom/" in path and path.endswith(".py")}
-    always = ("__init__", "withheld", "checks/__init__", "asks/__init__", "asks/ask", "asks/limit", "asks/needs")
-    assert files == {f"minitorch/classroom/{each}.py" for each in (*always, "asks/plain", *(f"asks/{a}" for a in asks))}
+    always = ("__init__", "withheld", "checks/__init__", "asks/__init__")
+    with_asks = ("ask", "garbage", "limit", "needs", "plain", *asks)
+    assert files == {f"minitorch/classroom/{each}.py" for each in (*always, *(f"asks/{a}" for a in with_asks))}
     content = opened(name)["minitorch/classroom/checks/__init__.py"].decode()
     assert content == f"from minitorch.classroom.asks import {', '.join(sorted(asks))}\n"
 
