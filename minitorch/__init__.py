@@ -31,7 +31,7 @@ from .dtypes import (
 from .dtypes import bool_ as bool
 from .functional import FUNCTIONS
 from .interpreters import is_grad_enabled
-from .modes import Frozen, Graph, Jitted, Operation, Session, freeze, jit, lazy, load_frozen, placeholder
+from .modes import Graph, Jitted, Operation, Session, jit, lazy, placeholder
 from .nn.functional import log_softmax, relu, softmax
 from .tensor import Tensor
 
@@ -47,7 +47,10 @@ globals().update(FUNCTIONS)
 
 # Names that a program may do without, with the module that each is loaded from when it is first used.
 _LATER = {
+    "Frozen": "modes.ways_in.frozen",
     "data": "data",
+    "freeze": "modes.ways_in.frozen",
+    "load_frozen": "modes.ways_in.frozen_graph",
     "machine": "profiler",
     "profile": "profiler",
     "profiler": "profiler",

@@ -13,7 +13,8 @@ NOT_NEEDED = (
     "data", "export", "profiler", "inspect.picture", "inspect.plots", "inspect.layout", "classroom",
     "modes.checking.bisect", "modes.checking.isolation", "modes.checking.noise", "modes.checking.rounding",
     "modes.checking.shadow", "modes.looking_in.ablation", "modes.looking_in.debugger", "modes.looking_in.stepping",
-    "modes.tracing.breakeven",
+    "modes.tracing.breakeven", "modes.tracing.folding", "modes.ways_in.frozen", "modes.ways_in.frozen_graph",
+    "quantization",
 )  # fmt: skip
 OTHERS = ("jax", "torch", "scipy", "matplotlib", "IPython", "tqdm", "asyncio", "multiprocessing", "unittest")
 FIRST_CALL = """
