@@ -158,3 +158,18 @@ def test_rows_of_any_length_have_a_schedule_on_every_target(seed: int) -> None:
             assert kernel.loops is None or kernel.schedule  # and none is the last resort, see conftest.py
     for found, expected in zip(compiled(x, w, bias), gradient(x, w, bias), strict=True):
         assert_close(found.numpy(), expected.numpy(), "gradient")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_sums_over_outer_and_inner_dimensions_have_a_schedule_on_every_target(seed: int) -> None:
+    """As those of a normalization over a batch: long enough for parts, and with lanes that lie far apart."""
+    random = Random(seed)
+    batch, channels = random.choice((64, 96, 128, 200)), random.choice((4, 16, 32, 100))
+    shape = (batch, channels, *random.choice(((8, 8), (4, 4), (64,), (5, 7), (8,))))
+    x, dims = mt.randn(*shape), (0, *range(2, len(shape)))
+    compiled = mt.jit(lambda x: (x.sum(dims), (x * x).sum(dims)))
+    for name in TARGETS:
+        for kernel in compiled.ledger(x).for_target(name).kernels:
+            assert kernel.loops is None or kernel.schedule  # and none is the last resort, see conftest.py
+    for found, expected in zip(compiled(x), (x.sum(dims), (x * x).sum(dims)), strict=True):
+        assert_close(found.numpy(), expected.numpy(), "sum")

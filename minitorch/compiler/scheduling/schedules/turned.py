@@ -28,6 +28,8 @@ from ..rewrites import (
 )
 from .online import totals
 
+BLOCKS = "kb"  # the loop over blocks of columns; "p" is that over the parts of a long sum, in the same nest
+
 
 def turned_rows(nest: Nest, layout: Layout) -> Iterator[Rewrite]:
     """Rows without columns: tiles of the last row variable, which the lanes run along, and of another one."""
@@ -81,7 +83,7 @@ def turned_columns(nest: Nest, layout: Layout, parts: Sequence[tuple[str, ...]])
         seen.update(column.name for column in loop.columns)
     for number, last in sorted(blocks, key=lambda block: -block[0]):
         count = min(squares, -(-last.extent // lanes))
-        yield from _blocks(f"{last.name}#{number}", last.extent, lanes, count, "p", "k", "r")
+        yield from _blocks(f"{last.name}#{number}", last.extent, lanes, count, BLOCKS, "k", "r")
     for number, (tile, at) in enumerate(_column_tiles(nest, layout).items()):
         for part, (block, *together) in enumerate(parts):
             yield from _squares(tile, layout, f"tile{number}{'_rest' * part}", at or block, "k", "r", *together)
@@ -107,7 +109,7 @@ def _column_tiles(nest: Nest, layout: Layout) -> dict[Tile, str]:
     for loop in nest.loops:
         for tile in layout.tiles(loop):
             is_long = tile.along.extent > LONG_TILE
-            found[tile] = "p" if is_long else loop.columns[-2].name if len(loop.columns) > 1 else ""
+            found[tile] = BLOCKS if is_long else loop.columns[-2].name if len(loop.columns) > 1 else ""
     return found
 
 
