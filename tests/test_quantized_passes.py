@@ -323,3 +323,19 @@ def test_shadow_mode_takes_a_quantised_model_and_blames_a_wrong_rule():
     passes = [planted if each is INTEGER_PRODUCTS else each for each in backends.passes_for("llvm")]
     with pytest.raises(MismatchError, match="forgets zero points"):
         mt.jit(layer, check=True, passes=passes)(x)
+
+
+def test_a_cast_that_wraps_stays_behind_a_maximum() -> None:
+    """-1 becomes 255, which is the largest; only a clamp keeps the order."""
+    x = mt.tensor([[-1.0, 5.0], [300.0, 5.0]])
+    for function in (lambda x: x.amax(1).to(mt.uint8), lambda x: x.amax(1).clamp(-3, 300).to(mt.uint8)):
+        assert mt.jit(function)(x).tolist() == function(x).tolist()
+
+
+def test_a_zero_point_that_is_no_byte_keeps_the_product_of_floats() -> None:
+    p, q = mt.tensor([[255]], dtype=mt.uint8), mt.tensor([[0]], dtype=mt.uint8)
+
+    def function(p: mt.Tensor, q: mt.Tensor) -> mt.Tensor:
+        return p.to(mt.float32) @ (q.to(mt.float32) - 16000000.0)
+
+    assert mt.jit(function)(p, q).item() == function(p, q).item()

@@ -5,11 +5,12 @@ at each element alone, so they commute with movements, and they never turn the o
 commute with the maximum of a pool:
 
     quantise(movement(x))  =  movement(quantise(x))
-    quantise(max(x))       =  max(quantise(x))          if the scale is known to be positive
+    quantise(max(x))       =  max(quantise(x))          if the scale is positive, and the values are clamped
 
-Both laws are exact. They hold for any function of single elements that ends in a cast to 8 bits, such as a ReLU with a
-quantisation, as long as its other operands are the same for all elements. The function so arrives at the product before
-it, becomes a part of its epilogue, and what is stored between two layers has 8 bits.
+Both laws are exact. The second needs the clamp in sight: a cast alone wraps, so that 255 would be more than 256. They
+hold for any function of single elements that ends in a cast to 8 bits, such as a ReLU with a quantisation, as long as
+its other operands are the same for all elements. The function so arrives at the product before it, becomes a part of
+its epilogue, and what is stored between two layers has 8 bits.
 """
 
 from __future__ import annotations
@@ -41,18 +42,16 @@ def quantise_early(graph: Graph) -> Graph:
         >>> graph = Graph.parse('''
         ... graph(x: f32[2,8]):
         ...   %0 = reshape(x, shape=[2,4,2])
-        ...   %1 = reduce_max(%0, dims=[2])
-        ...   %2 = mul(%1, 10.0)
-        ...   %3 = cast(%2, dtype=u8)
-        ...   return %3
+        ...   %1 = mul(%0, 10.0)
+        ...   %2 = cast(%1, dtype=u8)
+        ...   return %2
         ... ''')
         >>> print(quantise_early(graph))
         graph(x: f32[2,8]):
           %0 = mul(x, 10.0)               : f32[2,8]
           %1 = cast(%0, dtype=u8)         : u8[2,8]
           %2 = reshape(%1, shape=[2,4,2]) : u8[2,4,2]
-          %3 = reduce_max(%2, dims=[2])   : u8[2,4]
-          return %3
+          return %2
     """
     while True:
         users = graph.users()
@@ -85,7 +84,7 @@ def _moved(node: Node, users: Mapping[Node, tuple[Node, ...]], outputs: set[Node
         return None
     if any(user not in inside for each in inside - {node} for user in users[each]):
         return None
-    is_maximum = source.primitive is P.reduce_max and _rises(node, source)
+    is_maximum = source.primitive is P.reduce_max and _is_clamped(node) and _rises(node.inputs[0], source)
     if source.primitive not in COMMUTING and not is_maximum:
         return None
     early = _rebuilt(node, source, source.inputs[0])
@@ -201,10 +200,51 @@ def _same_number(a: Node, b: Node) -> bool:
     return one is other
 
 
+def _cast_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
+    """A cast to floats rounds; one to integers wraps."""
+    return node.dtype.is_floating_point and rises(node.inputs[0])
+
+
+def _is_clamped(node: Node) -> bool:
+    """Whether a cast to 8 bits is of a number that was brought into the range of the type, perhaps before a sum."""
+    limits, at, shift = np.iinfo(node.dtype.numpy), node.inputs[0], None
+    if at.primitive is P.add and _uniform(at.inputs[1]) is not None:
+        at, shift = at.inputs[0], at.inputs[1]
+    least, most = -np.inf, np.inf
+    while True:
+        if at.primitive is P.maximum and _uniform(at.inputs[1]) is not None:
+            number, inner, is_minimum = at.inputs[1], at.inputs[0], False
+        elif at.primitive is P.where and _choice_rises(at, lambda _: True):
+            _, number, inner = at.inputs
+            is_minimum = at.inputs[0].inputs[1] is inner
+        else:
+            return bool(limits.min <= least and most <= limits.max)
+        bound = _shifted(number, shift)
+        if bound is None:
+            return False
+        if is_minimum:
+            most = min(most, bound)
+        else:
+            least = max(least, min(bound, most))
+        at = inner
+
+
+def _shifted(number: Node, shift: Node | None) -> float | None:
+    """The number that a bound and what is added to it make; None if that is not known."""
+    one, by = _uniform(number), None if shift is None else _uniform(shift)
+    if one is None:
+        return None
+    if one.primitive is P.sub and by is not None and _same_number(one.inputs[1], by):  # (255 - z) + z
+        one, by = _uniform(one.inputs[0]), None
+    if one is None or not is_splat(one) or not (by is None or is_splat(by)):
+        return None
+    return float(one.params["value"]) + (0.0 if by is None else float(by.params["value"]))
+
+
 _RISES: dict[Primitive, Callable[[Node, Callable[[Node], bool]], bool]] = {
     P.add: _sum_rises,
     P.maximum: _sum_rises,
-    P.cast: _sum_rises,
+    P.cast: _cast_rises,
     P.floor: _sum_rises,
     P.sub: _difference_rises,
     P.mul: _product_rises,

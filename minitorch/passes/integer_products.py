@@ -5,8 +5,10 @@ With a = (p - y) * r and b = (q - z) * s, where neither scales nor zero points v
     sum_k a*b  =  r * s * (sum_k p*q  -  y * sum_k q  -  z * sum_k p  +  K * y * z)
 
 The bracket is a whole number, computed modulo 2**32, and so exact as long as K * max|p - y| * max|q - z| is less than
-2**31; longer sums are left alone. One rounding to float32 follows, where the product of floats rounds every term and
-every sum: the result is at least as near to the true one. Sums over a weight alone are constants of a frozen graph.
+2**31. Longer sums are left alone, and so are constant zero points that are no bytes of their operand. Of a zero
+point that is an input this is taken for granted. One rounding to float32 follows, where the product of floats rounds
+every term and every sum: the result is at least as near to the true one. Sums over a weight alone are constants of a
+frozen graph.
 
 The law is that of Jacob et al. (arXiv:1712.05877), equation 7. A scale that varies along k cannot be taken out: weights
 in groups of k stay as they are.
@@ -22,7 +24,7 @@ from ..graph.build import apply, literal
 from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import Node, Primitive, Shape, Spec
-from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
+from .dequantized import BYTES, MOVEMENTS, Dequantized, Found, moved, reshaped, rewrite_dequantized
 from .pipeline import Pass
 
 # Movements that sums go through as integers, so that they stay next to the product and are part of its indices.
@@ -79,7 +81,20 @@ def _is_product(node: Node, a: Dequantized, b: Dequantized) -> bool:
     """Whether the law holds."""
     are_bytes = a.integers.dtype in BYTES and b.integers.dtype in BYTES
     is_small = 0 < node.inputs[0].shape[-1] <= MOST_K and node.spec.size > 0
-    return are_bytes and is_small and _is_uniform(a, -1) and _is_uniform(b, -2)
+    are_uniform = _is_uniform(a, -1) and _is_uniform(b, -2)
+    return are_bytes and is_small and are_uniform and _is_in_range(a) and _is_in_range(b)
+
+
+def _is_in_range(value: Dequantized) -> bool:
+    """Whether the zero point is a number of the integers' type, as far as it is known."""
+    zero, dtype = value.zero, value.integers.dtype
+    while zero is not None and zero.primitive in MOVEMENTS - {P.pad}:
+        zero = zero.inputs[0]
+    if zero is None or zero.primitive is not P.constant:
+        return True
+    limits = np.iinfo(dtype.numpy)
+    array = np.asarray(zero.params["value"] if is_splat(zero) else zero.params["value"].array)
+    return bool(limits.min <= array.min(initial=0) and array.max(initial=0) <= limits.max)
 
 
 def _is_uniform(value: Dequantized, axis: int) -> bool:
