@@ -16,7 +16,7 @@ from ..ir import Node, is_input_name, user_frame
 from ..modes.guards.surroundings import names_in
 from ..modes.looking_in.stages import Stages
 from ..modes.tracing.recording import Program
-from ..modes.tracing.trace import Traced
+from ..modes.tracing.traced import Traced
 from ..modes.ways_in.definition import Graph as SessionGraph
 from ..modes.ways_in.definition import GraphStaging
 from ..modes.ways_in.jit import Jitted

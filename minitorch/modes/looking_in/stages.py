@@ -11,7 +11,7 @@ from ...passes import Run
 if TYPE_CHECKING:
     from ...compiler.kernels.kernel import Kernel
     from ...compiler.kernels.ledger import Ledger
-    from ..tracing.trace import Traced
+    from ..tracing.traced import Traced
 
 
 @dataclass(frozen=True)

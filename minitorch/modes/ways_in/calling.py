@@ -33,7 +33,8 @@ from ..guards import surroundings
 from ..guards.donation import Names as Donations
 from ..guards.signature import Signatures, key_of_tensors, plain
 from ..tracing.explain import SignatureReport, difference
-from ..tracing.trace import Traced, trace
+from ..tracing.trace import trace
+from ..tracing.traced import Traced
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own

@@ -27,7 +27,8 @@ from ..guards.signature import Call, Signatures
 from ..tracing.constants import Constants
 from ..tracing.explain import SignatureReport, counted
 from ..tracing.folding import Frozenness
-from ..tracing.trace import Traced, trace
+from ..tracing.trace import trace
+from ..tracing.traced import Traced
 from .calling import P, R
 from .jit import MAX_SIGNATURES, Jitted
 from .looking import Looking

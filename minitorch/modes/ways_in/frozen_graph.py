@@ -25,7 +25,8 @@ from ..checking.rehearsal import Argument
 from ..guards.naming import Names
 from ..guards.signature import plain
 from ..tracing.explain import SignatureReport
-from ..tracing.trace import Traced, of_graph
+from ..tracing.trace import of_graph
+from ..tracing.traced import Traced
 from . import layouts
 from .frozen import Frozen, passes_for
 

@@ -21,7 +21,8 @@ from ..guards.signature import Call, plain
 from ..looking_in.stages import Stages
 from ..tracing.explain import Explanation, SignatureReport
 from ..tracing.recording import Program
-from ..tracing.trace import Traced, names_of, trace
+from ..tracing.trace import names_of, trace
+from ..tracing.traced import Traced
 from .calling import Calling, P, R
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from ...export import programs
 from ...ir import Spec
 from ...passes import Stage
 from ..checking.rehearsal import Argument
-from ..tracing.trace import Traced
+from ..tracing.traced import Traced
 from . import layouts
 
 

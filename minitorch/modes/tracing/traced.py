@@ -1,0 +1,292 @@
+"""One trace of a jitted function: its guards, and the runs of its compiled graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+from ...autograd.tape import LeafHooks, hooks_of
+from ...backends import Executable
+from ...interpreters import layout_text, visible_strides
+from ...ir import Node
+from ...nn import Module
+from ...tensor import Tensor
+from ...tree import LEAF, Structure, unflatten
+from ..checking.rehearsal import Argument, Output, Rehearsal
+from ..guards import surroundings
+from ..guards.donation import give_away
+from ..guards.watch import Watch
+from .callbacks import Callbacks
+from .differentiable import Differentiable
+from .effects import Where
+from .explain import SignatureReport
+from .recorded import Recorded, kind_of, kind_text
+from .recording import CallStaging, Program, are_apart, grad_of, replay
+
+if TYPE_CHECKING:
+    from ..checking.shadow import Report
+    from .scopes import Nesting
+
+
+class Traced:
+    """A traced and compiled call: its inputs, results and effects, and the guards of the trace."""
+
+    def __init__(
+        self,
+        staging: CallStaging,
+        around: surroundings.Surroundings,
+        program: Program,
+        recorded: Recorded,
+        differentiable: Differentiable | None,
+        donated: Mapping[int, str],
+        report: SignatureReport,
+        callbacks: Callbacks | None,
+    ) -> None:
+        self.program = program
+        self._callbacks = callbacks
+        self._recorded = staging.nodes, staging.calls, staging.rules
+        self._donated = donated
+        self.report = report
+        self._captured = list(staging.captured.values())
+        self._gradients = [(place, owner) for place, owner in enumerate(recorded.owners) if owner is not None]
+        self._items = [item for item, owner in zip(self._captured, recorded.owners, strict=True) if owner is None]
+        self._outside = [item.tensor for item in self._items]
+        self._kinds = [kind_of(tensor._value) for tensor in self._outside]
+        self._needs = [tensor._requires_grad for tensor in self._outside]
+        self._layouts = recorded.layouts
+        self._guards = recorded.guards
+        self._hooks = [(item.tensor, hooks_of(item.tensor)) for item in self._captured if item.tensor._requires_grad]
+        self._hook_changes = LeafHooks.changes
+        self._watches = around.watches
+        self._modules = around.modules
+        self._module_watches = around.module_watches
+        self._module_changes = -1
+        self._effects = recorded.effects
+        self._results = recorded.results
+        self._leaves = recorded.leaves
+        self._differentiable = differentiable
+        self._acts = bool(self._effects) or differentiable is not None
+        # The common case: one result, computed by the graph.
+        self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
+        self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
+        self._may_overwrite = False  # whether targets may be overwritten while the graph runs
+        self._look_at([tensor._value for tensor in self._outside])
+        self.rehearsal: Rehearsal | None = None  # in shadow mode
+
+    # Whether the graph still describes the function -----------------------------------------------------------
+
+    def is_current(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether all guards besides the signature hold."""
+        for watch in self._watches:
+            if not watch.holds():
+                return False
+        if self._module_changes != Module.changes and not self._modules_are_current():
+            return False
+        if self._hook_changes != LeafHooks.changes and not self._hooks_are_current():
+            return False
+        if [tensor._requires_grad for tensor in self._outside] != self._needs:
+            return False
+        arrays = [tensor._value for tensor in self._outside]
+        if not all(map(is_, arrays, self._seen)) and not self._look_at(arrays):
+            return False
+        for place, layout in self._layouts:
+            if visible_strides(tensors[place]._value) != layout:
+                return False
+        for where, kind in self._guards:
+            grad = (tensors[where] if isinstance(where, int) else where)._grad
+            if (None if grad is None else kind_of(grad._value)) != kind:
+                return False
+        return True
+
+    def _look_at(self, arrays: list[Any]) -> bool:
+        """Whether the captured tensors are of the same kinds; checked when they have new arrays."""
+        if list(map(kind_of, arrays)) != self._kinds:
+            return False
+        self._effects.forget_memories()
+        self._may_overwrite = bool(self.program.updates) and self._effects.are_apart()
+        self._seen = arrays
+        return True
+
+    def _modules_are_current(self) -> bool:
+        """Whether all modules are unchanged. Checked only after an attribute of some module was assigned."""
+        changes = Module.changes
+        for module, training in self._modules:
+            if module.training is not training:
+                return False
+        if not all(watch.holds() for watch in self._module_watches):
+            return False
+        self._module_changes = changes
+        return True
+
+    def _hooks_are_current(self) -> bool:
+        """Whether the hooks of captured leaves are unchanged. Checked only after some leaf's changed."""
+        changes = LeafHooks.changes
+        if any(hooks_of(tensor) != hooks for tensor, hooks in self._hooks):
+            return False
+        self._hook_changes = changes
+        return True
+
+    def constants_changed(self) -> list[Watch]:
+        """The values from outside that are constants of the graph and have changed."""
+        return [watch for watch in (*self._watches, *self._module_watches) if not watch.holds()]
+
+    def changed(self, tensors: Sequence[Tensor]) -> list[str]:
+        """The guards that fail, as text, the name first."""
+        found = list(map(str, self.constants_changed()))
+        for module, training in self._modules:
+            if module.training is not training:
+                found.append(f"training of {type(module).__name__} was {training} and is {module.training}")
+                break
+        inputs = self.program.graph.inputs
+        for place, layout in self._layouts:
+            if (now := visible_strides(tensors[place]._value)) != layout:
+                name = inputs[place].params["name"]
+                found.append(f"`{name}` was {layout_text(layout)} and is {layout_text(now)}")
+        for item, kind, needs in zip(self._items, self._kinds, self._needs, strict=True):
+            name, tensor = item.input.params["name"], item.tensor
+            if kind_of(tensor._value) != kind:
+                found.append(f"{name} was {kind_text(kind)} and is {kind_text(kind_of(tensor._value))}")
+            if tensor._requires_grad is not needs:
+                found.append(f"{name} {'requires' if needs is False else 'does not require'} a gradient now")
+        if not self._hooks_are_current():
+            found.append("a tensor from outside has other hooks")
+        for where, before in self._guards:
+            tensor = _at(where, tensors)
+            after = None if tensor._grad is None else kind_of(tensor._grad._value)
+            if after != before:
+                found.append(f"grad of a {tensor.spec} was {kind_text(before)} and is {kind_text(after)}")
+        return found
+
+    def checked(self) -> list[Report]:
+        """The findings of shadow mode in the last call, and in its last backward pass."""
+        from ..checking.shadow import Shadowed
+
+        programs = [self.program, *([self._differentiable.program] if self._differentiable else ())]
+        executed = [program.execute for program in programs if isinstance(program.execute, Shadowed)]
+        return [each.report for each in executed if each.report is not None]
+
+    @property
+    def results(self) -> tuple[Structure, list[Any]]:
+        """How the results are nested, with `Output` and `Argument` in place of tensors."""
+        return self._results, self._leaves
+
+    @property
+    def contiguous(self) -> list[int] | None:
+        """The positions of the arguments that have to be contiguous; None if one has to be something else."""
+        return None if any(seen is not None for _, seen in self._layouts) else [place for place, _ in self._layouts]
+
+    @property
+    def captured(self) -> int:
+        """The number of graph inputs that are tensors from outside; they follow the arguments."""
+        return len(self._captured)
+
+    def outcomes(self) -> list[tuple[str, str]]:
+        """The role of each output: ``"result"``, ``"update"``, ``"gradient"`` or ``"kept"``; and its tensor.
+
+        An update is the new value of a tensor that is written in place; what is kept, a gradient needs later.
+        """
+        inputs, effects = self.program.graph.inputs, self._effects
+        names = {id(item.tensor): str(item.input.params["name"]) for item in self._captured}
+        found = [("result", str(place) if effects.results > 1 else "") for place in range(effects.results)]
+        targets = effects.writes() | {place: (where, True) for place, where in effects.gradients().items()}
+        for place in range(effects.results, effects.results + len(effects.nodes)):
+            where, is_grad = targets[place]
+            name = str(inputs[where].params["name"]) if isinstance(where, int) else names.get(id(where), "a tensor")
+            found.append(("gradient", f"{name}.grad") if is_grad else ("update", name))
+        return found + [("kept", "")] * (len(self.program.graph.outputs) - len(found))
+
+    @cached_property
+    def scopes(self) -> dict[Node, Nesting]:
+        """The calls of modules that each node of the graph is a part of, as far as it is part of one."""
+        from .scopes import scopes
+
+        return scopes(*self._recorded)
+
+    # Running ----------------------------------------------------------------------------------------------------
+
+    def __call__(self, tensors: Sequence[Tensor], execute: Executable | None = None) -> Any:
+        """Run the graph with these arguments.
+
+        Args:
+            execute: runs instead of the compiled program.
+        """
+        if self.rehearsal is not None and execute is None:
+            execute = self._beside(self.rehearsal, tensors)
+        effects = self._effects
+        if self._acts:
+            effects.check_aliases(tensors, self.program.graph.name)
+        inputs = self.inputs(tensors)
+        arrays = [tensor._value for tensor in inputs]
+        if self._callbacks is not None:
+            self._callbacks(arrays)
+        values = (execute or self.program.execute)(arrays, self._overwrites(tensors, arrays))
+        outputs = [Tensor(value) for value in values[: effects.results]]
+        if self._acts:
+            effects.ask_for_gradients(tensors)
+            if self._differentiable is not None:
+                self._differentiable.connect(inputs, arrays, outputs, values)
+            effects.carry_out(tensors, values)
+        if self._donated:
+            tensors = self._take(tensors)
+        return outputs[0] if self._returns_one else self._returned(outputs, tensors)
+
+    def replayed(self, tensors: Sequence[Tensor]) -> Any:
+        """The same in the current mode, operation by operation, of a trace without effects and gradients."""
+        return self._returned(replay(self.program.graph, self.inputs(tensors)), tensors)
+
+    def _returned(self, outputs: Sequence[Tensor], tensors: Sequence[Tensor]) -> Any:
+        """The results of the function."""
+        leaves = list(self._leaves)
+        for index, leaf in enumerate(leaves):
+            if type(leaf) is Output:
+                leaves[index] = outputs[leaf.position]
+            elif type(leaf) is Argument:
+                leaves[index] = tensors[leaf.position]
+        return unflatten(self._results, leaves)
+
+    def _beside(self, rehearsal: Rehearsal, tensors: Sequence[Tensor]) -> Executable:
+        """An executable that compares the compiled program with the function itself, which runs now."""
+        shadowed, rehearsed = self.program.execute, rehearsal(tensors)
+        return lambda arrays, overwrite: shadowed(arrays, overwrite, rehearsed, rehearsal.refused)
+
+    def idle(self, tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
+        """A function that does everything of a call except the graph; None if a call has effects."""
+        if self._acts or self._donated or self._callbacks is not None:
+            return None
+        values = self.program.compiled([tensor._value for tensor in self.inputs(tensors)])
+        return lambda: self(tensors, lambda arrays, overwrites: values)
+
+    def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The inputs of the graph: the arguments, and the present values of captured tensors."""
+        return [*tensors, *(self._captured_now(tensors) if self._gradients else self._outside)]
+
+    def _take(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The arguments, with new tensors in place of donated ones, which become unusable."""
+        result = list(tensors)
+        for place, argument in self._donated.items():
+            result[place] = Tensor(tensors[place]._value)
+            give_away(tensors[place], argument, self.program.graph.name)
+        return result
+
+    def _captured_now(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """The captured tensors; of captured gradients, the present ones."""
+        found = [item.tensor for item in self._captured]
+        for place, owner in self._gradients:
+            found[place] = grad_of(_at(owner, tensors))
+        return found
+
+    def _overwrites(self, tensors: Sequence[Tensor], arrays: Sequence[Any]) -> bool:
+        """Whether targets may be overwritten while the graph runs: no other input shares their memory."""
+        if self._donated:
+            places = {*self._donated, *self.program.updates.values()}
+            return all(tensors[place]._view is None for place in self._donated) and are_apart(arrays, places)
+        if not self._may_overwrite:
+            return False
+        return self._effects.is_apart_from([arrays[len(tensors) + place] for place, _ in self._gradients])
+
+
+def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
+    assert where is not None
+    return tensors[where] if isinstance(where, int) else where
