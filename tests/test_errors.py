@@ -94,7 +94,8 @@ def test_pages_and_codes_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_page(code: str) -> None:
+def test_page(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some write files
     text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {code}: {CODES[code]}\n")
     found = blocks(code)
