@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import json
 import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 import warnings
 from pathlib import Path
@@ -44,8 +46,9 @@ BUILTINS = {
 
 
 def run(snippet: str) -> None:
-    """Run a snippet as the file ``train.py``, the name that its messages show."""
-    exec(compile(snippet, "train.py", "exec"), {"__name__": "__main__"})
+    """Run a snippet as the file ``train.py``, the name that its messages show, in an empty folder: some write files."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        exec(compile(snippet, "train.py", "exec"), {"__name__": "__main__"})
 
 
 def outcome(snippet: str) -> tuple[str, str, str] | None:
@@ -94,8 +97,7 @@ def test_pages_and_codes_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_page(code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # some write files
+def test_page(code: str) -> None:
     text = (PAGES / f"{code}.md").read_text(encoding="utf-8")
     assert text.startswith(f"# {code}: {CODES[code]}\n")
     found = blocks(code)
