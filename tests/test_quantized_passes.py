@@ -58,11 +58,21 @@ def random_program(seed: int) -> tuple[Graph, list[np.ndarray]]:
         dtype = np.uint8 if kind == "u8" else np.int8
         x = emit(f"cast({given(name, kind, numbers.integers(low, high, shape, dtype, endpoint=True))}, dtype=f32)")
         dims = f"[{','.join(map(str, shape))}]"
-        zero = choose.choice(["none", "constant", "input"])
+        zero = choose.choice(["none", "constant", "input", "input"])
         if zero == "constant":
             x = emit(f"sub({x}, {float(choose.randint(low, high))})")
         elif zero == "input":
-            point = given(f"{name}z", "i32", np.asarray(choose.randint(low, high), np.int32))
+            held = choose.choice(["u8", "i8", "clamped", "anything"])
+            if held in INTEGERS:
+                ends = (0, 255) if held == "u8" else (-128, 127)
+                number = np.asarray(choose.randint(*ends), np.uint8 if held == "u8" else np.int8)
+                point = emit(f"cast({given(f'{name}z', held, number)}, dtype=i32)")
+            else:
+                outside = choose.choice([choose.randint(low, high), -129, 256, 70_000, -(2**24), 2**24, 2**31 - 1])
+                point = given(f"{name}z", "i32", np.asarray(outside, np.int32))
+            if held == "clamped":
+                point = emit(f"maximum({point}, {low})")
+                point = emit(f"where({emit(f'less({high}, {point})')}, {high}, {point})")
             point = emit(f"cast({point}, dtype=f32)")
             x = emit(f"sub({x}, {emit(f'expand({point}, shape={dims})')})")
         axis = choose.choice([None, None, 0, 1])
@@ -125,7 +135,7 @@ def caught(graph: Graph, arrays: list[np.ndarray]) -> bool:
         return True
 
 
-SEEDS = range(300)
+SEEDS = range(450)
 
 
 def test_integer_products_are_the_products_of_random_programs():
@@ -158,6 +168,8 @@ def without_corrections(node, a, b):
 
 _product = integer_products._product
 PLANTED = {
+    "every zero point counts as a byte": (integer_products, "_largest", lambda value: 255),
+    "zeros are padded with a zero point that wraps": (dequantized, "interval", lambda node: (0, 0)),
     "the zero point is forgotten in padding": (dequantized, "_padded", padded_with_0),
     "a scale that varies along k is pulled out": (integer_products, "_is_uniform", lambda value, axis: True),
     "the zero point of the left operand is forgotten": (integer_products, "_product", without_corrections),
@@ -182,7 +194,7 @@ def test_scales_of_the_wrong_axis_are_caught(monkeypatch):
 
 
 def test_long_sums_stay_in_floats():
-    """255 * 255 * 33025 is more than int32 holds."""
+    """255 * 255 * 33026 is more than int32 holds."""
     text = """
     graph(a: u8[1,{k}], b: u8[{k},1]):
       %0 = cast(a, dtype=f32)
@@ -190,9 +202,10 @@ def test_long_sums_stay_in_floats():
       %2 = dot(%0, %1, dtype=f32)
       return %2
     """
-    assert INTEGER_PRODUCTS(Graph.parse(text.format(k=33024))).outputs[0].dtype is mt.float32
-    assert "i32" in str(INTEGER_PRODUCTS(Graph.parse(text.format(k=33023))))
-    assert "i32" not in str(INTEGER_PRODUCTS(Graph.parse(text.format(k=33025))))
+    assert "i32" in str(INTEGER_PRODUCTS(Graph.parse(text.format(k=33025))))
+    longer = Graph.parse(text.format(k=33026))
+    assert INTEGER_PRODUCTS(longer) is longer
+    assert [reason for _, reason in integer_products.kept_in_floats(longer)] == [integer_products.TOO_LONG]
 
 
 # Early quantisation ---------------------------------------------------------------------------------------------

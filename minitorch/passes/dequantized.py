@@ -7,9 +7,10 @@ This form is passed on by movements, which change places only:
     movement((q - z) * s)   =  (movement(q) - movement(z)) * movement(s)
     pad((q - z) * s, 0.0)   =  (pad(q, z) - z) * s          if neither s nor z varies along a padded axis
 
-A zero that pads the float is the integer z, not 0. Every law is exact: the floats have the same bits. Scale and zero
-point are kept in *compact* form: of as many dimensions as x, and of length 1 along every axis that they do not vary
-along. So they need not be repeated, and their shape says whether they vary along the axis that a product sums.
+A zero that pads the float is the integer z, not 0, and so z has to be a number of q's type: where `intervals` cannot
+show that, padded values are left as floats. Every law is exact: the floats have the same bits. Scale and zero point are
+kept in *compact* form: of as many dimensions as x, and of length 1 along every axis that they do not vary along. So
+they need not be repeated, and their shape says whether they vary along the axis that a product sums.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import DType, bool_, float32, int8, int32, uint8
+from ..dtypes import bool_, float32, int8, int32, uint8
 from ..graph.build import apply, literal, topological_order, with_inputs
 from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import INPUT, Node, Shape, Spec
+from .intervals import interval, of_type
 from .variation import RULES, variation
 
 BYTES = (uint8, int8)
@@ -219,6 +221,9 @@ def _padded(node: Node, value: Dequantized) -> Dequantized | None:
         if compact is not None and any(compact.shape[axis] > 1 for axis in padded):
             return None
     q, zero = value.integers, value.zero
+    (low, high), (least, largest) = of_type(q.dtype), (0, 0) if zero is None else interval(zero)
+    if not low <= least <= largest <= high:
+        return None
 
     def pad(x: Node, number: int) -> Node:
         return apply(P.pad, x, source=node.source, padding=node.params["padding"], value=number)
@@ -226,12 +231,7 @@ def _padded(node: Node, value: Dequantized) -> Dequantized | None:
     if zero is None:
         return replace(value, integers=pad(q, 0))
     if is_splat(zero):
-        low, high = LIMITS[q.dtype]
-        number = int(zero.params["value"])
-        return replace(value, integers=pad(q, number)) if low <= number <= high else None
+        return replace(value, integers=pad(q, least))
     inside = pad(literal(True, Spec(q.shape, bool_), node.source), False)
     zeros = apply(P.expand, apply(P.cast, zero, dtype=q.dtype, source=node.source), shape=node.shape)
     return replace(value, integers=apply(P.where, inside, pad(q, 0), zeros, source=node.source))
-
-
-LIMITS: dict[DType, tuple[int, int]] = {uint8: (0, 255), int8: (-128, 127)}

@@ -93,7 +93,7 @@ class _Folding:
         behind = frozenset[Node]().union(*(self.arrays[operand] for operand in node.inputs))
         is_costly = _is_costly(node) or any(operand in self.costly for operand in node.inputs)
         size = sum(each.spec.nbytes for each in behind)
-        is_small = node.spec.nbytes <= size + (MOST_GROWN if is_costly else 0)
+        is_small = node.spec.size == 1 or node.spec.nbytes <= size + (MOST_GROWN if is_costly else 0)
         if node.inputs and is_small and not _is_free(node):
             value = self._value(node)
             if value is not None:

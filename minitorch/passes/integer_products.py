@@ -5,16 +5,19 @@ With a = (p - y) * r and b = (q - z) * s, where neither scales nor zero points v
     sum_k a*b  =  r * s * (sum_k p*q  -  y * sum_k q  -  z * sum_k p  +  K * y * z)
 
 The bracket is a whole number, computed modulo 2**32, and so exact as long as K * max|p - y| * max|q - z| is less than
-2**31. Longer sums are left alone, and so are constant zero points that are no bytes of their operand. Of a zero
-point that is an input this is taken for granted. One rounding to float32 follows, where the product of floats rounds
-every term and every sum: the result is at least as near to the true one. Sums over a weight alone are constants of a
-frozen graph.
+2**31. The bytes bound p and q, and `intervals` bounds y and z: a zero point that is an input counts as anything that
+its type holds, unless it is clamped or cast from a byte. Where a product stays one of floats, `kept_in_floats` has the
+reason, and the ledger shows it. One rounding to float32 follows, where the product of floats rounds every term and
+every sum: the result is at least as near to the true one, as long as r * s neither overflows nor is denormal. Sums over
+a weight alone are constants of a frozen graph.
 
 The law is that of Jacob et al. (arXiv:1712.05877), equation 7. A scale that varies along k cannot be taken out: weights
 in groups of k stay as they are.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -24,13 +27,18 @@ from ..graph.build import apply, literal
 from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import Node, Primitive, Shape, Spec
-from .dequantized import BYTES, MOVEMENTS, Dequantized, Found, moved, reshaped, rewrite_dequantized
+from ..primitives.contract import labels_of
+from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
+from .intervals import interval, of_type
 from .pipeline import Pass
 
 # Movements that sums go through as integers, so that they stay next to the product and are part of its indices.
 STAYING = frozenset((P.reshape, P.permute, P.slice_, P.flip))
 
-MOST_K = (1 << 31) // (255 * 255) - 1  # the sum over so many products of two differences of bytes fits into int32
+# Why a product of dequantised operands stays one of floats.
+UNKNOWN_ZERO = "a zero point may be outside of its bytes, and 32 bits would not hold the sum: clamp it, or give a byte"
+TOO_LONG = "the sum is too long for 32 bits"
+VARIES = "a scale or a zero point varies along the axis that is summed"
 
 
 def integer_products(graph: Graph) -> Graph:
@@ -70,31 +78,55 @@ def _integer_product(node: Node, found: Found) -> tuple[Node, Dequantized] | Non
     value = None
     if node.primitive is P.dot and node.dtype is float32:
         a, b = (found.get(operand) for operand in node.inputs)
-        if a is not None and b is not None and _is_product(node, a, b):
+        if a and b and _are_bytes(a, b) and node.spec.size * a.integers.spec.size and not _reason(node, a, b):
             value = _product(node, a, b)
     elif node.primitive in STAYING and node.inputs[0] in found and found[node.inputs[0]].integers.dtype is int32:
         value = moved(node, found[node.inputs[0]])
     return None if value is None else (_as_floats(value, node), value)
 
 
-def _is_product(node: Node, a: Dequantized, b: Dequantized) -> bool:
-    """Whether the law holds."""
-    are_bytes = a.integers.dtype in BYTES and b.integers.dtype in BYTES
-    is_small = 0 < node.inputs[0].shape[-1] <= MOST_K and node.spec.size > 0
-    are_uniform = _is_uniform(a, -1) and _is_uniform(b, -2)
-    return are_bytes and is_small and are_uniform and _is_in_range(a) and _is_in_range(b)
+def _reason(node: Node, a: Dequantized, b: Dequantized) -> str | None:
+    """Why the law does not hold for a contraction; None if it does."""
+    kept = node.params.get("kept", node.spec.ndim)
+    terms = 1
+    for value, labels in zip((a, b), labels_of(node), strict=True):
+        summed = [axis for axis, dim in enumerate(labels) if any(label >= kept for label in dim)]
+        if not all(_is_uniform(value, axis) for axis in summed):
+            return VARIES
+        terms = math.prod(value.integers.shape[axis] for axis in summed)
+    if terms * _largest(a) * _largest(b) < 1 << 31:
+        return None
+    return TOO_LONG if _has_byte(a) and _has_byte(b) else UNKNOWN_ZERO
 
 
-def _is_in_range(value: Dequantized) -> bool:
-    """Whether the zero point is a number of the integers' type, as far as it is known."""
-    zero, dtype = value.zero, value.integers.dtype
-    while zero is not None and zero.primitive in MOVEMENTS - {P.pad}:
-        zero = zero.inputs[0]
-    if zero is None or zero.primitive is not P.constant:
-        return True
-    limits = np.iinfo(dtype.numpy)
-    array = np.asarray(zero.params["value"] if is_splat(zero) else zero.params["value"].array)
-    return bool(limits.min <= array.min(initial=0) and array.max(initial=0) <= limits.max)
+def kept_in_floats(graph: Graph) -> tuple[tuple[Node, str], ...]:
+    """The contractions of dequantised bytes that stay products of floats, and why; also of a lowered graph."""
+    refused: list[tuple[Node, str]] = []
+
+    def look(node: Node, found: Found) -> None:
+        if node.primitive in (P.dot, P.contract) and node.dtype is float32:
+            a, b = (found.get(operand) for operand in node.inputs)
+            reason = _reason(node, a, b) if a and b and _are_bytes(a, b) else None
+            refused.extend([(node, reason)] if reason else [])
+
+    rewrite_dequantized(graph, look)
+    return tuple(refused)
+
+
+def _are_bytes(a: Dequantized, b: Dequantized) -> bool:
+    return a.integers.dtype in BYTES and b.integers.dtype in BYTES
+
+
+def _largest(value: Dequantized) -> int:
+    """The largest absolute difference of an integer and the zero point."""
+    (low, high), (least, most) = of_type(value.integers.dtype), (0, 0) if value.zero is None else interval(value.zero)
+    return max(high - least, most - low)
+
+
+def _has_byte(value: Dequantized) -> bool:
+    """Whether the zero point is known to be a number of the integers' type."""
+    (low, high), (least, most) = of_type(value.integers.dtype), (0, 0) if value.zero is None else interval(value.zero)
+    return low <= least and most <= high
 
 
 def _is_uniform(value: Dequantized, axis: int) -> bool:

@@ -7,19 +7,28 @@
 
 The last two are in Q/DQ form, which runs in every mode as it is. The output of a layer stays a float until the next
 layer quantises it; passes move that Q back to where the float is made, so that what is stored is 8 bits.
+
+All layers with stored integers, those of `weight_only` included, compute as `Stored` says: in float32, whatever the
+input's type, and the result has that type again, as PyTorch's fake quantisation has it, with which a model is trained.
+Autocast is off inside: the integers are the lower precision already.
 """
 
 from __future__ import annotations
 
 import copy
+import math
+from dataclasses import replace
 from typing import Any
 
 from ..autograd import no_grad
-from ..dtypes import int8, int32, uint8
-from ..errors import QuantizationError
+from ..dtypes import float32, int8, int32, uint8
+from ..errors import DTypeError, QuantizationError, ShapeError
+from ..functional.comparison import isfinite
 from ..functional.creation import zeros
 from ..functional.extremes import amax, amin
 from ..functional.facts import numel
+from ..functional.selection import where
+from ..interpreters import autocasting
 from ..nn.layers import Affine
 from ..nn.module import Module
 from ..tensor import Tensor
@@ -27,6 +36,8 @@ from .affine import dequantize, quantize
 from .observers import Observer
 from .qconfig import FakeQuantize, QConfig
 from .schemes import SYMMETRIC, QParams, choose_qparams
+
+LENGTHS = ("", "length", "height, width")  # of a convolution's input
 
 
 class Prepared(Module):
@@ -47,8 +58,7 @@ class Prepared(Module):
         self.name, self.layer = name, layer
         self.activation, self.weight = qconfig.activation(), qconfig.weight()
         of_input, of_weight = (observer_of(each) for each in (self.activation, self.weight))
-        where = f"{name or 'the model'} ({type(layer).__name__})"
-        of_input.name, of_weight.name = f"the input of {where}", f"the weight of {where}"
+        of_input.name, of_weight.name = (f"the {each} of {called(name, layer)}" for each in ("input", "weight"))
         if of_weight.dtype is not int8 or of_weight.qscheme not in SYMMETRIC or of_weight.axis not in (None, 0):
             raise QuantizationError(
                 "MT702",
@@ -67,8 +77,44 @@ class Prepared(Module):
             of_weight(layer.weight)  # so that its buffers are as long as there are channels
 
     def forward(self, input: Tensor) -> Tensor:
-        """The layer of what the observers return."""
+        """The layer of what the observers return.
+
+        Raises:
+            ShapeError: if the input has another number of channels than the layer takes (``MT201``).
+        """
+        require_fitting(self.name, self.layer, input)
         return self.layer.applied(self.activation(input), self.weight(self.layer.weight), self.layer.bias)
+
+
+def called(name: str, layer: Module) -> str:
+    """A layer, in messages: by its qualified name, and its class."""
+    return f"{name or 'the model'} ({type(layer).__name__})"
+
+
+def require_fitting(name: str, layer: Affine, input: Tensor) -> None:
+    """Refuse an input that a layer does not take, before anything is made of it.
+
+    Raises:
+        ShapeError: naming the layer, the input and the number of channels (``MT201``).
+        DTypeError: if it is no float (``MT202``).
+    """
+    dims = getattr(layer, "dims", 0)  # of a convolution, behind the channels
+    channels: int = getattr(layer, "in_channels" if dims else "in_features")
+    has_rank = input.ndim == dims + 2 if dims else input.ndim > 0
+    if not has_rank or input.shape[-1 - dims] != channels:
+        wanted = f"[batch, {channels}, {LENGTHS[dims]}]" if dims else f"[..., {channels}]"
+        raise ShapeError(
+            "MT201",
+            f"the input of {called(name, layer)} is {input.spec}, and the layer takes {wanted}",
+            fix="look at the layer before it, or at what reshapes the input",
+        )
+    if not input.dtype.is_floating_point:
+        raise DTypeError(
+            "MT202",
+            f"the input of {called(name, layer)} is {input.spec}; a quantised layer takes floats",
+            why="it quantises its input itself",
+            fix="convert it: x.float()",
+        )
 
 
 def observer_of(module: Observer | FakeQuantize) -> Observer:
@@ -76,24 +122,58 @@ def observer_of(module: Observer | FakeQuantize) -> Observer:
     return module.observer if isinstance(module, FakeQuantize) else module
 
 
-class _Integers(Module):
-    """A layer whose weight is int8."""
+class Stored(Module):
+    """A layer whose weight is stored as integers: `computed` is the layer itself, in float32.
+
+    Args:
+        name: of the layer in its model, for messages.
+        layer: a `Linear`, `Conv1d` or `Conv2d`.
+    """
 
     weight: Tensor
-    weight_scale: Tensor
     bias: Tensor | None
 
-    def __init__(self, layer: Affine, qparams: QParams) -> None:
+    def __init__(self, name: str, layer: Affine) -> None:
         super().__init__()
-        self.kind = type(layer).__name__
+        self.name, self.kind = name, type(layer).__name__
+        with no_grad():
+            self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().to(float32, copy=True))
+        options: Any = copy.copy(layer)
+        options.weight = options.bias = None
+        self._layer, self._options = (options,), layer.extra_repr()  # in a tuple: no part of the model
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The layer, computed in float32 with autocast off; the result is of the input's type.
+
+        Raises:
+            ShapeError: if the input has another number of channels than the layer takes (``MT201``).
+            DTypeError: if it is no float (``MT202``).
+        """
+        require_fitting(self.name, self._layer[0], input)
+        with autocasting(None):
+            return self.computed(input.to(float32)).to(input.dtype)
+
+    def computed(self, input: Tensor) -> Tensor:
+        """The layer of a float32 input that fits."""
+        raise NotImplementedError
+
+    def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The float layer's function, with its options, of another weight and bias."""
+        result: Tensor = self._layer[0].applied(input, weight, bias)
+        return result
+
+
+class _Integers(Stored):
+    """A layer whose weight is int8."""
+
+    weight_scale: Tensor
+
+    def __init__(self, name: str, layer: Affine, qparams: QParams) -> None:
+        super().__init__(name, layer)
         self.axis, self.quant_min, self.quant_max = qparams.axis, qparams.quant_min, qparams.quant_max
         with no_grad():
             self.register_buffer("weight", quantize(layer.weight.detach(), qparams))
             self.register_buffer("weight_scale", qparams.scale.clone())
-            self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().clone())
-        options: Any = copy.copy(layer)
-        options.weight = options.bias = None
-        self._applied, self._options = options.applied, layer.extra_repr()
 
     def weight_qparams(self) -> QParams:
         """The scale of the weight, and its zero point, which is 0: no number of a program, but a part of it."""
@@ -108,13 +188,12 @@ class _Integers(Module):
         """The scale and the zero point of an input."""
         raise NotImplementedError
 
-    def forward(self, input: Tensor) -> Tensor:
+    def computed(self, input: Tensor) -> Tensor:
         """The layer, in Q/DQ form."""
         if numel(input):
             given = self.quantized(input)
             input = dequantize(quantize(input, given), given)
-        result: Tensor = self._applied(input, self.dequantized_weight(), self.bias)
-        return result
+        return self.applied(input, self.dequantized_weight(), self.bias)
 
     def extra_repr(self) -> str:
         """The layer, and its types."""
@@ -126,7 +205,7 @@ class Quantized(_Integers):
     """A layer with a weight in int8 and a fixed scale of its input: what `convert` makes of a `Prepared` one.
 
     Its buffers: `weight` (int8), `weight_scale` (float32, [] or [channels]), `bias` (float32), and of its input `scale`
-    (float32, []) and `zero_point` (int32, []).
+    (float32, []) and `zero_point` ([], of the integers' own type, as in ONNX: so every graph shows that it is one).
 
     Raises:
         QuantizationError: if the observer of the input saw nothing (``MT701``).
@@ -137,14 +216,14 @@ class Quantized(_Integers):
 
     def __init__(self, prepared: Prepared) -> None:
         given = prepared.activation.qparams()
-        super().__init__(prepared.layer, prepared.weight.qparams())
+        super().__init__(prepared.name, prepared.layer, prepared.weight.qparams())
         self.dtype, self.range = given.dtype, (given.quant_min, given.quant_max)
         self.register_buffer("scale", given.scale.clone())
-        self.register_buffer("zero_point", given.zero_point.clone())
+        self.register_buffer("zero_point", given.zero_point.to(given.dtype))
 
     def quantized(self, input: Tensor) -> QParams:
         """The fixed ones."""
-        return QParams(self.scale, self.zero_point, self.dtype, *self.range)
+        return QParams(self.scale, self.zero_point.to(int32), self.dtype, *self.range)
 
     def extra_repr(self) -> str:
         """The layer, its types, and the scale of its input."""
@@ -153,12 +232,16 @@ class Quantized(_Integers):
 
 
 class DynamicQuantized(_Integers):
-    """A layer with a weight in int8, whose input is quantised by the range that it has in each call."""
+    """A layer with a weight in int8, whose input is quantised by the range that it has in each call.
+
+    A NaN or an infinity in the input makes all of the result NaN: there is no scale for it.
+    """
 
     def quantized(self, input: Tensor) -> QParams:
         """Those of the input's own range, uint8 and affine."""
         with no_grad():
-            return choose_qparams(amin(input), amax(input), uint8)
+            given = choose_qparams(amin(input), amax(input), uint8)
+            return replace(given, scale=where(isfinite(given.scale), given.scale, math.nan))
 
     def extra_repr(self) -> str:
         """The layer, its types, and where the scale of its input comes from."""

@@ -135,6 +135,6 @@ def quantize_dynamic(model: Module, kinds: Iterable[type[Module]] = (Linear,)) -
     """
 
     def made(name: str, layer: Any) -> Module:
-        return DynamicQuantized(layer, Prepared(name, layer, default_qconfig).weight.qparams())
+        return DynamicQuantized(name, layer, Prepared(name, layer, default_qconfig).weight.qparams())
 
     return with_layers(model, made, kinds).eval()

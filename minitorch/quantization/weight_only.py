@@ -11,7 +11,6 @@ second half in the high bits. So unpacking is a shift of the same bytes by 0 and
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -27,13 +26,14 @@ from ..nn.layers import Affine
 from ..nn.module import Module
 from ..tensor import Tensor
 from .affine import quantize
+from .layers import Stored, called
 from .replacing import LAYERS, layers_of, replaced
 from .schemes import choose_qparams, require_finite
 
 BITS = (8, 4)
 
 
-class WeightOnly(Module):
+class WeightOnly(Stored):
     """A layer whose weight is stored in 8 or 4 bits, and dequantised when it is used.
 
     Its buffers: `weight`, int8 [rows, groups, group_size], or uint8 [rows, groups, group_size / 2] of two numbers each;
@@ -50,25 +50,23 @@ class WeightOnly(Module):
             that is not finite (``MT701``).
     """
 
-    weight: Tensor
     scale: Tensor
-    bias: Tensor | None
 
     def __init__(self, name: str, layer: Affine, bits: int = 8, group_size: int | None = None) -> None:
-        super().__init__()
-        rows, self.kind, self.bits = layer.weight.shape[0], type(layer).__name__, bits
+        super().__init__(name, layer)
+        rows, self.bits = layer.weight.shape[0], bits
         self.shape = tuple(layer.weight.shape)
         k = math.prod(self.shape[1:])
         size = k + (bits == 4 and k % 2) if group_size is None else group_size
         if bits not in BITS or size < 1 or (bits == 4 and size % 2):
             raise QuantizationError(
                 "MT702",
-                f"the weight of {name or 'the model'} ({self.kind}): {bits} bits in groups of {size}",
+                f"the weight of {called(name, layer)}: {bits} bits in groups of {size}",
                 fix="use 8 bits, or 4 bits with an even group size",
             )
         groups = -(-k // size)
         with no_grad():
-            require_finite(f"the weight of {name or 'the model'} ({self.kind})", layer.weight)
+            require_finite(f"the weight of {called(name, layer)}", layer.weight)
             grouped = pad(layer.weight.detach().float().reshape(rows, k), (0, groups * size - k))
             grouped = grouped.reshape(rows * groups, size)
             low, high = (-8, 7) if bits == 4 else (-128, 127)
@@ -77,10 +75,7 @@ class WeightOnly(Module):
             integers = quantize(grouped, given).reshape(rows, groups, size)
             self.register_buffer("weight", pack(integers) if bits == 4 else integers)
             self.register_buffer("scale", given.scale.reshape(rows, groups))
-            self.register_buffer("bias", None if layer.bias is None else layer.bias.detach().clone())
-        options: Any = copy.copy(layer)
-        options.weight = options.bias = None
-        self._applied, self._options, self.group_size = options.applied, layer.extra_repr(), size
+        self.group_size = size
 
     def dequantized(self) -> Tensor:
         """The weight in float32, of the layer's own shape."""
@@ -89,13 +84,12 @@ class WeightOnly(Module):
         flat = (integers * self.scale.unsqueeze(-1)).reshape(rows, -1)
         return (flat if flat.shape[1] == k else flat[:, :k]).reshape(self.shape)
 
-    def forward(self, input: Tensor) -> Tensor:
+    def computed(self, input: Tensor) -> Tensor:
         """The layer of the dequantised weight."""
         is_full = self.scale.shape[1] * self.group_size == self.shape[-1]
         if self.bits == 4 and self.kind == "Linear" and is_full:
             return self._of_halves(input)
-        result: Tensor = self._applied(input, self.dequantized().to(input.dtype), self.bias)
-        return result
+        return self.applied(input, self.dequantized(), self.bias)
 
     def _of_halves(self, input: Tensor) -> Tensor:
         """A linear layer as the sum of two: of the low bits and of the high bits, whose bytes lie side by side.
@@ -109,7 +103,7 @@ class WeightOnly(Module):
             weight = (P.cast(nibbles, dtype=float32) - 8.0) * self.scale.unsqueeze(-1)
             given = parts[..., at, :].reshape(*input.shape[:-1], groups * half)
             bias = self.bias if at else None
-            results.append(self._applied(given, weight.reshape(rows, groups * half).to(input.dtype), bias))
+            results.append(self.applied(given, weight.reshape(rows, groups * half), bias))
         return results[0] + results[1]
 
     def extra_repr(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
 from ...ir import INPUT, Node
+from ...passes.integer_products import kept_in_floats
 from ..fusion.fuse import fuse
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
 from ..fusion.groups import Group
@@ -131,6 +132,8 @@ class Ledger:
         for (producer, consumer, reason), sizes in alike.items():
             times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
             lines.append(f"  {f'{producer} -> {consumer}{times}':<34}{in_units(sum(sizes), 'B'):>10}  {reason}")
+        for node, reason in kept_in_floats(self.graph):
+            lines.append(f"{node.source or node.primitive.name}: quantised operands are multiplied as floats: {reason}")
         return "\n".join(lines)
 
 

@@ -1,0 +1,130 @@
+"""Interval analysis of integers: the least and the largest number that a value of a graph can be.
+
+A zero point that is an input may be anything that its type holds. Whether it is one of the integers that it belongs to
+is seen from what was done to it: a cast from a byte, a clamp, a constant.
+
+    cast(z: u8)                      0 to 255
+    where(z < 0, 0, z)               0 to what z is at most: a comparison tells about both branches of a selection
+
+This is the interval domain of abstract interpretation (Cousot and Cousot, 1977), on demand: from a node back to where
+nothing is known but the type. The answer is an upper bound: no number is outside of it, and not all inside need occur.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from .. import primitives as P
+from ..dtypes import DType
+from ..graph.values import is_splat
+from ..ir import Node, Primitive
+
+Interval = tuple[int, int]
+Known = Mapping[Node, Interval]
+
+MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.flip, P.unfold, P.diagonal))
+
+
+def interval(node: Node) -> Interval:
+    """The least and the largest number of a value of an integer type.
+
+    Example:
+        >>> from minitorch.graph.graph import Graph
+        >>> graph = Graph.parse('''
+        ... graph(z: i32[]):
+        ...   %0 = maximum(z, -5)
+        ...   %1 = less(9, %0)
+        ...   %2 = where(%1, 9, %0)
+        ...   return %0, %2
+        ... ''')
+        >>> [interval(node) for node in graph.outputs]
+        [(-5, 2147483647), (-5, 9)]
+    """
+    known: dict[Node, Interval] = {}
+    pending = [node]
+    while pending:
+        each = pending[-1]
+        rule = _RULES.get(each.primitive)
+        operands = [*each.inputs, *_compared(each)] if rule else []
+        missing = [operand for operand in operands if operand.dtype.category == "int" and operand not in known]
+        if missing and each not in known:
+            pending += missing
+            continue
+        pending.pop()
+        if each not in known:
+            known[each] = rule(each, known) if rule else of_type(each.dtype)
+    return known[node]
+
+
+def of_type(dtype: DType) -> Interval:
+    """The least and the largest number of an integer type."""
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
+def _constant(node: Node, known: Known) -> Interval:
+    if is_splat(node):
+        return int(node.params["value"]), int(node.params["value"])
+    array = node.params["value"].array
+    return (int(array.min()), int(array.max())) if array.size else (0, 0)
+
+
+def _moved(node: Node, known: Known) -> Interval:
+    return known[node.inputs[0]]
+
+
+def _cast(node: Node, known: Known) -> Interval:
+    """Of an integer that the new type holds, that integer; all others wrap."""
+    limits, (source,) = of_type(node.dtype), node.inputs
+    if source not in known:
+        return limits
+    low, high = known[source]
+    return (low, high) if limits[0] <= low and high <= limits[1] else limits
+
+
+def _maximum(node: Node, known: Known) -> Interval:
+    (one, two), (three, four) = (known[operand] for operand in node.inputs)
+    return max(one, three), max(two, four)
+
+
+def _complement(node: Node, known: Known) -> Interval:
+    """The order turned around: a minimum of integers is made of it."""
+    low, high = known[node.inputs[0]]
+    ends = sum(of_type(node.dtype))  # -1, or the largest of an unsigned type
+    return ends - high, ends - low
+
+
+def _compared(node: Node) -> tuple[Node, ...]:
+    """The operands of the comparison that a selection goes by."""
+    condition = node.inputs[0] if node.primitive is P.where else node
+    is_comparison = condition.primitive in (P.less, P.less_equal)
+    return condition.inputs if is_comparison and condition.inputs[0].dtype.category == "int" else ()
+
+
+def _choice(node: Node, known: Known) -> Interval:
+    """Either branch; one that was compared is on its side of what it was compared with."""
+    _, here, elsewhere = node.inputs
+    found = []
+    for branch, is_here in ((here, True), (elsewhere, False)):
+        low, high = known[branch]
+        if _compared(node):
+            one, other = _compared(node) if is_here else reversed(_compared(node))  # one <= other on this branch
+            if branch is one:
+                high = min(high, known[other][1])
+            if branch is other:
+                low = max(low, known[one][0])
+        if low <= high:  # if not, this branch is never taken
+            found.append((low, high))
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+_RULES: dict[Primitive, Callable[[Node, Known], Interval]] = {
+    P.constant: _constant,
+    P.cast: _cast,
+    P.bitwise_not: _complement,
+    P.maximum: _maximum,
+    P.where: _choice,
+    **dict.fromkeys(MOVEMENTS, _moved),
+}
