@@ -12,6 +12,7 @@ from pathlib import Path
 from . import dispatch, machine, picture, report, targets
 from .cases import CASES
 from .contenders import CONTENDERS, TABLE
+from .inference import __main__ as models
 from .progress import progress
 from .run import Results, run
 
@@ -23,7 +24,9 @@ ROUNDS = 3
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cases", metavar="REGEX", default="", help="only those whose name matches; `dispatch` is one")
+    parser.add_argument(
+        "--cases", metavar="REGEX", default="", help="only those whose name matches; `dispatch` and `inference` are two"
+    )
     parser.add_argument("--contenders", metavar="A,B", help=f"of {', '.join(CONTENDERS)}")
     parser.add_argument(
         "--target",
@@ -71,7 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
     contenders = _contenders(options.contenders)
     cases = [case for case in CASES if re.search(options.cases, case.name)]
     with_dispatch = re.search(options.cases, "dispatch") is not None and options.contenders is None
-    if not cases and not with_dispatch:
+    with_models = re.search(options.cases, "inference") is not None and options.contenders is None
+    if not (cases or with_dispatch or with_models):
         raise SystemExit(f"no case matches {options.cases!r}")
     rounds = options.rounds or (1 if options.quick else ROUNDS)
     seconds = QUICK_SECONDS if options.quick else SECONDS
@@ -87,6 +91,11 @@ def main(arguments: list[str] | None = None) -> int:
     if with_dispatch and not options.json:
         print("\nwhat an operation costs before any arithmetic: 16 elements")
         kept = dispatch.run(1 if options.quick else dispatch.ROUNDS) and kept
+    if with_models and not options.json:
+        print("\nmodels for inference: frozen, in bfloat16, in int8, with int4 weights", flush=True)
+        more = ["--target", ",".join(targets.for_models(options.target)), "--rounds", str(rounds)]
+        more += ["--output", str(options.output), "--check", *(["--quick"] if options.quick else [])]
+        kept = not models.main(more) and kept
     return 0 if kept or not options.check else 1
 
 

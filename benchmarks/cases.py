@@ -86,6 +86,15 @@ def distance(result: Array, reference: Array) -> float:
     return float(np.max(difference / np.maximum(scale, 1e-30)))
 
 
+def deviation(result: Array, reference: Array) -> float:
+    """The root mean square of the difference, relative to that of the reference; infinite if it cannot be told."""
+    if result.shape != reference.shape or not np.isfinite(result).all():
+        return math.inf
+    squares = (float(np.mean(np.square(each, dtype=np.float64))) for each in (result - reference, reference))
+    difference, size = squares
+    return math.sqrt(difference / max(size, 1e-60))
+
+
 def in_float64(inputs: list[Array]) -> list[Array]:
     """The inputs of the reference."""
     return [x.astype(np.float64) if x.dtype == np.float32 else x for x in inputs]

@@ -29,6 +29,8 @@ class Library:
     """What all have in common. Subclasses have `exp`, `tanh`, `maximum` and the methods below that are not here."""
 
     version = ""
+    tolerance = 0.0  # of `cases.deviation`, where numbers are rounded on purpose; 0 for the tolerance of the case
+    form = ""  # of what was prepared last, where a library has several ways to the same
 
     def array(self, x: Array) -> Any:
         """The library's own array."""
@@ -154,6 +156,17 @@ class NumPy(Library):
         except ImportError:
             return used
         return f"{used}, BLAS for {' '.join(str(row.get('architecture')) for row in threadpool_info())}"
+
+    def inference(self, model: Any, parameters: list[Array], x: Array) -> Callable[[], Array]:
+        """A call of a model of `benchmarks.inference`."""
+        return lambda: model.program(self, parameters, x)
+
+    def normalized_convolution(self, x: Array, stride: int, weight: Array, bias: Array, *norm: Array) -> Array:
+        """Convolution, batch normalization in evaluation, and ReLU: folded, and of all places."""
+        gain, shift, mean, variance = norm
+        scale = gain / np.sqrt(variance + EPS)
+        every = self.convolution(x, weight * scale[:, None, None, None], (bias - mean) * scale + shift)
+        return every[:, :, ::stride, ::stride]
 
     def layer_norm(self, x: Array, weight: Array, bias: Array) -> Array:
         return _standardized(x)[0] * weight + bias

@@ -134,7 +134,7 @@ def slowest(table: Sequence[Row], others: Collection[str]) -> dict[str, tuple[fl
     return {name: min(each) for name, each in found.items() if each}
 
 
-def _at_least(least: float, text: str, values: Mapping[str, tuple[float, str]], needed: bool = True) -> Bound:
+def at_least(least: float, text: str, values: Mapping[str, tuple[float, str]], needed: bool = True) -> Bound:
     """A promise about every case; if there are none at all, it is kept only if it is not `needed`."""
     missed = sorted((value, name, of) for name, (value, of) in values.items() if value < least)
     lines = tuple(f"{name}: {value:.2f} of {of}" for value, name, of in missed)
@@ -162,10 +162,10 @@ def bounds(results: Results, table: Sequence[Row]) -> list[Bound]:
     )
     return [
         Bound(f"geometric mean at least {GEOMETRIC_MEAN} x {BASELINE}", mean, (mean or 0) >= GEOMETRIC_MEAN),
-        _at_least(
+        at_least(
             WORST_CASE, f"every case at least {WORST_CASE} x the fastest of {', '.join(rivals)}", slowest(table, rivals)
         ),
-        _at_least(
+        at_least(
             WORST_PRODUCT,
             f"matrix products and convolutions at least {WORST_PRODUCT} x the fastest of OpenBLAS, oneDNN and XLA",
             slowest(products, ("numpy", BASELINE, "torch")), needed=bool(products),
@@ -174,7 +174,7 @@ def bounds(results: Results, table: Sequence[Row]) -> list[Bound]:
             f"first calls take at most as long as {BASELINE}'s",
             cold / base if cold and base else None, bool(cold and base and cold <= base),
         ),
-        _at_least(
+        at_least(
             SHARE_OF_COPY,
             f"memory-bound cases of {LARGE // 10**6} MB and more at least {SHARE_OF_COPY} x a non-temporal copy of the "
             "same traffic",

@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from .cases import LARGE, Case, flat, in_float64
-from .contenders import CONTENDERS
 from .libraries import NumPy
 from .targets import NATIVE, Probe, environment, variables
-from .worker import COPY, Answer
+from .worker import COPY, EVERYBODY, Answer
 
 ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 300  # seconds after which a worker is stopped
@@ -45,6 +44,7 @@ class Entry:
         warm: the same with what the rounds before left on disk.
         error: the distance to the reference.
         failed: why it was not timed.
+        form: what was measured, of a library with several ways to the same, the last time.
     """
 
     seconds: dict[int, float] = field(default_factory=dict)
@@ -52,6 +52,7 @@ class Entry:
     warm: list[float] = field(default_factory=list)
     error: float | None = None
     failed: str = ""
+    form: str = ""
 
 
 @dataclass
@@ -63,6 +64,7 @@ class Results:
     entries: dict[tuple[str, str], Entry] = field(default_factory=dict)
     traffic: dict[str, tuple[int, int]] = field(default_factory=dict)
     target: str = NATIVE
+    cores: int | None = None
     probes: list[Probe] = field(default_factory=list)
     versions: dict[str, str] = field(default_factory=dict)
     starts: dict[str, list[float]] = field(default_factory=dict)
@@ -79,12 +81,20 @@ class Worker:
         folder: where it may write.
         environment: what is different for it.
         root: the folder in which it finds `benchmarks` and `minitorch`.
+        cores: how many it may use; None for all. All libraries make as many threads as they may use cores.
     """
 
-    def __init__(self, name: str, folder: Path, environment: Mapping[str, str] = NOTHING, root: Path = ROOT) -> None:
-        self.name, self.folder, self.root = name, folder, root
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        environment: Mapping[str, str] = NOTHING,
+        root: Path = ROOT,
+        cores: int | None = None,
+    ) -> None:
+        self.name, self.folder, self.root, self.cores = name, folder, root, cores
         self.environment = dict(environment)
-        self.log = folder / f"{name}.log"
+        self.cache, self.log = (folder / f"{name.replace(' ', '-')}.{end}" for end in ("cache", "log"))  # for compilers
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> Answer:
@@ -93,13 +103,14 @@ class Worker:
         environment |= {
             "JAX_ENABLE_COMPILATION_CACHE": "false",
             "JAX_PLATFORMS": "cpu",
-            "MINITORCH_CACHE_DIR": str(self.folder / f"{self.name}.cache"),
-            "TORCHINDUCTOR_CACHE_DIR": str(self.folder / f"{self.name}.cache"),
+            "MINITORCH_CACHE_DIR": str(self.cache),
+            "TORCHINDUCTOR_CACHE_DIR": str(self.cache),
             **self.environment,
         }
+        cores = [] if self.cores is None else [str(self.cores)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.worker", self.name],
+                [sys.executable, "-m", "benchmarks.worker", self.name, *cores],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
                 cwd=self.root, env=environment, text=True, encoding="utf-8",
             )  # fmt: skip
@@ -169,6 +180,7 @@ def run(
     seconds: float,
     advance: Callable[[str, str], None] = lambda case, what: None,
     target: str = NATIVE,
+    cores: int | None = None,
 ) -> Results:
     """Measure all cases with all contenders.
 
@@ -179,8 +191,9 @@ def run(
         seconds: how long a measurement takes at least.
         advance: called before each measurement, with the case and who is measured.
         target: to which all are restricted.
+        cores: how many each process may use; None for all.
     """
-    results = Results(list(contenders), list(cases), target=target)
+    results = Results(list(contenders), list(cases), target=target, cores=cores)
     with tempfile.TemporaryDirectory(prefix="minitorch-benchmarks-") as name:
         if target != NATIVE:
             advance(f"restricted to {target}", "")
@@ -191,9 +204,9 @@ def run(
 
 
 def _workers(results: Results, folder: Path) -> list[Worker]:
-    packages = dict.fromkeys(CONTENDERS[name].package for name in results.contenders)
+    packages = dict.fromkeys(EVERYBODY[name].package for name in results.contenders)
     told = environment(results.target, ["minitorch", "numpy", *packages])
-    return [Worker(name, folder, told) for name in (*results.contenders, COPY)]
+    return [Worker(name, folder, told, cores=results.cores) for name in (*results.contenders, COPY)]
 
 
 def _probes(results: Results, folder: Path) -> list[Probe]:
@@ -207,7 +220,7 @@ def _probes(results: Results, folder: Path) -> list[Probe]:
     return [
         Probe(
             name,
-            variables(results.target, CONTENDERS[name].package),
+            variables(results.target, EVERYBODY[name].package),
             str(str(found[name].get("says", found[name].get("failed", "")))),
             found[name].get("rate", 0.0),
             top,
@@ -260,6 +273,7 @@ def _note(entry: Entry, answer: Answer, number: int) -> None:
         entry.failed = answer["failed"]
     elif "seconds" in answer:
         entry.seconds[number] = answer["seconds"]
+        entry.form = answer.get("form", "")
         entry.error = answer.get("error", entry.error)
         if "first" in answer and number == 0:
             entry.first = answer["first"]

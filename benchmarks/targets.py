@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from minitorch.compiler.codegen.host import executable_targets
+from minitorch.compiler.codegen.host import executable_targets, host
 
 NATIVE = "native"
+VNNI = "vnni"  # AVX-512 and VNNI: for others, who multiply matrices by AMX where there is that
 TOLERANCE = 1.1  # times the peak rate of the target's multiply-adds: more is not the target's code
 
 # Of each target that contenders can be held to: the variables, and what they are told.
@@ -34,6 +35,10 @@ VARIABLES: dict[str, dict[str, dict[str, str]]] = {
             "TORCHINDUCTOR_CPP_MARCH": "x86-64-v3",
         },
         "numpy": {"OPENBLAS_CORETYPE": "Haswell"},
+    },
+    VNNI: {
+        "jax": {"XLA_FLAGS": "--xla_cpu_max_isa=AVX512_VNNI"},
+        "torch": {"ATEN_CPU_CAPABILITY": "avx512", "ONEDNN_MAX_CPU_ISA": "AVX512_CORE_VNNI"},
     },
 }
 WIDER = ("AVX512", "AVX10", "X86_V4")  # how the names of NumPy's features beyond AVX2 begin
@@ -80,9 +85,14 @@ def chosen(text: str) -> list[str]:
     """
     names = text.split(",")
     for name in names:
-        if name not in executable_targets():
+        if name not in executable_targets() and not (name == VNNI and host().avx512_vnni):
             raise SystemExit(f"no target {name!r} here: there are {', '.join(executable_targets())}")
     return names
+
+
+def for_models(names: Sequence[str]) -> list[str]:
+    """Those of the targets to which libraries of quantised models can be held; the widest if to none."""
+    return [name for name in names if is_comparable(name)] or [NATIVE]
 
 
 def is_comparable(target: str) -> bool:
@@ -93,7 +103,7 @@ def is_comparable(target: str) -> bool:
 def variables(target: str, package: str) -> dict[str, str]:
     """What the contender of a package is told."""
     told = dict(VARIABLES.get(target, {}).get(package, {}))
-    if package == "minitorch" and target != NATIVE:
+    if package == "minitorch" and target not in (NATIVE, VNNI):
         told["MINITORCH_TARGET"] = target
     if package == "numpy" and told:
         told["NPY_DISABLE_CPU_FEATURES"] = " ".join(_numpy_features())

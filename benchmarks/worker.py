@@ -20,12 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from .cases import CASES, distance, flat
+from . import inference
+from .cases import CASES, deviation, distance, flat
 from .contenders import CONTENDERS
 from .libraries import Library
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
+
+EVERY_CASE = {case.name: case for case in (*CASES, *inference.CASES)}
+EVERYBODY = {**CONTENDERS, **inference.CONTENDERS}
 
 COPY = "copy"  # not a contender: reads and writes as many bytes as a case must
 PRODUCTS = {"matmul 1024³": 2 * 1024**3, "conv 3×3, 8×64×56×56 to 64": 2 * 8 * 64 * 64 * 9 * 56 * 56}  # operations
@@ -60,7 +64,7 @@ def load(path: str) -> Any:
 
 def measure(library: Library, request: Request) -> Answer:
     """First call, comparison, and time of one case."""
-    case = {case.name: case for case in CASES}[request["case"]]
+    case = EVERY_CASE[request["case"]]
     if not library.supports(case.program):
         return {"skipped": True}
     call = case.prepare(library, load(request["inputs"]))
@@ -71,20 +75,21 @@ def measure(library: Library, request: Request) -> Answer:
     if request["reference"]:
         reference = load(request["reference"])
         results = [library.numpy(each) for each in flat(result)]
-        answer["error"] = max(distance(a, b) for a, b in zip(results, reference, strict=True))
-        if not answer["error"] <= case.tolerance:
-            return {"failed": f"wrong by {answer['error']:.1e}, more than {case.tolerance:.0e}"}
+        allowed, error = (library.tolerance, deviation) if library.tolerance else (case.tolerance, distance)
+        answer["error"] = max(error(a, b) for a, b in zip(results, reference, strict=True))
+        if not answer["error"] <= allowed:
+            return {"failed": f"wrong by {answer['error']:.1e}, more than {allowed:.0e}"}
     del result
     if request["seconds"]:
         answer["seconds"] = typical_seconds(call, library.wait, request["seconds"])
-    return answer
+    return {**answer, "form": library.form}
 
 
 def count(library: Library, request: Request) -> Answer:
     """How many kernels minitorch runs for one call of a case, and how many bytes they move."""
     import minitorch as mt
 
-    case = {case.name: case for case in CASES}[request["case"]]
+    case = EVERY_CASE[request["case"]]
     call = case.prepare(library, load(request["inputs"]))
     call()
     with mt.profile() as p:
@@ -108,7 +113,7 @@ def probe(library: Library, request: Request) -> Answer:
     """What a library says about its instructions, and the rate of its products of matrices and convolutions."""
     rates = []
     for name, operations in PRODUCTS.items():
-        case = {case.name: case for case in CASES}[name]
+        case = EVERY_CASE[name]
         if library.supports(case.program):
             call = case.prepare(library, case.make_inputs())
             rates.append(processor_rate(lambda call=call: library.wait(call()), operations))  # type: ignore[misc]
@@ -147,7 +152,7 @@ def ready(name: str) -> tuple[Callable[[Request], Answer], Answer]:
     start = time.perf_counter()
     if name == COPY:
         return copy_measure, {"version": "", "start": time.perf_counter() - start}
-    library = CONTENDERS[name].make()
+    library = EVERYBODY[name].make()
     if library.supports(_warm_up):
         function = library.compile(_warm_up)
         library.wait(function(library.array(np.ones(16, np.float32))))
@@ -162,8 +167,15 @@ def _warm_up(x: Any) -> Any:
     return x + 1
 
 
+def keep_to(cores: int) -> None:
+    """Use that many of the cores that this process may use, the last ones, also in threads that are made later."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
+
+
 def main() -> None:
-    """Answer until the input ends."""
+    """Answer until the input ends. Arguments: the contender, and how many cores it may use."""
+    if sys.argv[2:]:
+        keep_to(int(sys.argv[2]))
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is not an answer
 
