@@ -55,6 +55,10 @@ class Library:
         """What the library says about the instructions that it uses; empty if it does not."""
         return ""
 
+    def to_probe(self) -> Library:
+        """What multiplies matrices as this does, in float32: how fast that is tells its instructions."""
+        return self
+
 
 # --- NumPy, which is also the reference -------------------------------------------------------------------------------
 

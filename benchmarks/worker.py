@@ -111,13 +111,13 @@ def processor_rate(call: Callable[[], Any], operations: float, seconds: float = 
 
 def probe(library: Library, request: Request) -> Answer:
     """What a library says about its instructions, and the rate of its products of matrices and convolutions."""
-    rates = []
+    rates, said, library = [], library.instructions(), library.to_probe()
     for name, operations in PRODUCTS.items():
         case = EVERY_CASE[name]
         if library.supports(case.program):
             call = case.prepare(library, case.make_inputs())
             rates.append(processor_rate(lambda call=call: library.wait(call()), operations))  # type: ignore[misc]
-    return {"says": library.instructions(), "rate": max(rates, default=0.0)}
+    return {"says": said, "rate": max(rates, default=0.0)}
 
 
 def peak() -> float:

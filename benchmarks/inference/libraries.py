@@ -85,6 +85,9 @@ class Ours(Inference):
     def instructions(self) -> str:
         return Minitorch().instructions()
 
+    def to_probe(self) -> Library:
+        return Minitorch("llvm")
+
     def inference(self, model: Model, parameters: list[Array], x: Array) -> Step:
         mt, given = self.mt, self.mt.tensor(x)
         module = model.module(mt.nn, mt.nn.functional, parameters)
@@ -130,6 +133,9 @@ class Jitted(Inference, JAX):
     def __init__(self) -> None:
         JAX.__init__(self)
 
+    def to_probe(self) -> Library:
+        return JAX()
+
     def array(self, x: Array) -> Any:
         return JAX.array(self, x)
 
@@ -161,6 +167,9 @@ class TorchFloat(Inference, Torch):
 
     def array(self, x: Array) -> Any:
         return x
+
+    def to_probe(self) -> Library:
+        return Torch()
 
     def module(self, model: Model, parameters: list[Array]) -> Any:
         """The model in evaluation, with its parameters."""
