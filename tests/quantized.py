@@ -84,3 +84,9 @@ def pictures() -> list[np.ndarray[Any, Any]]:
     """Three batches of 4 pictures of 3 by 8 by 8."""
     random = np.random.RandomState(17)
     return [random.standard_normal((4, 3, 8, 8)).astype(np.float32) for _ in range(3)]
+
+
+def linear_inputs() -> list[np.ndarray[Any, Any]]:
+    """Three batches of 4 rows of 128 numbers, of different sizes."""
+    random = np.random.RandomState(18)
+    return [(random.standard_normal((4, 128)) * size).astype(np.float32) for size in (0.1, 1.0, 30.0)]

@@ -13,9 +13,10 @@ import minitorch as mt
 from minitorch import quantization as q
 from minitorch.errors import QuantizationError
 
-from .quantized import network, pictures
+from .quantized import linear_inputs, network, pictures
 
-RECORD = json.loads((Path(__file__).parent / "recorded" / "quantization.json").read_text(encoding="utf-8"))["network"]
+RECORDS = json.loads((Path(__file__).parent / "recorded" / "quantization.json").read_text(encoding="utf-8"))
+RECORD, DYNAMIC = RECORDS["network"], RECORDS["dynamic"]
 nn = mt.nn
 
 
@@ -81,6 +82,43 @@ def test_static_quantisation_is_pytorchs():
     integers = q.quantize_per_tensor(out, RECORD["scale"], RECORD["zero_point"], mt.uint8).numpy().astype(int)
     apart = np.abs(integers - np.asarray(RECORD["integers"]))
     assert apart.max() <= 1
+
+
+def test_the_integers_between_layers_are_pytorchs():
+    """The output of each layer by the scale of the next one's input, which PyTorch calls the output's."""
+    weight = q.PerChannelMinMaxObserver.with_args(dtype=mt.int8, qscheme="per_channel_symmetric")
+    model: Any = q.convert(prepared_by(cnn(), q.QConfig(q.MinMaxObserver.with_args(reduce_range=True), weight)))
+    ends = {"2": ("0", model.get_submodule("3")), "4": ("3", model.get_submodule("6"))}
+    value: Any = mt.tensor(pictures()[0])
+    for at, layer in model.named_children():
+        value = layer(value)
+        if at in ends:
+            name, after = ends[at]
+            found = q.quantize_per_tensor(value, after.scale.item(), after.zero_point.item(), mt.uint8)
+            known = np.asarray(RECORD["layers"][name]["integers"])
+            apart = np.abs(found.numpy().astype(int) - known)
+            assert apart.max() <= 1 and np.count_nonzero(apart) <= 0.01 * apart.size, name
+
+
+@pytest.mark.parametrize("mode", ["eager", "jit", "frozen"])
+def test_dynamic_quantisation_is_pytorchs(mode):
+    """Weights, and of each input scale, zero point, integers (a step apart at most) and what comes out."""
+    layer = nn.Linear(128, 10)
+    layer.load_state_dict({name: mt.tensor(network()[f"6.{name}"]) for name in ("weight", "bias")})
+    made: Any = q.quantize_dynamic(layer)
+    np.testing.assert_array_max_ulp(made.weight_scale.numpy(), np.asarray(DYNAMIC["scale"], np.float32), maxulp=4)
+    np.testing.assert_array_equal(made.weight.numpy(), np.asarray(DYNAMIC["weight"]))
+    called: Any = {"eager": made, "jit": mt.jit(made), "frozen": mt.freeze(made, mt.ones(4, 128))}[mode]
+    for rows, known in zip(linear_inputs(), DYNAMIC["batches"], strict=True):
+        x = mt.tensor(rows)
+        given = made.quantized(x)
+        assert given.scale.item() == pytest.approx(known["scale"], rel=1e-6)
+        assert given.zero_point.item() == known["zero_point"]
+        apart = np.abs(q.quantize(x, given).numpy().astype(int) - np.asarray(known["integers"]))
+        assert apart.max() <= 1 and np.count_nonzero(apart) <= 0.01 * apart.size
+        step = np.abs(np.asarray(DYNAMIC["weight"])).max() * max(DYNAMIC["scale"]) * known["scale"]
+        allowed = step * np.count_nonzero(apart) + 1e-5 * np.abs(known["result"]).max()
+        assert np.abs(called(x).detach().numpy() - np.asarray(known["result"])).max() <= allowed
 
 
 def test_pairs_are_found_by_the_data_between_them():

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.quantized import OBSERVERS, ROUNDED, SCHEMES, batches, network, pictures
+from tests.quantized import OBSERVERS, ROUNDED, SCHEMES, batches, linear_inputs, network, pictures
 
 RECORD = Path(__file__).parents[1] / "recorded" / "quantization.json"
 
@@ -58,7 +58,7 @@ def recorded():
         fakes[label] = {"value": y.tolist(), "gradient": given.grad.tolist()}
     assert set(SCHEMES) <= set(dir(torch))
     version = torch.__version__.partition("+")[0]
-    return {"torch": version, "observers": observers, "fakes": fakes, "network": converted()}
+    return {"torch": version, "observers": observers, "fakes": fakes, "network": converted(), "dynamic": dynamic()}
 
 
 def converted():
@@ -96,7 +96,11 @@ def converted():
             "weight": layer.weight().int_repr().tolist(),
         }
         scale, zero_point = layer.scale, layer.zero_point
-    out = made[1](made[0](torch.from_numpy(pictures()[0])))
+    out = made[0](torch.from_numpy(pictures()[0]))
+    for name, layer in made[1].named_children():
+        out = layer(out)
+        if name in found:  # after its ReLU, where there is one
+            found[name]["integers"] = out.int_repr().tolist()
     return {
         "folded": {"weight": folded.weight.tolist(), "bias": folded.bias.tolist()},
         "layers": found,
@@ -104,6 +108,30 @@ def converted():
         "zero_point": int(zero_point),
         "integers": out.int_repr().tolist(),
     }
+
+
+def dynamic():
+    """Dynamic quantisation of the linear layer: the weight, and by batch the scale, the integers and what comes out.
+
+    By the engine qnnpack, which neither saturates nor leaves out a bit.
+    """
+    import torch
+    from torch.ao import quantization as q
+
+    torch.backends.quantized.engine = "qnnpack"
+    layer = torch.nn.Sequential(torch.nn.Linear(128, 10))
+    state = {"0.weight": network()["6.weight"], "0.bias": network()["6.bias"]}
+    layer.load_state_dict({name: torch.from_numpy(value) for name, value in state.items()})
+    made = q.quantize_dynamic(layer, {torch.nn.Linear: q.per_channel_dynamic_qconfig})
+    weight = made[0].weight()
+    found = []
+    for rows in linear_inputs():
+        x = torch.from_numpy(rows)
+        scale, zero_point = torch._choose_qparams_per_tensor(x, False)
+        integers = torch.quantize_per_tensor(x, scale, zero_point, torch.quint8).int_repr()
+        result = made(x).tolist()
+        found.append({"scale": scale, "zero_point": zero_point, "integers": integers.tolist(), "result": result})
+    return {"scale": weight.q_per_channel_scales().tolist(), "weight": weight.int_repr().tolist(), "batches": found}
 
 
 def test_the_record_is_pytorchs():
