@@ -17,10 +17,10 @@ from typing import Any
 
 from .. import primitives as P
 from ..autograd import no_grad
-from ..dtypes import float32, int8, uint8
+from ..dtypes import float32, int8, int32, uint8
 from ..errors import QuantizationError
 from ..functional.arranging import pad
-from ..functional.data import tensor
+from ..functional.creation import arange
 from ..functional.extremes import amax, amin
 from ..nn.layers import Affine
 from ..nn.module import Module
@@ -86,25 +86,7 @@ class WeightOnly(Stored):
 
     def computed(self, input: Tensor) -> Tensor:
         """The layer of the dequantised weight."""
-        is_full = self.scale.shape[1] * self.group_size == self.shape[-1]
-        if self.bits == 4 and self.kind == "Linear" and is_full:
-            return self._of_halves(input)
         return self.applied(input, self.dequantized(), self.bias)
-
-    def _of_halves(self, input: Tensor) -> Tensor:
-        """A linear layer as the sum of two: of the low bits and of the high bits, whose bytes lie side by side.
-
-        Each reads the bytes in order and shifts all of them alike, as vectors do it.
-        """
-        rows, groups, half = self.weight.shape
-        parts = input.reshape(*input.shape[:-1], groups, 2, half)
-        results: list[Tensor] = []
-        for at, nibbles in enumerate((self.weight & 15, self.weight >> 4)):
-            weight = (P.cast(nibbles, dtype=float32) - 8.0) * self.scale.unsqueeze(-1)
-            given = parts[..., at, :].reshape(*input.shape[:-1], groups * half)
-            bias = self.bias if at else None
-            results.append(self.applied(given, weight.reshape(rows, groups * half), bias))
-        return results[0] + results[1]
 
     def extra_repr(self) -> str:
         """The layer, and how its weight is stored."""
@@ -132,9 +114,9 @@ def unpack(packed: Tensor) -> Tensor:
         >>> unpack(mt.tensor([128, 127], dtype=mt.uint8))
         tensor([-8.,  7.,  0., -1.])
     """
-    shifts = tensor([[0], [4]], dtype=uint8)
-    nibbles = (packed.unsqueeze(-2) >> shifts) & 15
-    return (P.cast(nibbles, dtype=float32) - 8.0).reshape(*packed.shape[:-1], 2 * packed.shape[-1])
+    shifts = arange(0, 8, 4, dtype=int32).unsqueeze(-1)
+    nibbles = (P.cast(packed, dtype=int32).unsqueeze(-2) >> shifts) & 15
+    return P.cast(nibbles - 8, dtype=float32).reshape(*packed.shape[:-1], 2 * packed.shape[-1])
 
 
 def quantize_weights_(

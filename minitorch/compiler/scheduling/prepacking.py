@@ -45,7 +45,7 @@ from .analysis.finding import local_named, names_of, with_inner, with_local
 from .rewrite import check_fresh, refused, step
 
 LINE = 64  # bytes of a line of the cache; every block begins at one
-MOST_GROWN = 4  # times the bytes of the constants; raising it takes memory for operands that repeat elements
+MOST_GROWN = 8  # times the bytes of the constants: 4-bit numbers as float32; more is of operands that repeat elements
 
 Around = tuple[For | If, ...]
 

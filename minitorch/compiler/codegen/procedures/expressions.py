@@ -1,15 +1,21 @@
-"""The values of expressions: one number, or one per lane."""
+"""The values of expressions: one number, or one per lane.
+
+Integers that depend on loops alone that are written out are known as the code is made (constant propagation).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 
 from ....dtypes import int64
+from ....ir import PRIMITIVES as DECLARED
 from ...loop_ir.expressions import Apply, Choose, Expression, Load, Number, Position
+from ...loop_ir.index import Index, Variable
 from ...loop_ir.tree import Place, Read
 from ..instructions import PRIMITIVES, after_load, cast, computed_type, constant, rounded
 from .conditions import Conditions
@@ -40,6 +46,9 @@ class Expressions:
         """The value of an expression: a number, or one per lane if it differs between them."""
         if isinstance(expression, Number):
             return constant(expression.dtype, expression.value, computed_type(expression.dtype))
+        known = _known(expression, self.scopes.constants)
+        if known is not None:
+            return constant(expression.dtype, known.item(), computed_type(expression.dtype))
         return self.scopes.shared(expression, expression, self._prepared)
 
     def element(self, expression: Load | Read) -> Any:
@@ -86,6 +95,25 @@ class Expressions:
 
     def _differs(self, expression: Expression) -> bool:
         return self.scopes.lane is not None and self.scopes.lane in self.scopes.facts(expression)[0]
+
+
+def _known(expression: Expression, iterations: Mapping[Variable, int]) -> Any:
+    """The value of an integer that depends on nothing but loops of which the iteration is known; None of another."""
+    if expression.dtype.category != "int" or expression.reads or not expression.variables <= iterations.keys():
+        return None
+    dtype = expression.dtype.numpy
+    match expression:
+        case Number(value=number):
+            return np.array([number], dtype)
+        case Position(index=index):
+            place = index.substitute({each: Index((), number) for each, number in iterations.items()})
+            return None if place.terms else np.array([place.constant]).astype(dtype)
+        case Apply(primitive=name, arguments=arguments):
+            operands = [_known(each, iterations) for each in arguments]
+            if any(each is None for each in operands):
+                return None
+            return operands[0].astype(dtype) if name == "cast" else DECLARED[name].evaluate(*operands)
+    return None
 
 
 def _is_zero_outside(choice: Choose) -> bool:

@@ -15,6 +15,7 @@ from ..prepacking import prepacked
 from ..rewrites import Rewrite, parallelise, prepack
 from ..streaming import streamed
 from .attention import attention_schedule, unskipped_schedule
+from .decoded import decoded_schedule
 from .dots import dot_schedule
 from .products import product_schedule
 from .rows import row_schedule
@@ -28,6 +29,7 @@ SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
     unskipped_schedule,
     product_schedule,
     dot_schedule,
+    decoded_schedule,
     row_schedule,
 )
 
