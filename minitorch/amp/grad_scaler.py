@@ -11,6 +11,9 @@ that overflows is skipped there by a selection, not by a branch:
                                         └──► where(finite, grown, scale * backoff) ──► scale
 
 In eager mode the optimiser is not called, as in PyTorch: the same numbers, for less work.
+
+Between `unscale_` and `update` a scaler knows the optimisers whose gradients it has looked at. In a recording that is
+knowledge of the recording: it begins with what is known outside, and goes when it is over, also where it fails.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .. import primitives as P
@@ -32,6 +35,7 @@ from ..functional.inplace import assign
 from ..functional.operands import to_dtype
 from ..functional.reductions import all as all_of
 from ..interpreters import current_staging
+from ..ir import Node
 from ..nn.parameter import concretely
 from ..optim import Optimizer
 from ..tensor import Tensor
@@ -151,7 +155,8 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        known = self._checked.get(optimizer)
+        checked = self._known()
+        known = checked.get(optimizer)
         if known is not None:
             raise RuntimeError(
                 "unscale_() is being called after step()."
@@ -174,7 +179,21 @@ class GradScaler:
                 finite = P.bitwise_and(finite, all_of(isfinite(gradient)))
             for gradient in gradients:
                 assign(gradient, to_dtype(to_dtype(gradient, float32) * inverse, gradient.dtype))
-        self._checked[optimizer] = _Checked(P.bitwise_not(finite))
+        checked[optimizer] = _Checked(P.bitwise_not(finite))
+
+    def _known(self) -> dict[Optimizer, _Checked]:
+        """What is known of the gradients at this point of the program."""
+        staging = current_staging()
+        if staging is not None and not staging.defers:
+            if self not in staging.states:
+                staging.states[self] = {key: replace(each) for key, each in self._checked.items()}
+            found: dict[Optimizer, _Checked] = staging.states[self]
+            return found
+        for optimizer, each in list(self._checked.items()):  # of a lazy block that has failed
+            value = each.overflowed._value
+            if isinstance(value, Node) and (staging is None or value.trace is not staging.trace):
+                del self._checked[optimizer]
+        return self._checked
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
         """Let the optimiser make its step, unless a gradient is infinite or NaN.
@@ -196,12 +215,12 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if args or "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        known = self._checked.get(optimizer)
+        known = self._known().get(optimizer)
         if known is not None and known.stepped:
             raise RuntimeError("step() has already been called since the last update().")
         if known is None:
             self.unscale_(optimizer)
-            known = self._checked[optimizer]
+            known = self._known()[optimizer]
         known.stepped = True
         if current_staging() is not None:
             return _selected(known.overflowed, optimizer, kwargs)
@@ -216,14 +235,17 @@ class GradScaler:
         """
         if not self._enabled:
             return
+        checked = self._known()
         if new_scale is not None:
             self._set(new_scale)
-        elif not self._checked:
-            raise RuntimeError("No inf checks were recorded prior to update.")
+        elif not checked:
+            raise RuntimeError(
+                "No inf checks were recorded prior to update. A jitted step calls update() itself, after step()."
+            )
         else:
             with no_grad():
-                self._adapt([each.overflowed for each in self._checked.values()])
-        self._checked = {}
+                self._adapt([each.overflowed for each in checked.values()])
+        checked.clear()
 
     def _adapt(self, overflows: list[Tensor]) -> None:
         overflowed = overflows[0]

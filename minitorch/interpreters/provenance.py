@@ -49,6 +49,14 @@ def leaked(tensor: Tensor) -> TracingError:
             "neither add to it nor see what it has not computed yet",
             fix="use the result when the recording is over, or pass on a value that is computed (x.numpy(), if lazy)",
         )
+    if thread is not None:
+        return TracingError(
+            "MT104",
+            f"{tensor.spec}, a value of {node.trace.name}, was used in a trace of its own within it",
+            where=f"it is {made_by(node)}",
+            why=f"{node.trace.name} is still being recorded, so the value is not known yet, and freezing needs it",
+            fix="pass it as an argument, or freeze the function outside",
+        )
     if isinstance(node.trace, Trace) and node.trace.defers:
         return TracingError(
             "MT104",

@@ -1,32 +1,53 @@
-"""Leaked tracers: traced tensors that are still referenced from outside when their trace is over."""
+"""Leaked tracers: traced tensors that are still referenced from outside when their trace is over.
+
+A trace that ends is told of them. One that fails takes them away where they replaced something (`Attributes`).
+"""
 
 from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import CellType, FrameType
 from typing import Any
 
 from ...errors import compose
-from ...interpreters import made_by
+from ...interpreters import Trace, made_by
 from ...ir import Node, warn_user
 from ...tensor import TapeEntry, Tensor, View
 
 
+class Attributes:
+    """The tensors among the attributes of some objects, as they are before a function is traced.
+
+    Args:
+        owners: the objects.
+    """
+
+    def __init__(self, owners: Iterable[Any]) -> None:
+        self._spaces = [(space, _tensors(space)) for owner in owners if isinstance(space := vars(owner), dict)]
+
+    def restore(self, trace: Trace) -> None:
+        """Give the attributes that hold a value of this trace what they held before."""
+        for space, before in self._spaces:
+            for name, found in _tensors(space).items():
+                if isinstance(found._value, Node) and found._value.trace is trace:
+                    if name in before:
+                        space[name] = before[name]
+                    else:
+                        del space[name]
+
+
+def _tensors(space: dict[str, Any]) -> dict[str, Tensor]:
+    return {name: value for name, value in space.items() if isinstance(value, Tensor)}
+
+
 def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
     """Warn of the first traced tensor that is still referenced; returns whether there was one."""
-    if not any(reference() is not None for reference in made):
+    found = leak(made)
+    if found is None:
         return False
-    gc.collect()
-    alive = [reference() for reference in made]
-    held = [tensor for tensor in alive if tensor is not None and isinstance(tensor._value, Node)]
-    del alive
-    ours = {id(held), *map(id, held)}
-    found = [(holder, tensor) for tensor in held if (holder := _holder(tensor, ours))]
-    if not found:
-        return False
-    holder, tensor = next((pair for pair in found if pair[0] != _ENCLOSING), found[0])
+    holder, tensor = found
     warn_user(
         compose(
             "MT105",
@@ -37,6 +58,19 @@ def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:
         )
     )
     return True
+
+
+def leak(made: Sequence[weakref.ref[Tensor]]) -> tuple[str, Tensor] | None:
+    """The first traced tensor that is still referenced, and by what, as text."""
+    if not any(reference() is not None for reference in made):
+        return None
+    gc.collect()
+    alive = [reference() for reference in made]
+    held = [tensor for tensor in alive if tensor is not None and isinstance(tensor._value, Node)]
+    del alive
+    ours = {id(held), *map(id, held)}
+    found = [(holder, tensor) for tensor in held if (holder := _holder(tensor, ours))]
+    return next((pair for pair in found if pair[0] != _ENCLOSING), found[0]) if found else None
 
 
 _ENCLOSING = "a variable of an enclosing function"  # or of a gradient rule, which a stored result references

@@ -192,6 +192,7 @@ class Surroundings:
         watches: variables whose values the graph depends on.
         module_watches: likewise, attributes of modules.
         modules: the modules found, with their training flags.
+        owners: these, and the objects whose methods are called.
     """
 
     def __init__(self, function: Callable[..., Any] | None, arguments: list[tuple[str, Any]]) -> None:
@@ -199,6 +200,7 @@ class Surroundings:
         self.watches: list[Watch] = []
         self.module_watches: list[Watch] = []
         self.modules: list[tuple[Module, bool]] = []
+        self.owners: list[Any] = []
         self._seen: set[int] = set()
         self._helpers: set[int] = set()
         for variable, value in arguments:
@@ -214,6 +216,7 @@ class Surroundings:
             if bound is not None:
                 self._add("self", bound)
                 if not isinstance(bound, Module):
+                    self.owners += [bound] if hasattr(bound, "__dict__") else []
                     self._watch_attributes("self", bound)
                 for attribute, value in getattr(bound, "__dict__", {}).items():
                     self._add(attribute, value)
@@ -298,6 +301,7 @@ class Surroundings:
                 self.names.setdefault(id(tensor), prefix + path)
             for path, module in value.named_modules():
                 self.modules.append((module, module.training))
+                self.owners.append(module)
                 self._watch_attributes(".".join(filter(None, (variable or "self", path))), module)
         elif isinstance(value, (Optimizer, GradScaler)):
             for path, tensor in value.named_tensors():

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from ...errors import TracingError, compose
 from ...graph import Graph
 from ...graph.build import literal
-from ...interpreters import Callback, Captured, Span
+from ...interpreters import Callback, Captured, Span, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
 from ...tensor import Tensor
@@ -154,6 +155,53 @@ def refuse_training(name: str, calls: Sequence[Span], around: Surroundings) -> N
                 "in training it does something else than in evaluation, and a frozen program is for evaluation",
                 "call eval() on the model first",
             )
+
+
+def refuse_results(name: str, leaves: Iterable[Any]) -> None:
+    """Refuse results that would change with what they are: arrays and modules, which no graph computes.
+
+    Raises:
+        TracingError: ``MT112``.
+    """
+    for leaf in leaves:
+        if isinstance(leaf, (np.ndarray, Module)):
+            raise _refused(
+                name,
+                f"it returns a {type(leaf).__name__}",
+                "that is no value of the graph, and may change after the function was frozen",
+                "return tensors and plain values; mt.tensor(array) makes a constant of an array",
+            )
+
+
+def refuse_changes(name: str, changed: Sequence[str]) -> None:
+    """Refuse a function that changes a plain value outside of itself, such as a counter: each signature has another.
+
+    Raises:
+        TracingError: ``MT112``.
+    """
+    if changed:
+        raise _refused(
+            name,
+            f"it changes `{changed[0]}`",
+            "the value is a constant of the graph, and each signature would have another one",
+            f"return the new value, and assign `{changed[0]}` outside",
+        )
+
+
+def refuse_leaks(name: str, found: tuple[str, Tensor] | None) -> None:
+    """Refuse a function that stores a traced value outside of itself, such as a buffer that it assigns.
+
+    Raises:
+        TracingError: ``MT112``.
+    """
+    if found is not None:
+        holder, tensor = found
+        raise _refused(
+            name,
+            f"it stores a {tensor.spec}, {made_by(tensor._value)}, outside of itself, in {holder}",
+            "a frozen program has results and no effects, so that it can be saved, and run anywhere",
+            "return the value in place of storing it, and store the result of the call",
+        )
 
 
 def _paths(around: Surroundings) -> Iterable[tuple[str, Module]]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from ...graph import Graph
 from ...graph.cost import costs, in_units
 from ...graph.values import is_splat
+from ...interpreters import Autocast
 from ...ir import Node, Source
-from ...passes.affine import AFFINE_FOLDING, AffineFolding, fold_affine
+from ...passes.affine import AFFINE_FOLDING, fold_affine
+from ...passes.affine.decisions import Decision
 from ...passes.freezing import folded
 from ...primitives import constant
 from .explain import MOST_KERNELS, SignatureReport, counted
+from .recording import Program
 
 
 @dataclass(frozen=True)
@@ -40,24 +43,56 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Beforehand:
+    """The work that freezing a graph does beforehand: what a saved program keeps, since its graph does not show it.
+
+    Attributes:
+        lines: the operations that hang on constants alone, by source line.
+        decisions: the scales and shifts that became part of weights, then those that did not, with the reason.
+    """
+
+    lines: tuple[Line, ...]
+    decisions: tuple[Decision, ...]
+
+    @classmethod
+    def of(cls, program: Program) -> Beforehand:
+        """That of a graph on its way to a backend."""
+        cost = costs(program.graph)
+        by_line: dict[Source | None, list[Node]] = {}
+        for node in folded(program.graph):
+            by_line.setdefault(node.source, []).append(node)
+        lines = [
+            Line(
+                source,
+                tuple(node.primitive.name for node in nodes),
+                sum(cost[node][0] + cost[node][1] for node in nodes),
+                sum(cost[node][2] + cost[node][3] for node in nodes),
+            )
+            for source, nodes in by_line.items()
+        ]
+        found = next((fold_affine(stage.before) for stage in program.pipeline if stage.applied is AFFINE_FOLDING), None)
+        return cls(tuple(lines), (*found.folded, *found.refused) if found else ())
+
+
+@dataclass(frozen=True)
 class Folding:
     """The folding of one signature.
 
     Attributes:
         report: the signature.
         lines: the work that is done beforehand, by source line.
+        decisions: the scales and shifts that became part of weights, then those that did not, with the reason.
         constant_bytes: of the constants that the compiled graph reads.
         packed_bytes: of the packed operands of products, which are packed once.
         packed_per_call: bytes of operands that every call packs.
-        affine: the scales and shifts that became part of weights, and those that did not, with the reason.
     """
 
     report: SignatureReport
     lines: tuple[Line, ...]
+    decisions: tuple[Decision, ...]
     constant_bytes: int
     packed_bytes: int
     packed_per_call: int
-    affine: AffineFolding | None = None
 
     @property
     def operations(self) -> int:
@@ -75,28 +110,13 @@ class Folding:
         return sum(line.flops for line in self.lines)
 
     @classmethod
-    def of(cls, report: SignatureReport) -> Folding:
-        """The folding of a signature that was traced."""
+    def of(cls, report: SignatureReport, work: Beforehand) -> Folding:
+        """The folding of a signature that was traced, or loaded with what was done before it was saved."""
         assert report.program is not None
-        graph = report.program.graph
-        cost = costs(graph)
-        by_line: dict[Source | None, list[Node]] = {}
-        for node in folded(graph):
-            by_line.setdefault(node.source, []).append(node)
-        lines = (
-            Line(
-                source,
-                tuple(node.primitive.name for node in nodes),
-                sum(cost[node][0] + cost[node][1] for node in nodes),
-                sum(cost[node][2] + cost[node][3] for node in nodes),
-            )
-            for source, nodes in by_line.items()
-        )
-        run = report.program.pipeline
-        found = next((fold_affine(stage.before) for stage in run if stage.applied is AFFINE_FOLDING), None)
         packed = [each for kernel in report.kernels for each in kernel.packed]
         once, in_calls = sum(each.size for each in packed if not each.per_call), sum(each.per_call for each in packed)
-        return cls(report, tuple(lines), constant_bytes(run.graph), once, in_calls, found)
+        constants = constant_bytes(report.program.pipeline.graph)
+        return cls(report, work.lines, work.decisions, constants, once, in_calls)
 
     def details(self) -> Iterator[str]:
         """The folding, line by line."""
@@ -107,9 +127,9 @@ class Folding:
         yield from (f"  {line}" for line in self.lines[:MOST_KERNELS])
         if len(self.lines) > MOST_KERNELS:
             yield f"  and {counted(len(self.lines) - MOST_KERNELS, 'line')} more"
-        if self.affine and (self.affine.folded or self.affine.refused):
+        if self.decisions:
             yield "scales and shifts by constants:"
-            yield from (f"  {decision}" for decision in (*self.affine.folded, *self.affine.refused)[:MOST_KERNELS])
+            yield from (f"  {decision}" for decision in self.decisions[:MOST_KERNELS])
         yield f"constants of the compiled graph: {in_units(self.constant_bytes, 'B')}"
         if self.packed_bytes or self.packed_per_call:
             once, in_calls = in_units(self.packed_bytes, "B"), in_units(self.packed_per_call, "B")
@@ -129,21 +149,30 @@ class Frozenness:
 
     Attributes:
         frozen_bytes: of the frozen copies of all tensors from outside.
+        autocast: the mode of mixed precision that it was frozen in.
     """
 
-    def __init__(self, name: str, backend: str, reports: tuple[SignatureReport, ...], frozen_bytes: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        backend: str,
+        signatures: Sequence[tuple[SignatureReport, Beforehand]],
+        frozen_bytes: int,
+        autocast: Autocast | None,
+    ) -> None:
         self.name, self.backend = name, backend
-        self.frozen_bytes = frozen_bytes
-        self._reports = reports
+        self.frozen_bytes, self.autocast = frozen_bytes, autocast
+        self._signatures = signatures
 
     @cached_property
     def signatures(self) -> tuple[Folding, ...]:
         """The folding of each signature, in the order in which they were traced."""
-        return tuple(map(Folding.of, self._reports))
+        return tuple(Folding.of(report, work) for report, work in self._signatures)
 
     def __str__(self) -> str:
+        types = f" with autocast to {self.autocast.dtype.name}" if self.autocast else ""
         lines = [
-            f"{self.name}, frozen, on backend {self.backend!r}: {counted(len(self.signatures), 'signature')}, "
+            f"{self.name}, frozen{types}, on backend {self.backend!r}: {counted(len(self.signatures), 'signature')}, "
             f"{in_units(self.frozen_bytes, 'B')} of frozen tensors"
         ]
         for number, signature in enumerate(self.signatures, 1):

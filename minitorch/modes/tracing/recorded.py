@@ -51,9 +51,18 @@ class Recorded:
 
 
 def record(
-    function: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str], staging: CallStaging
+    function: Callable[..., Any],
+    leaves: list[Any],
+    structure: Structure,
+    names: list[str],
+    staging: CallStaging,
+    copies: bool = False,
 ) -> Recorded:
-    """Run the function under a recording. No traced tensor outlives this call, unless it leaked."""
+    """Run the function under a recording. No traced tensor outlives this call, unless it leaked.
+
+    Args:
+        copies: whether a tensor from outside that is returned is an output of the graph, or itself.
+    """
     tracers: dict[int, Tensor] = {}  # by id of the argument: a tensor that is given twice is one input
     stand_ins = list(leaves)
     for index, leaf in enumerate(leaves):
@@ -72,7 +81,7 @@ def record(
             for index, leaf in enumerate(found):
                 if id(leaf) in positions:
                     found[index] = Argument(positions[id(leaf)])
-                elif isinstance(leaf, Tensor) and isinstance(leaf._value, Node):
+                elif isinstance(leaf, Tensor) and (copies or isinstance(leaf._value, Node)):
                     outputs.setdefault(id(leaf), leaf)
                     found[index] = Output(list(outputs).index(id(leaf)))
             returned = list(outputs.values())

@@ -24,10 +24,10 @@ from ...tensor import Tensor
 from ...tree import Structure
 from ..checking.rehearsal import Argument, Rehearsal, changes
 from ..guards import surroundings
-from ..guards.leaks import warn_of_leaks
+from ..guards.leaks import Attributes, leak, warn_of_leaks
 from ..guards.naming import Names
 from .callbacks import Callbacks
-from .constants import Constants, refuse_effects, refuse_training
+from .constants import Constants, refuse_changes, refuse_effects, refuse_leaks, refuse_results, refuse_training
 from .differentiable import Differentiable
 from .effects import Effects
 from .explain import SignatureReport
@@ -68,12 +68,19 @@ def trace(
     recorder = current_recorder()
     with recorder.span("trace", name) if recorder else nullcontext():
         around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-        staging = CallStaging(name, around.names)
-        recorded = record(function, leaves, structure, names, staging)
-        leaked = warn_of_leaks(staging.made, name)
-        changed = around.settle(name, warn=not leaked)
-        if constants is not None:
-            _bake(recorded, staging, around, constants)
+        staging, attributes = CallStaging(name, around.names), Attributes(around.owners)
+        try:
+            recorded = record(function, leaves, structure, names, staging, copies=constants is not None)
+            if constants is not None:
+                refuse_leaks(name, leak(staging.made))
+            leaked = warn_of_leaks(staging.made, name)
+            changed = around.settle(name, warn=not leaked and constants is None)
+            if constants is not None:
+                refuse_changes(name, changed)
+                _bake(recorded, staging, around, constants)
+        except BaseException:
+            attributes.restore(staging.trace)
+            raise
     report.trace_time = time.perf_counter() - start
 
     # The backward pass may read values that are overwritten or donated; then nothing is overwritten.
@@ -161,6 +168,7 @@ def _bake(recorded: Recorded, staging: CallStaging, around: surroundings.Surroun
     captured, gradients = list(staging.captured.values()), any(owner is not None for owner in recorded.owners)
     names = {id(item.tensor): str(item.input.params["name"]) for item in captured}
     refuse_training(constants.name, staging.calls, around)
+    refuse_results(constants.name, recorded.leaves)
     refuse_effects(constants.name, recorded.graph, recorded.effects, gradients, names)
     recorded.graph, recorded.callbacks = constants.bake(recorded.graph, captured, recorded.callbacks)
     recorded.owners, recorded.guards = [], []

@@ -5,8 +5,9 @@
                                       └── the values that the weights had then; later changes are noticed, not followed
 
 The machinery is that of `jit`: one trace per signature, made when the signature is first met. All traces share the
-same constants (`minitorch.modes.tracing.constants`). TensorFlow 1 has this as ``convert_variables_to_constants``,
-PyTorch as ``torch.jit.freeze``.
+same constants (`minitorch.modes.tracing.constants`), and the same types: those of the autocast that was on when the
+function was frozen. Neither `autocast` nor `no_grad` around a call is a part of its signature. TensorFlow 1 has
+freezing as ``convert_variables_to_constants``, PyTorch as ``torch.jit.freeze``.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ import numpy as np
 
 from ... import backends
 from ...errors import ArgumentError
-from ...interpreters import interpreting, set_grad_enabled
+from ...interpreters import Autocast, current, current_autocast, interpreting, set_autocast, set_grad_enabled
 from ...passes import DEFAULT, FOLDING, FREEZING, INTEGER_PRODUCTS, Pass
 from ...tensor import Tensor
 from ...tree import Structure, flatten, unflatten
 from ..guards.signature import Call, Signatures
 from ..tracing.constants import Constants
 from ..tracing.explain import SignatureReport, counted
-from ..tracing.folding import Frozenness
+from ..tracing.folding import Beforehand, Frozenness
 from ..tracing.trace import trace
 from ..tracing.traced import Traced
 from .calling import P, R
@@ -42,8 +43,20 @@ def passes_for(backend: str) -> tuple[Pass, ...]:
     return (*FREEZING, *lowering[:at], *again, *lowering[at:])
 
 
-class _WithoutGradients(Signatures):
-    """Signatures of calls whose results need no gradient: neither do the arguments, whatever the mode."""
+Modes = tuple[bool, Autocast | None]
+"""Whether gradients are recorded, and autocast."""
+
+
+def _switch(modes: Modes) -> Modes:
+    """Switch the modes of this thread; returns what they were."""
+    grad_enabled, autocast = modes
+    return set_grad_enabled(grad_enabled), set_autocast(autocast)
+
+
+class _Evaluated(Signatures):
+    """Signatures of calls whose modes are decided: no argument needs a gradient, and autocast is that of freezing."""
+
+    modes: Modes = False, None
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The signature of a call, and what its arguments contain."""
@@ -54,11 +67,11 @@ class _WithoutGradients(Signatures):
                 if isinstance(leaf, Tensor):
                     leaves[place] = known.setdefault(id(leaf), Tensor(leaf._value))
             args, kwargs = unflatten(structure, leaves)
-        before = set_grad_enabled(False)
+        before = _switch(self.modes)
         try:
             return super().of(args, kwargs)
         finally:
-            set_grad_enabled(before)
+            _switch(before)
 
 
 class Frozen(Looking[P, R]):
@@ -67,11 +80,21 @@ class Frozen(Looking[P, R]):
     Attributes:
         function: the function itself.
         backend: what runs its graphs.
+        autocast: the mode of mixed precision that it was frozen in.
     """
 
-    def __init__(self, function: Callable[P, R], backend: str, static_argnames: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        function: Callable[P, R],
+        backend: str,
+        autocast: Autocast | None = None,
+        static_argnames: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(function, backend, passes_for(backend), static_argnames, MAX_SIGNATURES)
-        self._signatures = _WithoutGradients(function, self.static_argnames, ())
+        self.autocast = autocast
+        self._modes: Modes = False, autocast
+        self._signatures = _Evaluated(function, self.static_argnames, ())
+        self._signatures.modes = self._modes
         self._signature = self._signatures.of
         self._constants = Constants(self.__name__)
 
@@ -82,18 +105,18 @@ class Frozen(Looking[P, R]):
             TracingError: for a new signature after the weights have changed (``MT113``).
         """
         self._constants.look()
-        before = set_grad_enabled(False)
+        before = _switch(self._modes)
         try:
             return super().__call__(*args, **kwargs)
         finally:
-            set_grad_enabled(before)
+            _switch(before)
 
     def _traced_once(self, leaves: list[Any], structure: Structure, tensors: list[Tensor], key: Any) -> Traced:
-        before = set_grad_enabled(False)
+        before = _switch(self._modes)
         try:
             return super()._traced_once(leaves, structure, tensors, key)
         finally:
-            set_grad_enabled(before)
+            _switch(before)
 
     def _made(
         self,
@@ -108,18 +131,32 @@ class Frozen(Looking[P, R]):
         options: Any = {"constants": self._constants}
         return trace(self.function, leaves, structure, names, self.backend, self.passes, {}, report, **options)
 
-    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def traced(self, *args: Any, **kwargs: Any) -> Traced:
+        """The trace for these arguments, made now if there was none; by itself, also while something is recorded."""
+        if not current().records:
+            return super().traced(*args, **kwargs)
         leaves, structure = flatten((args, kwargs))
-        tensors = {id(leaf): leaf for leaf in leaves if isinstance(leaf, Tensor)}
-        empty = {key: Tensor(np.empty(leaf.shape, leaf.dtype.numpy)) for key, leaf in tensors.items()}
-        with interpreting(None):  # traced, if it has to be, by itself, and for any values
-            args, kwargs = unflatten(structure, [empty.get(id(leaf), leaf) for leaf in leaves])
-            traced = self.traced(*args, **kwargs)
-        before = set_grad_enabled(False)
+        empty: dict[int, Tensor] = {}  # a trace is for any values, and recorded ones are not known yet
+        for place, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                made = empty.setdefault(id(leaf), Tensor(np.empty(leaf.shape, leaf.dtype.numpy)))
+                leaves[place] = made
+        args, kwargs = unflatten(structure, leaves)
+        with interpreting(None):
+            return super().traced(*args, **kwargs)
+
+    def _inlined(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tensors = {id(leaf): leaf for leaf in flatten((args, kwargs))[0] if isinstance(leaf, Tensor)}
+        traced = self.traced(*args, **kwargs)
+        before = _switch(self._modes)
         try:
             return traced.replayed(list(tensors.values()))
         finally:
-            set_grad_enabled(before)
+            _switch(before)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Frozen[P, R]:
+        """Itself: a frozen function does not change."""
+        return self
 
     def explain(self) -> Frozenness:  # type: ignore[override]
         """The work that is done beforehand, by source line: the bytes and operations saved per call, and the memory.
@@ -132,7 +169,15 @@ class Frozen(Looking[P, R]):
             >>> signature.operations, signature.bytes, signature.flops, signature.constant_bytes
             (1, 80000, 10000, 40000)
         """
-        return Frozenness(self.__name__, self.backend, tuple(self._reports), self._constants.nbytes)
+        signatures = [(report, self._beforehand(report)) for report in self._reports]
+        return Frozenness(self.__name__, self.backend, signatures, self._frozen_bytes(), self.autocast)
+
+    def _frozen_bytes(self) -> int:
+        return self._constants.nbytes
+
+    def _beforehand(self, report: SignatureReport) -> Beforehand:
+        assert report.program is not None
+        return Beforehand.of(report.program)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write all signatures to a folder: graphs as text, constants as safetensors. `load_frozen` reads it.
@@ -143,15 +188,18 @@ class Frozen(Looking[P, R]):
             ArgumentError: for arguments or results that JSON does not have, or that are not contiguous (``MT108``).
         """
         from ...export import programs
-        from . import layouts
+        from . import layouts, origins
         from .saving import stored
 
         traces = [traced for variants in self._traced.values() for traced in variants]
         count = len(FREEZING) if self.passes == passes_for(self.backend) else 0
         about = layouts.head(self.__name__, self._signatures.parameters)
-        programs.save(
-            folder, about, [stored(self.__name__, each, each.program.pipeline.stages[:count]) for each in traces]
-        )
+        about |= origins.head(self.autocast, self._frozen_bytes())
+        rows = [
+            stored(self.__name__, each, each.program.pipeline.stages[:count], self._beforehand(each.report))
+            for each in traces
+        ]
+        programs.save(folder, about, rows)
 
     def __repr__(self) -> str:
         return f"<frozen {self.__name__} on backend {self.backend!r}, {counted(len(self._reports), 'signature')}>"
@@ -176,9 +224,11 @@ def freeze(
 
     Returns:
         A `Frozen`, which is called like the function. Its results require no gradient, and gradients do not flow
-        through it. A call of other shapes, such as another batch size, is traced when it first comes, with the same
-        constants. If the weights are changed later, the next call warns once (``MT113``), and it goes on with the old
-        ones; a new signature is an error then. A write through NumPy, ``w.numpy()[...] = 0``, is not noticed.
+        through it; tensors from outside among its results are copies. A call of other shapes, such as another batch
+        size, is traced when it first comes, with the same constants and types: the autocast in which `freeze` is called
+        is a part of the frozen function, and the one around a later call is ignored. If the weights are changed later,
+        the next call warns once (``MT113``), and it goes on with the old ones; a new signature is an error then. A
+        write through NumPy, ``w.numpy()[...] = 0``, is not noticed.
         A frozen function frozen again is itself.
 
     Raises:
@@ -196,9 +246,9 @@ def freeze(
     if isinstance(function, Frozen):
         frozen = function
     elif isinstance(function, Jitted):
-        frozen = Frozen(function.function, backend, function.static_argnames)
+        frozen = Frozen(function.function, backend, current_autocast(), function.static_argnames)
     elif callable(function):
-        frozen = Frozen(function, backend)
+        frozen = Frozen(function, backend, current_autocast())
     else:
         raise ArgumentError(
             "MT108",

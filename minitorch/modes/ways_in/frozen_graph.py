@@ -9,7 +9,7 @@ import inspect
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ... import backends
 from ...errors import ShapeError
 from ...export import programs
 from ...graph import Graph
+from ...interpreters import Autocast
 from ...ir import Spec
 from ...passes import FREEZING, Pass
 from ...tensor import Tensor
@@ -25,10 +26,14 @@ from ..checking.rehearsal import Argument
 from ..guards.naming import Names
 from ..guards.signature import plain
 from ..tracing.explain import SignatureReport
+from ..tracing.folding import Beforehand, constant_bytes
 from ..tracing.trace import of_graph
 from ..tracing.traced import Traced
-from . import layouts
+from . import layouts, origins
 from .frozen import Frozen, passes_for
+
+if TYPE_CHECKING:
+    from ..looking_in.ablation import Ablation
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,14 @@ class Signature:
         arguments: `Argument` in place of each tensor, in the structure ``(args, kwargs)``.
         results: `Output` and `Argument` in place of tensors.
         contiguous: positions of the arguments that have to be contiguous.
+        work: what was done before it was saved; None for a graph that is frozen now.
     """
 
     graph: Graph
     arguments: Any
     results: Any
     contiguous: tuple[int, ...] = ()
+    work: Beforehand | None = None
 
 
 class FrozenGraph(Frozen[..., Any]):
@@ -58,6 +65,8 @@ class FrozenGraph(Frozen[..., Any]):
         signatures: Sequence[Signature],
         backend: str,
         passes: Sequence[Pass] | None = None,
+        autocast: Autocast | None = None,
+        frozen_bytes: int | None = None,
     ) -> None:
         def function(*args: Any, **kwargs: Any) -> Any:
             raise AssertionError("the graph of a frozen function is run in its place")
@@ -65,9 +74,11 @@ class FrozenGraph(Frozen[..., Any]):
         function.__name__ = name
         if parameters is not None:
             function.__signature__ = parameters  # type: ignore[attr-defined]
-        super().__init__(function, backend)
+        super().__init__(function, backend, autocast)
         self._passes = passes_for(backend) if passes is None else tuple(passes)
         self.passes = self._passes
+        self._saved_bytes = frozen_bytes
+        self._work: dict[int, Beforehand] = {}  # of saved signatures, by `id` of the report
         for each in signatures:
             self._add(each)
 
@@ -79,12 +90,22 @@ class FrozenGraph(Frozen[..., Any]):
         args, kwargs = unflatten(structure, given)
         found, structure, _, key = self._signature(args, kwargs)
         report = SignatureReport.of_call(self._signatures.leaf_names(structure), plain(found), structure, False)
-        report.reason = "it was frozen"
+        report.autocast, report.reason = self.autocast, "it was frozen"
         results, nesting = flatten(signature.results)
         options = self.backend, self._passes, signature.contiguous
         self._traced.setdefault(key, []).append(of_graph(signature.graph, nesting, results, report, *options))
         self._reports.append(report)
         self._traces += 1
+        if signature.work is not None:
+            self._work[id(report)] = signature.work
+
+    def _beforehand(self, report: SignatureReport) -> Beforehand:
+        return self._work.get(id(report)) or super()._beforehand(report)
+
+    def _frozen_bytes(self) -> int:
+        if self._saved_bytes is not None:
+            return self._saved_bytes
+        return sum(constant_bytes(report.program.graph) for report in self._reports if report.program is not None)
 
     def _made(
         self,
@@ -101,6 +122,11 @@ class FrozenGraph(Frozen[..., Any]):
             why="it is a graph alone: there is no function that could be traced for other arguments",
             fix="pass contiguous arguments of these shapes and types, or freeze the function for others, too",
         )
+
+    def ablate(self, *args: Any, seconds: float = 1.0, **kwargs: Any) -> Ablation:
+        """As that of a jitted function, of a signature that there is."""
+        self.traced(*args, **kwargs)
+        return super().ablate(*args, seconds=seconds, **kwargs)
 
     def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
         call = self._signature(args, kwargs)
@@ -142,8 +168,11 @@ def load_frozen(folder: str | os.PathLike[str], backend: str = backends.DEFAULT)
     about, rows = programs.load(folder)
     try:
         name, parameters = layouts.head_of(about)
-        signatures = [Signature(row.graph, *layouts.body_of(row.graph, row.layout)) for row in rows]
+        signatures = [
+            Signature(row.graph, *layouts.body_of(row.graph, row.layout), origins.decode(row.layout.get("beforehand")))
+            for row in rows
+        ]
         passes = passes_for(backend)[len(FREEZING) :]
-        return FrozenGraph(name, parameters, signatures, backend, passes)
+        return FrozenGraph(name, parameters, signatures, backend, passes, *origins.head_of(about))
     except layouts.LayoutError as error:
         programs.refuse(folder, f"{programs.MANIFEST}: {error}", error)

@@ -10,17 +10,19 @@ from ...export import programs
 from ...ir import Spec
 from ...passes import Stage
 from ..checking.rehearsal import Argument
+from ..tracing.folding import Beforehand
 from ..tracing.traced import Traced
-from . import layouts
+from . import layouts, origins
 
 
-def stored(name: str, traced: Traced, before: Sequence[Stage]) -> programs.Stored:
+def stored(name: str, traced: Traced, before: Sequence[Stage], work: Beforehand) -> programs.Stored:
     """A trace of a frozen function as it is saved: after freezing, before what depends on the backend.
 
     Args:
         name: of the function.
         traced: the trace.
         before: the stages of freezing; none, if it was frozen before.
+        work: what these, or those of then, have done beforehand.
 
     Raises:
         ArgumentError: for arguments or results that JSON does not have, or that are not contiguous (``MT108``).
@@ -49,5 +51,6 @@ def stored(name: str, traced: Traced, before: Sequence[Stage]) -> programs.Store
             "arguments": layouts.encode(report.structure, leaves),
             "results": layouts.encode(*traced.results),
             "contiguous": traced.contiguous,
+            "beforehand": origins.encode(work),
         },
     )
