@@ -26,6 +26,8 @@ NO_PARAMS: Mapping[str, Any] = MappingProxyType({})
 def bind(primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any] = NO_PARAMS) -> Tensor:
     """Apply a primitive to tensors in the current interpreter, and record it on the tape if needed."""
     state = thread
+    if state.operands is not None:
+        inputs = state.operands(primitive, inputs)
     needs_gradient = False
     if state.grad_enabled and primitive.gradient is not None:
         for tensor in inputs:

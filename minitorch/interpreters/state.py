@@ -16,6 +16,8 @@ from .provenance import Trace
 
 # The handle of an in-place write that is carried out when it is fetched: made from the target and its new node.
 Handle = Callable[[Tensor, Node], Tensor]
+# What takes the place of the operands of a primitive, in the module that is being called.
+Operands = Callable[[Primitive, tuple[Tensor, ...]], tuple[Tensor, ...]]
 
 
 class Interpreter(Protocol):
@@ -75,6 +77,8 @@ class _ThreadState(threading.local):
         autocast_depth: the number of autocast blocks that are open, also those that switch it off.
         casts: of weights, by the weight's `id` and version, the type, and whether the tape records. They belong to the
             interpreter that made them: a recording begins without any, and leaves none.
+        operands: what the module that is being called does to operands of its own operations, if anything; the modules
+            that it calls decide for themselves (`minitorch.quantization.operations`).
     """
 
     def __init__(self) -> None:
@@ -85,6 +89,7 @@ class _ThreadState(threading.local):
         self.autocast: Autocast | None = None
         self.autocast_depth = 0
         self.casts: dict[Any, Cast] = {}
+        self.operands: Operands | None = None
 
 
 thread = _ThreadState()

@@ -18,6 +18,7 @@ from ..functional.devices import on_cpu
 from ..functional.inplace import assign
 from ..functional.operands import is_operand, operand
 from ..interpreters import concrete, current_staging
+from ..interpreters.state import thread
 from ..methods import Drawable
 from ..tensor import Tensor
 from .parameter import Parameter
@@ -66,6 +67,7 @@ class Module(Drawable):
     training: bool
     changes: ClassVar[int] = 0  # how often an attribute of any module was assigned; compiled functions look at it
     forward: Any = _no_forward  # a method, or what `jit` makes of one
+    quantised: Any = None  # of the operations in `forward`, those whose operands are quantised
 
     _buffer_names: dict[str, bool]  # name -> whether it is part of the state_dict
     _hooks: dict[str, list[Any]]
@@ -93,6 +95,16 @@ class Module(Drawable):
         return call(self, lambda: self._call(args, kwargs))
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        outer, own = thread.operands, self.quantised
+        if own is outer:  # as a rule, None
+            return self._hooked(args, kwargs)
+        thread.operands = None if own is None else own.of_a_call()
+        try:
+            return self._hooked(args, kwargs)
+        finally:
+            thread.operands = outer
+
+    def _hooked(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for hook in self._hooks["before"]:
             changed = hook(self, args)
             if changed is not None:

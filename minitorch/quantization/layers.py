@@ -47,15 +47,16 @@ class Prepared(Module):
         name: of the layer in its model, for messages.
         layer: a `Linear`, `Conv1d` or `Conv2d`.
         qconfig: of which `activation` and `weight` are made.
+        group: a number that all readers of its input share, if that is known.
 
     Raises:
         QuantizationError: if the weight would not be int8 and symmetric, or the input not of one scale (``MT702``), or
             if the weight is not finite (``MT701``).
     """
 
-    def __init__(self, name: str, layer: Affine, qconfig: QConfig) -> None:
+    def __init__(self, name: str, layer: Affine, qconfig: QConfig, group: int | None = None) -> None:
         super().__init__()
-        self.name, self.layer = name, layer
+        self.name, self.layer, self.group = name, layer, group
         self.activation, self.weight = qconfig.activation(), qconfig.weight()
         of_input, of_weight = (observer_of(each) for each in (self.activation, self.weight))
         of_input.name, of_weight.name = (f"the {each} of {called(name, layer)}" for each in ("input", "weight"))
@@ -205,21 +206,22 @@ class Quantized(_Integers):
     """A layer with a weight in int8 and a fixed scale of its input: what `convert` makes of a `Prepared` one.
 
     Its buffers: `weight` (int8), `weight_scale` (float32, [] or [channels]), `bias` (float32), and of its input `scale`
-    (float32, []) and `zero_point` ([], of the integers' own type, as in ONNX: so every graph shows that it is one).
+    (float32, []) and `zero_point` ([], of the integers' own type, as in ONNX: so every graph shows that it is one),
+    which layers with the same input share.
 
-    Raises:
-        QuantizationError: if the observer of the input saw nothing (``MT701``).
+    Args:
+        prepared: the layer with its observers.
+        given: how its input is quantised, the zero point of the integers' type.
     """
 
     scale: Tensor
     zero_point: Tensor
 
-    def __init__(self, prepared: Prepared) -> None:
-        given = prepared.activation.qparams()
+    def __init__(self, prepared: Prepared, given: QParams) -> None:
         super().__init__(prepared.name, prepared.layer, prepared.weight.qparams())
         self.dtype, self.range = given.dtype, (given.quant_min, given.quant_max)
-        self.register_buffer("scale", given.scale.clone())
-        self.register_buffer("zero_point", given.zero_point.to(given.dtype))
+        self.register_buffer("scale", given.scale)
+        self.register_buffer("zero_point", given.zero_point)
 
     def quantized(self, input: Tensor) -> QParams:
         """The fixed ones."""

@@ -4,23 +4,28 @@
     float model ──prepare_qat──► the same with fake quantisers ──train──► trained for it ──convert──► Q/DQ form
 
 Batch normalization is folded first. Each layer of `LAYERS` quantises its own input, so where an output goes need not be
-known: passes on the graph find out, and merge what is the same.
+known: passes on the graph find out, and merge what is the same. Sums and means between layers are quantised, too, where
+an example shows what flows into them (`finding`).
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ..autograd import no_grad
 from ..nn.layers import Linear
 from ..nn.module import Module
 from ..tensor import Tensor
+from .finding import find_operations
 from .fusing import fuse
 from .layers import DynamicQuantized, Prepared, Quantized, observer_of
+from .operations import Operations, PreparedOperation, QuantizedOperation
 from .qconfig import QConfig, default_qat_qconfig, default_qconfig
-from .replacing import with_layers
+from .replacing import is_under, layers_of, with_layers
+from .schemes import QParams
 
 
 def prepare(
@@ -31,8 +36,10 @@ def prepare(
     Args:
         model: with `Linear`, `Conv1d` and `Conv2d` layers, anywhere.
         qconfig: the observers.
-        example: an input (or a tuple of them), by which `fuse` finds the normalizations to fold.
-        leave_in_float: names of layers, or of modules, that are not quantised.
+        example: an input (or a tuple of them), by which `fuse` finds the normalizations to fold, and `find_operations`
+            the sums and means between layers.
+        leave_in_float: names of layers, of modules, or of operations (``layer1.quantised.add_0``) that are not
+            quantised.
 
     Raises:
         QuantizationError: for observers that do not fit, for a weight that is not finite, and for unknown names.
@@ -47,7 +54,23 @@ def prepare(
         >>> bool((quantized(data[0]) - net(data[0])).abs().max() < 0.02)
         True
     """
-    return with_layers(fuse(model, example), lambda name, layer: Prepared(name, layer, qconfig), but=leave_in_float)
+    model, stay, groups = fuse(model, example), list(leave_in_float), {}
+    if example is not None:
+        layers = [layer for name, layer in layers_of(model) if not is_under(name, stay)]
+        found = find_operations(model, example if isinstance(example, tuple) else (example,), layers, stay)
+        for place, sites in found.operations.items():
+            of_model = [f"{name} of {place or 'the model'}" for name in sites]
+            made = zip(sites, of_model, sites.values(), strict=True)
+            model.get_submodule(place).quantised = Operations(
+                {name: PreparedOperation(label, numbers, qconfig) for name, label, numbers in made}
+            )
+        groups = found.inputs
+        stay = [name for name in stay if name not in found.left]
+
+    def prepared(name: str, layer: Any) -> Module:
+        return Prepared(name, layer, qconfig, groups.get(name))
+
+    return with_layers(model, prepared, but=stay)
 
 
 def prepare_qat(
@@ -108,14 +131,31 @@ def convert(prepared: Module) -> Module:
         QuantizationError: naming a layer whose observer saw nothing (``MT701``).
     """
 
+    shared: dict[int, QParams] = {}  # of values that have several readers
+
+    def given(observer: Any, group: int | None) -> QParams:
+        own: QParams = observer.qparams()
+        own = replace(own, zero_point=own.zero_point.to(own.dtype))
+        known = shared.setdefault(group, own) if group is not None and group >= 0 else own
+        return known if _are_equal(known, own) else own
+
     def made(name: str, layer: Any) -> Module:
+        if isinstance(layer, PreparedOperation):
+            pairs = zip(layer.observers(), layer.groups, strict=True)
+            return QuantizedOperation([given(observer, group) for observer, group in pairs])
         of_weight = observer_of(layer.weight)
         if layer.weight is of_weight:  # no training: of the weight as it is, not as it was
             of_weight.reset_min_max_vals()
             of_weight(layer.layer.weight)
-        return Quantized(layer)
+        return Quantized(layer, given(layer.activation, layer.group))
 
-    return with_layers(copy.deepcopy(prepared), made, [Prepared]).eval()
+    return with_layers(copy.deepcopy(prepared), made, [Prepared, PreparedOperation]).eval()
+
+
+def _are_equal(one: QParams, other: QParams) -> bool:
+    """Whether two inputs are quantised alike."""
+    same = (one.dtype, one.quant_min, one.quant_max) == (other.dtype, other.quant_min, other.quant_max)
+    return same and one.scale.item() == other.scale.item() and one.zero_point.item() == other.zero_point.item()
 
 
 def quantize_dynamic(model: Module, kinds: Iterable[type[Module]] = (Linear,)) -> Module:

@@ -35,6 +35,11 @@ def replaced(model: Module, new: dict[str, Module]) -> Module:
     return by_old.get(id(model), model)
 
 
+def is_under(name: str, places: Iterable[str]) -> bool:
+    """Whether a module is one of those named, or a part of one."""
+    return any(name == each or name.startswith(f"{each}.") for each in places)
+
+
 def with_layers(
     model: Module,
     make: Callable[[str, Any], Module],
@@ -61,11 +66,7 @@ def with_layers(
                 f"there is no module {name!r} in {type(model).__name__}",
                 fix=f"use names as model.named_modules() has them, such as {', '.join(sorted(names - {''})[:3])}",
             )
-    found = [
-        (name, layer)
-        for name, layer in layers_of(model, kinds)
-        if not any(name == each or name.startswith(f"{each}.") for each in stay)
-    ]
+    found = [(name, layer) for name, layer in layers_of(model, kinds) if not is_under(name, stay)]
     if not found and not stay:
         known = ", ".join(kind.__name__ for kind in kinds)
         raise QuantizationError("MT702", f"{type(model).__name__} has no layer to quantise", why=f"these are: {known}")

@@ -29,6 +29,7 @@ REDUCTION = "it is the result of a reduction"
 CONTRACTION = "it is the result of a contraction"
 EPILOGUE = "it is the epilogue of one contraction and an operand of another"
 NARROW = "it is the epilogue of a contraction, in 8 bits, and an operand of a reduction"
+JOINED = "it is the epilogue of a contraction, in 8 bits, and an operand of another one's"
 CALL = "a library call computes it"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
@@ -101,11 +102,12 @@ def find_roots(
     """
     users = graph.users()
     wanted: dict[Node, str] = {}
-    epilogue: set[Node] = set()  # values that are computed element by element from the result of a contraction
+    epilogue: dict[Node, int] = {}  # values computed element by element from contractions, with the place of the last
+    narrow: dict[Node, Node] = {}  # of these, the last value in 8 bits on the way
     for node in map(output_base, graph.outputs):
         if not is_stored_already(node):
             wanted[node] = OUTPUT
-    for node in graph.nodes:
+    for place, node in enumerate(graph.nodes):
         if is_call(node):
             wanted.setdefault(node, CALL)
             for operand in node.inputs:
@@ -115,17 +117,26 @@ def find_roots(
         elif node.primitive.kind == "reduction":
             wanted.setdefault(node, REDUCTION)
             for base in map(base_of, node.inputs):
-                if base in epilogue and base.dtype in (int8, uint8):
-                    wanted.setdefault(base, NARROW)  # a quarter of the bytes of what the contraction sums
+                if base in narrow:
+                    wanted.setdefault(narrow[base], NARROW)  # a quarter of the bytes of what the contraction sums
         elif node.primitive.kind == "contraction":
             wanted.setdefault(node, CONTRACTION)
             for base in map(_unpadded, node.inputs):
-                if base in epilogue and base not in transient:
+                if base in epilogue and base not in transient and base.primitive.kind != "contraction":
                     wanted.setdefault(base, EPILOGUE)
-        if node.primitive.kind in POINTWISE and any(
-            operand.primitive.kind == "contraction" or operand in epilogue for operand in node.inputs
-        ):
-            epilogue.add(node)
+            epilogue[node] = place
+        if node.primitive.kind in POINTWISE:
+            last = max([epilogue.get(operand, -1) for operand in node.inputs], default=-1)
+            if last >= 0:
+                epilogue[node] = last
+                before = [operand for operand in node.inputs if operand in narrow]
+                for operand in before:
+                    if epilogue[operand] < last:  # one of two kernels has to store its part
+                        wanted.setdefault(narrow[operand], JOINED)
+                if node.dtype in (int8, uint8):
+                    narrow[node] = node
+                elif before:
+                    narrow[node] = narrow[before[0]]
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
     parts: dict[Node, int] = {}  # concatenations and paddings in the expression

@@ -1,0 +1,126 @@
+"""Operations between layers whose operands are quantised: residual sums, and the means of poolings.
+
+    x ──► Conv2d ──► ... ──► Conv2d ──► (+) ──► relu ──► next layer        x is stored for the sum, too
+    └───────────────────────────────────►┘
+
+A layer quantises its own input, so x is in 8 bits for the first convolution; a sum of floats would need x in 32 bits
+once more. In a prepared model the operands of such a sum are observed, as a layer's input is, and the converted model
+adds DQ(Q(x)) and DQ(Q(y)): with equal scales, both readers of x read the same 8 bits.
+
+An operation in a `forward` is no module that could be replaced. It is known by its place, the n-th sum or reduction
+that the module carries out by itself, as in the names ``add_1`` of PyTorch's FX. `finding` says which of them to take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .. import primitives as P
+from ..dtypes import float32
+from ..functional.facts import numel
+from ..ir import Primitive
+from ..nn.module import Module
+from ..tensor import Tensor
+from .affine import dequantize, quantize
+from .layers import observer_of
+from .qconfig import FakeQuantize, QConfig
+from .schemes import QParams
+
+COUNTED = (P.add, P.reduce_sum)
+
+
+class Operations(Module):
+    """The operations of a module whose operands are observed or quantised, by their place among all of them.
+
+    Args:
+        sites: the modules that operands go through: ``add_3`` is the fourth of `COUNTED`, and a sum.
+    """
+
+    def __init__(self, sites: Mapping[str, Module]) -> None:
+        super().__init__()
+        for name, site in sites.items():
+            setattr(self, name, site)
+
+    def of_a_call(self) -> Callable[[Primitive, tuple[Tensor, ...]], tuple[Tensor, ...]]:
+        """A function that is told of every primitive of a call, in order, and returns its operands."""
+        count = 0
+
+        def operands(primitive: Primitive, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            nonlocal count
+            if primitive not in COUNTED:
+                return inputs
+            site: Any = getattr(self, f"{primitive.name}_{count}", None)
+            count += 1
+            if site is None or any(x.dtype is not float32 or not numel(x) for x in inputs):
+                return inputs
+            found: tuple[Tensor, ...] = site(*inputs)
+            return found
+
+        return operands
+
+
+class PreparedOperation(Module):
+    """An operation of floats whose operands are observed, or fake quantised.
+
+    Args:
+        name: of the operation in its model, for messages.
+        groups: for each operand a number that operands and inputs of layers share if they are one value.
+        qconfig: of which `activation` is made.
+    """
+
+    def __init__(self, name: str, groups: tuple[int, ...], qconfig: QConfig) -> None:
+        super().__init__()
+        self.groups = groups
+        for at in range(len(groups)):
+            observer = qconfig.activation()
+            observer_of(observer).name = f"operand {at} of {name}"
+            setattr(self, f"activation_{at}", observer)
+
+    def observers(self) -> list[Any]:
+        """One for each operand."""
+        return [getattr(self, f"activation_{at}") for at in range(len(self.groups))]
+
+    def forward(self, *operands: Tensor) -> tuple[Tensor, ...]:
+        """What the observers return."""
+        return tuple([observer(x) for observer, x in zip(self.observers(), operands, strict=True)])
+
+    def extra_repr(self) -> str:
+        """Whether it trains."""
+        return "fake quantised" if isinstance(self.observers()[0], FakeQuantize) else "observed"
+
+
+class QuantizedOperation(Module):
+    """An operation of dequantised integers: what `convert` makes of a `PreparedOperation`.
+
+    Its buffers: `scale_0` (float32, []) and `zero_point_0` ([], of the integers' type), and so on for each operand.
+
+    Args:
+        given: how each operand is quantised.
+    """
+
+    def __init__(self, given: list[QParams]) -> None:
+        super().__init__()
+        self.types = [(each.dtype, each.quant_min, each.quant_max) for each in given]
+        for at, each in enumerate(given):
+            self.register_buffer(f"scale_{at}", each.scale)
+            self.register_buffer(f"zero_point_{at}", each.zero_point)
+
+    def qparams(self) -> list[QParams]:
+        """How each operand is quantised."""
+        return [
+            QParams(getattr(self, f"scale_{at}"), getattr(self, f"zero_point_{at}"), *each)
+            for at, each in enumerate(self.types)
+        ]
+
+    def forward(self, *operands: Tensor) -> tuple[Tensor, ...]:
+        """The operands, rounded to the numbers that integers stand for."""
+        pairs = zip(operands, self.qparams(), strict=True)
+        return tuple([dequantize(quantize(x, given), given) for x, given in pairs])
+
+    def extra_repr(self) -> str:
+        """The types and the scales."""
+        return ", ".join(
+            f"{each.dtype.name} scale={each.scale.item():.4g}, zero_point={each.zero_point.item()}"
+            for each in self.qparams()
+        )
