@@ -10,6 +10,7 @@ import pytest
 
 import minitorch as mt
 from minitorch import quantization as q
+from minitorch.compiler.codegen.host import executable_targets, host
 from minitorch.errors import QuantizationError
 
 from .quantized import OBSERVERS, ROUNDED, batches
@@ -90,9 +91,9 @@ MODES = {
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("dtype", [mt.uint8, mt.int8])
 def test_every_mode_has_the_same_bits(mode, dtype):
-    """Of random numbers, ties, numbers far outside, infinities and both zeros."""
+    """Of random numbers, ties, numbers far outside, infinities and NaN."""
     mt.manual_seed(3)
-    special = [0.5, 1.5, -0.5, 1e9, -1e9, 3e38, float("inf"), float("-inf"), 0.0, -0.0]
+    special = [0.5, 1.5, -0.5, 1e9, -1e9, 3e38, float("inf"), float("-inf"), 0.0, float("nan")]
     x = mt.cat([mt.randn(4, 90) * 60, mt.tensor([special] * 4)], 1)
     scales, zeros = mt.tensor([1.0, 0.37, 0.01, 5.0]), mt.tensor([0, 7, 100, 3])
     given = q.QParams(scales, zeros.int(), dtype, *((0, 255) if dtype is mt.uint8 else (-128, 127)), 0)
@@ -101,6 +102,51 @@ def test_every_mode_has_the_same_bits(mode, dtype):
         np.testing.assert_array_equal(np.asarray(MODES[mode](function, x)), function(x).numpy())
     fake, real = q.fake_quantize(x, given), q.dequantize(q.quantize(x, given), given)
     np.testing.assert_array_equal(fake.numpy(), real.numpy())
+
+
+HOSTILE = [float("nan"), float("inf"), float("-inf"), 3e38, -3e38, -0.0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "zero", "low", "high"), [(mt.uint8, 10, 0, 255), (mt.int8, 0, -128, 127), (mt.int8, -3, -8, 7)]
+)
+def test_nan_becomes_the_largest_integer_and_infinities_are_clamped(dtype, zero, low, high):
+    """In every function that quantises, in every mode, and by the code of every target; whole vectors and the rest."""
+    for length in (1, 6, 70):
+        x = mt.tensor((HOSTILE * 12)[:length])
+        expected = ([high, high, low, high, low, zero] * 12)[:length]
+        numbers = [(each - zero) * 0.5 for each in expected]
+        scales, zeros = mt.full((length,), 0.5), mt.full((length,), zero, dtype=mt.int32)
+        cases = {
+            "tensor": (lambda x: q.quantize_per_tensor(x, 0.5, zero, dtype, low, high), expected),
+            "channel": (lambda x, *of: q.quantize_per_channel(x, *of, 0, dtype, low, high), expected),
+            "fake": (lambda x: q.fake_quantize_per_tensor_affine(x, 0.5, zero, low, high), numbers),
+            "fake channel": (lambda x, *of: q.fake_quantize_per_channel_affine(x, *of, 0, low, high), numbers),
+        }
+        for label, (function, wanted) in cases.items():
+            given = (x, scales, zeros) if "channel" in label else (x,)
+            for run in (function, mt.jit(function), mt.jit(function, backend="interpret")):
+                assert run(*given).tolist() == wanted, label
+            for target in executable_targets() if len(given) == 1 else ():
+                named = host() if target == "native" else target
+                (kernel,) = mt.jit(function).ledger(x).for_target(named).kernels
+                assert kernel.steps[-1](x.numpy()).tolist() == wanted, f"{label} {target}"
+
+
+def test_fake_quantisation_has_no_gradient_at_nan():
+    x = mt.tensor(HOSTILE, requires_grad=True)
+    q.fake_quantize_per_tensor_affine(x, 0.5, 0, 0, 255).sum().backward()
+    assert x.grad.tolist() == [0, 0, 0, 0, 0, 1]
+
+
+def test_a_maximum_that_is_nan_is_quantised_alike_before_and_after():
+    x = mt.tensor([[float("nan"), 1.0, -4.0, 2.0], [float("inf"), float("nan"), float("-inf"), 0.5]])
+
+    def pooled(x):
+        return q.quantize_per_tensor(mt.nn.functional.max_pool1d(x[:, None], 2), 0.1, 10, mt.uint8)
+
+    expected = [[[255, 30]], [[255, 15]]]
+    assert pooled(x).tolist() == mt.jit(pooled)(x).tolist() == expected
 
 
 def test_an_observer_in_a_compiled_step_is_the_one_in_eager_mode():

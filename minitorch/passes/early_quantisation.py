@@ -7,15 +7,17 @@ commute with the maximum of a pool:
     quantise(movement(x))  =  movement(quantise(x))
     quantise(max(x))       =  max(quantise(x))          if the scale is positive, and the values are clamped
 
-Both laws are exact. The second needs the clamp in sight: a cast alone wraps, so that 255 would be more than 256. They
-hold for any function of single elements that ends in a cast to 8 bits, such as a ReLU with a quantisation, as long as
-its other operands are the same for all elements. The function so arrives at the product before it, becomes a part of
-its epilogue, and what is stored between two layers has 8 bits.
+Both laws are exact. The second needs the clamp in sight: a cast alone wraps, so that 255 would be more than 256, and
+NaN, which is the maximum of whatever it is in, has to be clamped to the largest number. They hold for any function of
+single elements that ends in a cast to 8 bits, such as a ReLU with a quantisation, as long as its other operands are the
+same for all elements. The function so arrives at the product before it, becomes a part of its epilogue, and what is
+stored between two layers has 8 bits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -180,15 +182,37 @@ def _product_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
     return (rises(one) and _is_positive(other)) or (rises(other) and _is_positive(one))
 
 
-def _choice_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
-    """The minimum or the maximum of x and a number: ``where(h < x, h, x)`` and ``where(x <= h, h, x)``."""
-    condition, number, x = node.inputs
-    if condition.primitive not in (P.less, P.less_equal) or _uniform(number) is None:
-        return False
+@dataclass(frozen=True)
+class _Bounded:
+    """A minimum or maximum of x and a number, by a comparison of both; `takes_nan` if NaN becomes the number."""
+
+    x: Node
+    number: Node
+    is_minimum: bool
+    takes_nan: bool
+
+
+def _bounded(node: Node) -> _Bounded | None:
+    """A selection as a minimum or maximum under which NaN stays above all numbers, as `reduce_max` has it.
+
+    NaN stays what it is in ``where(h < x, h, x)`` and ``where(x <= h, h, x)``, and becomes the largest number in
+    ``where(x < h, x, h)``. In ``where(h < x, x, h)`` it would become the least one.
+    """
+    condition, here, elsewhere = node.inputs
+    if condition.primitive not in (P.less, P.less_equal):
+        return None
     low, high = condition.inputs
-    beside = low if high is x else high if low is x else None
-    same = beside is not None and _uniform(beside) is not None and _same_number(beside, number)
-    return same and rises(x)
+    for x, number in ((elsewhere, here), (here, elsewhere)):
+        beside = high if x is low else low if x is high else None
+        if beside is not None and _same_number(beside, number):
+            found = _Bounded(x, number, is_minimum=(x is low) is (x is here), takes_nan=x is here)
+            return found if found.is_minimum or not found.takes_nan else None
+    return None
+
+
+def _choice_rises(node: Node, rises: Callable[[Node], bool]) -> bool:
+    found = _bounded(node)
+    return found is not None and rises(found.x)
 
 
 def _same_number(a: Node, b: Node) -> bool:
@@ -210,23 +234,23 @@ def _is_clamped(node: Node) -> bool:
     limits, at, shift = np.iinfo(node.dtype.numpy), node.inputs[0], None
     if at.primitive is P.add and _uniform(at.inputs[1]) is not None:
         at, shift = at.inputs[0], at.inputs[1]
-    least, most = -np.inf, np.inf
+    least, most, takes_nan = -np.inf, np.inf, False
     while True:
         if at.primitive is P.maximum and _uniform(at.inputs[1]) is not None:
-            number, inner, is_minimum = at.inputs[1], at.inputs[0], False
-        elif at.primitive is P.where and _choice_rises(at, lambda _: True):
-            _, number, inner = at.inputs
-            is_minimum = at.inputs[0].inputs[1] is inner
+            each = _Bounded(*at.inputs, is_minimum=False, takes_nan=False)
+        elif at.primitive is P.where and (selected := _bounded(at)) is not None:
+            each = selected
         else:
-            return bool(limits.min <= least and most <= limits.max)
-        bound = _shifted(number, shift)
+            return bool(limits.min <= least and most <= limits.max) and takes_nan
+        bound = _shifted(each.number, shift)
         if bound is None:
             return False
-        if is_minimum:
+        takes_nan = takes_nan or each.takes_nan
+        if each.is_minimum:
             most = min(most, bound)
         else:
             least = max(least, min(bound, most))
-        at = inner
+        at = each.x
 
 
 def _shifted(number: Node, shift: Node | None) -> float | None:

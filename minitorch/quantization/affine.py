@@ -7,6 +7,11 @@
 A graph with the first two in it is in *Q/DQ form* (ONNX's QuantizeLinear and DequantizeLinear): it says with floats
 what a quantised program computes. Passes make products of integers of it. Rounding is to the nearest, of two equally
 near ones to the even one, and x / scale is x * (1 / scale), as in PyTorch.
+
+Infinities are clamped like all large numbers. NaN becomes `quant_max`, as in `torch.quantize_per_tensor`, here and in
+fake quantisation, in every mode. So quantising is monotone, with NaN above all numbers, and commutes with the maximum
+of a pool, of which NaN is the result. PyTorch is of several minds: its `quantize_per_channel` makes 0 of NaN, and its
+fake quantisation `quant_min`, as ONNX Runtime's QuantizeLinear does. The ONNX standard does not say.
 """
 
 from __future__ import annotations
@@ -243,8 +248,9 @@ def _bounds(zero_point: Tensor, qparams: QParams) -> tuple[Tensor, Tensor]:
 
 
 def _clamped(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """The number moved into the range; of NaN, which is less than nothing, `high`."""
     x = P.maximum(x, low)
-    return P.where(P.less(high, x), high, x)
+    return P.where(P.less(x, high), x, high)
 
 
 def _placed(x: Tensor, qparams: QParams, name: str) -> tuple[Tensor, Tensor]:
