@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ SCHEMES = ("per_tensor_affine", "per_tensor_symmetric", "per_channel_affine", "p
 
 
 def batches(name: str) -> list[np.ndarray[Any, Any]]:
-    """Three batches of 4 by 50 numbers in float32, the same everywhere."""
+    """Three batches of 4 by 50 numbers in float32, the same everywhere; or those of `HOSTILE`, as rows."""
     random = np.random.RandomState(sum(map(ord, name)))
+    if name in HOSTILE:
+        return [np.asarray(batch, np.float32).reshape(1, -1) for batch in HOSTILE[name](random)]
     shapes = {
         "normal": lambda: random.standard_normal((4, 50)),
         "positive": lambda: random.exponential(size=(4, 50)) + 0.25,
@@ -22,6 +25,32 @@ def batches(name: str) -> list[np.ndarray[Any, Any]]:
         "widening": lambda: random.standard_normal((4, 50)) * random.choice([1.0, 3.0, 9.0]),
     }
     return [shapes[name]().astype(np.float32) for _ in range(3)]
+
+
+# Data on which a histogram is hard to make: label -> batches, from random numbers.
+HOSTILE: dict[str, Callable[[np.random.RandomState], list[Any]]] = {
+    "constant 1e30": lambda random: [[1e30] * 50],
+    "constant -1e30": lambda random: [[-1e30] * 50],
+    "constant 2**25": lambda random: [[2.0**25] * 50] * 2,
+    "constants that grow": lambda random: [[1e30] * 8, [2e30] * 8],
+    "constants that grow a little": lambda random: [[3.0] * 8, [5.0] * 8],
+    "a constant first": lambda random: [[3.0] * 8, random.standard_normal(100)],
+    "one number": lambda random: [[0.7]],
+    "one zero": lambda random: [[0.0]],
+    "huge": lambda random: [random.standard_normal(200) * 1e37],
+    "the largest": lambda random: [[3e38, 1e38, 1.0]],
+    "tiny": lambda random: [random.standard_normal(200) * 1e-30],
+    "denormal": lambda random: [random.randint(1, 1 << 20, 200).astype(np.uint32).view(np.float32)],
+    "neighbours": lambda random: [[1e8, 1e8 + 8]],
+    "two clusters": lambda random: [[*random.standard_normal(300), *(1e6 + random.standard_normal(300))]],
+    "two narrow clusters": lambda random: (
+        [[*random.standard_normal(300) * 1e-3, *(100 + random.random_sample(300))]] * 2
+    ),
+    "growing": lambda random: [random.standard_normal(64) * 1.3**turn for turn in range(25)],
+    "growing fast": lambda random: [random.standard_normal(64) * 10.0**turn for turn in range(12)],
+    "shrinking": lambda random: [random.standard_normal(64) * 0.5**turn for turn in range(12)],
+    "drifting": lambda random: [random.standard_normal(64) + 3 * turn for turn in range(12)],
+}
 
 
 def _rows() -> dict[str, tuple[str, dict[str, Any], str]]:
@@ -43,6 +72,8 @@ def _rows() -> dict[str, tuple[str, dict[str, Any], str]]:
                         {"dtype": dtype, "qscheme": f"{axis}_{scheme}"},
                         name,
                     )
+    for name in HOSTILE:
+        rows[f"HistogramObserver of {name}"] = "HistogramObserver", {"dtype": "uint8", "qscheme": SCHEMES[0]}, name
     plain: dict[str, Any] = {"dtype": "int8", "qscheme": "per_tensor_affine"}
     rows["reduced"] = "MinMaxObserver", {**plain, "reduce_range": True}, "normal"
     rows["reduced, uint8"] = "MinMaxObserver", {**plain, "dtype": "uint8", "reduce_range": True}, "normal"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,11 +118,11 @@ def test_nan_becomes_the_largest_integer_and_infinities_are_clamped(dtype, zero,
         expected = ([high, high, low, high, low, zero] * 12)[:length]
         numbers = [(each - zero) * 0.5 for each in expected]
         scales, zeros = mt.full((length,), 0.5), mt.full((length,), zero, dtype=mt.int32)
-        cases = {
+        cases: dict[str, tuple[Any, list[Any]]] = {
             "tensor": (lambda x: q.quantize_per_tensor(x, 0.5, zero, dtype, low, high), expected),
-            "channel": (lambda x, *of: q.quantize_per_channel(x, *of, 0, dtype, low, high), expected),
+            "channel": (lambda x, s, z: q.quantize_per_channel(x, s, z, 0, dtype, low, high), expected),
             "fake": (lambda x: q.fake_quantize_per_tensor_affine(x, 0.5, zero, low, high), numbers),
-            "fake channel": (lambda x, *of: q.fake_quantize_per_channel_affine(x, *of, 0, low, high), numbers),
+            "fake channel": (lambda x, s, z: q.fake_quantize_per_channel_affine(x, s, z, 0, low, high), numbers),
         }
         for label, (function, wanted) in cases.items():
             given = (x, scales, zeros) if "channel" in label else (x,)
@@ -191,6 +192,16 @@ NAN, INF = float("nan"), float("inf")
 WRONG = {
     "NaN": (lambda: q.MinMaxObserver()(mt.tensor([1.0, NAN])), "MT701", "MinMaxObserver: a NaN in f32[]"),
     "infinity": (lambda: q.HistogramObserver()(mt.tensor([1.0, -INF])), "MT701", "HistogramObserver: a -inf in f32[2]"),
+    "too wide": (
+        lambda: q.HistogramObserver()(mt.tensor([3e38, -3e38])),
+        "MT701",
+        "HistogramObserver: the range from -3e+38 to 3e+38 is wider than float32 holds",
+    ),
+    "too wide, in two": (
+        lambda: [[each(mt.tensor(x)), each.qparams()] for each in [q.MinMaxObserver()] for x in (3e38, -3e38)],
+        "MT701",
+        "MinMaxObserver: the range from -3e+38 to 3e+38",
+    ),
     "no data": (lambda: q.MinMaxObserver().qparams(), "MT701", "MinMaxObserver has seen no data"),
     "no histogram": (lambda: q.PercentileObserver().qparams(), "MT701", "PercentileObserver has seen no data"),
     "scale 0": (lambda: q.quantize_per_tensor(mt.ones(2), 0.0, 0, mt.int8), "MT702", "a scale of 0"),

@@ -237,7 +237,7 @@ def _is_clamped(node: Node) -> bool:
     least, most, takes_nan = -np.inf, np.inf, False
     while True:
         if at.primitive is P.maximum and _uniform(at.inputs[1]) is not None:
-            each = _Bounded(*at.inputs, is_minimum=False, takes_nan=False)
+            each = _Bounded(at.inputs[0], at.inputs[1], is_minimum=False, takes_nan=False)
         elif at.primitive is P.where and (selected := _bounded(at)) is not None:
             each = selected
         else:

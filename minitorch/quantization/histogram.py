@@ -20,7 +20,7 @@ from ..functional.operands import from_array
 from ..interpreters import concrete
 from ..tensor import Tensor
 from .observers import Observer
-from .schemes import require_finite
+from .schemes import require_finite, require_scale
 
 Array = np.ndarray[Any, Any]
 
@@ -48,6 +48,7 @@ class _Histogram(Observer):
         require_finite(self.name, x)
         old_low, old_high = (np.float32(each.item()) for each in (self.min_val, self.max_val))
         low, high = min(old_low, values.min()), max(old_high, values.max())
+        require_scale(self.name, float(low), float(high))
         counts = counted(values, self.bins, low, high)
         before = self.histogram.numpy()
         if old_low <= old_high:
@@ -58,7 +59,8 @@ class _Histogram(Observer):
     def bounds(self) -> tuple[Tensor, Tensor]:
         """The range between two bins that `chosen` names."""
         low, high = (np.float32(each.item()) for each in (self.min_val, self.max_val))
-        first, last = self.chosen(self.histogram.numpy(), low, high)
+        with np.errstate(over="ignore", invalid="ignore"):  # of errors beyond float32, which PyTorch ignores, too
+            first, last = self.chosen(self.histogram.numpy(), low, high)
         width = (high - low) / np.float32(self.bins)
         return tuple([from_array(np.asarray(low + width * np.float32(at))) for at in (first, last + 1)])  # type: ignore[return-value]
 
@@ -145,10 +147,20 @@ class PercentileObserver(_Histogram):
 
 
 def counted(values: Array, bins: int, low: np.float32, high: np.float32) -> Array:
-    """How many numbers lie in each of the bins from `low` to `high`, as `torch.histc` counts them, in float32."""
-    if low == high:
-        low, high = low - np.float32(1), high + np.float32(1)
-    at = ((values.reshape(-1) - low) * np.float32(bins) / (high - low)).astype(np.int64)
+    """How many numbers lie in each of the bins from `low` to `high`, as `torch.histc` counts them, in float32.
+
+    Where float32 has no number between `low` - 1 and `low` + 1, or overflows, float64 takes its place.
+    """
+    least, most, number = (np.float32(each) for each in (low, high, bins))
+    if least == most:
+        least, most = least - np.float32(1), most + np.float32(1)
+    with np.errstate(over="ignore"):
+        if least == most or not np.isfinite((most - least) * number):
+            least, most, number = (np.float64(each) for each in (low, high, bins))  # type: ignore[assignment]
+    if least == most:
+        at = np.full(values.size, bins // 2)
+    else:
+        at = ((values.reshape(-1) - least) * number / (most - least)).astype(np.int64)
     return np.bincount(np.minimum(at, bins - 1), minlength=bins).astype(np.float32)
 
 

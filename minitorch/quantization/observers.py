@@ -37,6 +37,7 @@ from .schemes import (
     per_channel_affine,
     per_tensor_affine,
     require_finite,
+    require_scale,
 )
 
 
@@ -167,6 +168,9 @@ class Observer(Module):
                 fix="run the prepared model on some batches first: mt.quantization.calibrate(prepared, data)",
             )
         low, high = self.bounds()
+        if current_staging() is None:
+            for least, most in zip(low.reshape(-1).tolist(), high.reshape(-1).tolist(), strict=True):
+                require_scale(self.name, min(least, 0.0), max(most, 0.0))
         return choose_qparams(
             low,
             high,

@@ -32,6 +32,7 @@ RANGES: dict[DType, tuple[int, int]] = {uint8: (0, 255), int8: (-128, 127)}
 REDUCED: dict[DType, tuple[int, int]] = {uint8: (0, 127), int8: (-64, 63)}
 
 EPS = 2.0**-23  # the least scale, float32's distance from 1 to the next number; raising it makes constant data coarser
+LARGEST = 3.4028234663852886e38  # the largest number of float32
 
 
 @dataclass(frozen=True)
@@ -155,3 +156,18 @@ def require_finite(name: str, *tensors: Tensor) -> None:
                 why="no scale maps it to an integer, and every later number would be lost in its range",
                 fix="look for the operation that makes it, with mt.debug.check_nan(), or leave this data out",
             )
+
+
+def require_scale(name: str, low: float, high: float) -> None:
+    """Refuse a range of finite numbers whose width overflows float32.
+
+    Raises:
+        QuantizationError: naming the range (``MT701``).
+    """
+    if not high - low <= LARGEST:
+        raise QuantizationError(
+            "MT701",
+            f"{name}: the range from {low:g} to {high:g} is wider than float32 holds",
+            why="the scale is that width, divided by the number of integers",
+            fix="look for the layer whose numbers explode, or leave this data out",
+        )
