@@ -39,10 +39,28 @@ def cnn() -> mt.nn.Module:
     )  # fmt: skip
 
 
+class Attentions(mt.nn.Module):
+    """Attention of all kinds: causal, with a mask of bools and of floats, with a scale, of what no product made."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mix, self.out = mt.nn.Linear(16, 48), mt.nn.Linear(16, 16)
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        """[batch, length, 16] to the same."""
+        attend, length = F.scaled_dot_product_attention, x.shape[-2]
+        q, k, v = self.mix(x).chunk(3, -1)
+        allowed = mt.tensor([[(row + 2 * column) % 3 != 1 for column in range(length)] for row in range(length)])
+        bias = mt.tensor([[0.1 * row - 0.3 * column for column in range(length)] for row in range(length)])
+        y = attend(q, k, v, is_causal=True) + attend(q, k, mt.tanh(v), attn_mask=allowed, scale=0.3)
+        return self.out(y) + attend(x, mt.sin(k), x, attn_mask=bias)
+
+
 MODELS: dict[str, tuple[Callable[[], mt.nn.Module], tuple[int, ...]]] = {
     "mlp": (mlp, (5, 16)),
     "cnn": (cnn, (3, 1, 8, 8)),
     "block": (Block, (2, 6, 16)),
+    "attentions": (Attentions, (2, 5, 16)),
 }
 
 
@@ -50,6 +68,10 @@ def model_and_data(name: str) -> tuple[mt.nn.Module, mt.Tensor, mt.Tensor]:
     mt.manual_seed(0)
     make, shape = MODELS[name]
     model, x = make().eval(), mt.randn(*shape)
+    for module in model.modules():  # as after training: neither ones nor zeros
+        for each in (module.weight, module.bias) if isinstance(module, (mt.nn.LayerNorm, mt.nn.BatchNorm2d)) else ():
+            assert each is not None
+            each.detach().add_(0.1 * mt.randn(*each.shape))
     return model, x, mt.randn(*model(x).shape)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 import minitorch as mt
@@ -9,6 +13,7 @@ import minitorch.nn.functional as F
 from minitorch import primitives as P
 from minitorch.errors import DTypeError
 from minitorch.passes import DEFAULT, LOWERING, mixed_precision
+from minitorch.passes.attention import attentions
 from tests.mixed import MODELS, model_and_data, random_network
 
 LOWER = pytest.mark.parametrize("dtype", [mt.bfloat16, mt.float16], ids=str)
@@ -46,19 +51,64 @@ def test_random_networks_agree_to_the_bit(dtype: mt.DType) -> None:
         assert difference(model, x, dtype) == 0, seed
 
 
-def test_wrong_rules_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bias in float32, functions taken for selections, and a scale in float32 each give other numbers."""
-    plants = {
-        "mlp": ("_is_bias", lambda node: False),
-        "cnn": ("_is_bias", lambda node: False),
-        "block": ("SELECTIONS", mixed_precision.SELECTIONS | {P.sub, P.exp}),
-        " block": ("_only_multiplied", lambda graph: set()),
-    }
-    for name, (rule, wrong) in plants.items():
-        model, x, _ = model_and_data(name.strip())
-        with monkeypatch.context() as patch:
-            patch.setattr(mixed_precision, rule, wrong)
-            assert difference(model, x, mt.bfloat16) > 0, name
+class Exponential(mt.nn.Module):
+    """Of what a layer gives, times a number that no sum rounds away."""
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        """Of any shape."""
+        return (x.float().exp() * 3).float()
+
+
+class Scaled(mt.nn.Module):
+    """A product, a number times that, and a product."""
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        """[batch, 16] to [batch, batch]."""
+        return (x @ x.mT * 0.3) @ x
+
+
+# What is wrong, and a model that it makes a difference for.
+PLANTED: dict[str, tuple[str, Any, Callable[[], tuple[mt.nn.Module, mt.Tensor]]]] = {
+    "a bias in float32": ("_is_bias", lambda node: False, lambda: model_and_data("cnn")[:2]),
+    "a function that rounds taken for a selection": (
+        "SELECTIONS",
+        mixed_precision.SELECTIONS | {P.exp},
+        lambda: (mt.nn.Sequential(mt.nn.Linear(16, 8), Exponential()), model_and_data("mlp")[1]),
+    ),
+    "a multiple in float32": ("_only_multiplied", lambda graph: set(), lambda: (Scaled(), model_and_data("mlp")[1])),
+    "attention as any products": ("attentions", lambda graph: [], lambda: model_and_data("block")[:2]),
+    "a mask that is not rounded": (
+        "attentions",
+        lambda graph: [replace(each, masked=None) for each in attentions(graph)],
+        lambda: model_and_data("attentions")[:2],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_wrong_rules_are_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule, wrong, make = PLANTED[name]
+    model, x = make()
+    assert difference(model, x, mt.bfloat16) == 0
+    monkeypatch.setattr(mixed_precision, rule, wrong)
+    assert difference(model, x, mt.bfloat16) > 0
+
+
+def test_attentions_are_found_and_softmaxes_between_layers_are_not() -> None:
+    for name, count in {"block": 1, "attentions": 3, "mlp": 0}.items():
+        model, x, _ = model_and_data(name)
+        assert len(attentions(mt.jit(model, backend="interpret").graph(x))) == count, name
+    gate = mt.nn.Sequential(mt.nn.Linear(4, 3), mt.nn.Softmax(-1), mt.nn.Linear(3, 4))
+    assert not attentions(mt.jit(gate, backend="interpret").graph(mt.ones(2, 4)))
+
+
+def test_attention_with_dropout_is_found() -> None:
+    def attend(x: mt.Tensor) -> mt.Tensor:
+        return F.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
+
+    graph = mt.jit(attend, backend="interpret").graph(mt.ones(4, 3))
+    (found,) = attentions(graph)
+    assert found.product in graph.outputs and found.scores.shape == (4, 4)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -68,7 +118,8 @@ def test_only_what_changes_is_cast(name: str) -> None:
         graph = mt.jit(model, backend="interpret").graph(x)
     found = mt.passes.autocast()(graph)
     products = [node for node in found.nodes if node.primitive is P.dot]
-    assert {node.dtype for node in products} == {mt.bfloat16}
+    attended = {node for each in attentions(graph) for node in (each.scores, each.product)}
+    assert sum(node.dtype is mt.float32 for node in products) == len(attended)
     assert len(products) == sum(node.primitive is P.dot for node in graph.nodes)
     assert [node.spec for node in found.outputs] == [node.spec for node in graph.outputs]
     assert mt.passes.autocast()(found).key() == found.key()  # nothing is left to do

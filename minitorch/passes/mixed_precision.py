@@ -7,7 +7,8 @@ goes by what is computed:
     bias after it (`expand`, `add`)  in the lower type, as it is within `linear` and convolutions
     movement, selection              in the type of the operand: they round nothing
     sum of two lower values          in the lower type, as promotion has it
-    multiple of a lower value        in the lower type, if only contractions read it (the scale of attention)
+    multiple of a lower value        in the lower type, if only contractions read it (a scale of queries)
+    attention                        its operands and its result are rounded, all between is in float32
     all others                       in float32, to which operands are cast back
 
 Results keep their types, so a graph can be exchanged for its autocast form. The numbers are those of
@@ -37,6 +38,7 @@ from ..graph.build import apply, with_inputs
 from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import INPUT, Node
+from .attention import attentions
 from .pipeline import Pass
 
 MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.pad, P.flip, P.unfold, P.diagonal, P.barrier))
@@ -93,6 +95,9 @@ class _Caster:
         native: the nodes that are computed in the lower type.
         products: those among them that are contractions, or moved ones: a bias may follow.
         operands: the nodes that nothing but contractions reads, moved or not.
+        rounding: the nodes of attention that round operands, and which; they compute in float32.
+        attended: the last contractions of attention, whose results are rounded.
+        rounded: operands of attention in float32, after they were rounded.
     """
 
     def __init__(self, dtype: DType) -> None:
@@ -102,18 +107,64 @@ class _Caster:
         self.native: set[Node] = set()
         self.products: set[Node] = set()
         self.operands: set[Node] = set()
+        self.rounding: dict[Node, set[Node]] = {}
+        self.attended: set[Node] = set()
+        self.rounded: dict[Node, Node] = {}
 
     def graph(self, graph: Graph) -> Graph:
         """The graph in mixed precision."""
         self.full.update((node, node) for node in graph.inputs)
         self.operands = _only_multiplied(graph)
+        self._find_attention(graph)
         for node in graph.nodes:
-            if node.dtype is float32 and self._is_low(node):
+            if node in self.rounding:
+                self._attend(node)
+            elif node.primitive is P.cast and node.dtype is self.dtype and node.inputs[0] in self.native:
+                self.full[node] = self.low[node.inputs[0]]
+            elif node.dtype is float32 and self._is_low(node):
                 self.native.add(node)
                 self.low[node] = self._in_lower(node, {each: self._low(each) for each in node.inputs})
             else:
                 self.full[node] = with_inputs(node, tuple(map(self._full, node.inputs)))
         return Graph(graph.inputs, [self._full(node) for node in graph.outputs], name=graph.name, verify=False)
+
+    def _find_attention(self, graph: Graph) -> None:
+        for each in attentions(graph):
+            if any(operand.dtype is not float32 for node in (each.scores, each.product) for operand in node.inputs):
+                continue
+            self.attended.add(each.product)
+            self.rounding[each.product] = {each.value}
+            self.rounding[each.scores] = set()
+            for operand in each.scores.inputs:
+                reader, top = each.scores, operand
+                while top.primitive in MOVEMENTS and top in self.operands:
+                    reader, top = top, top.inputs[0]
+                if top.primitive is P.mul and top in self.operands and any(map(is_splat, top.inputs)):
+                    reader, top = top, next(value for value in top.inputs if not is_splat(value))
+                else:
+                    reader, top = each.scores, operand
+                self.rounding.setdefault(reader, set()).add(top)
+            if each.masked is not None and each.mask is not None:
+                self.rounding[each.masked] = {each.mask}
+
+    def _attend(self, node: Node) -> None:
+        """Compute a node of attention in float32, of operands that are rounded to the lower type."""
+        rounded = self.rounding[node]
+        self.full[node] = with_inputs(
+            node, tuple([self._rounded(each) if each in rounded else self._full(each) for each in node.inputs])
+        )
+        if node in self.attended:
+            self.native.add(node)
+            self.low[node] = apply(P.cast, self.full.pop(node), source=node.source, dtype=self.dtype)
+
+    def _rounded(self, node: Node) -> Node:
+        """A float32 node with the numbers of the lower type."""
+        low = self._low(node)
+        if node in self.native or self._full(node).inputs[:1] == (low,):
+            return self._full(node)
+        if node not in self.rounded:
+            self.rounded[node] = apply(P.cast, low, source=node.source, dtype=float32)
+        return self.rounded[node]
 
     def _is_low(self, node: Node) -> bool:
         """Whether a float32 node is computed in the lower type."""
@@ -166,7 +217,9 @@ class _Caster:
             chain.append(top.inputs[0])
         top = chain.pop()
         if top not in self.low:
-            self.low[top] = apply(P.cast, self._full(top), source=top.source, dtype=self.dtype)
+            full = self._full(top)
+            is_exact = full.primitive is P.cast and full.inputs[0].dtype is self.dtype
+            self.low[top] = full.inputs[0] if is_exact else apply(P.cast, full, source=top.source, dtype=self.dtype)
         for each in reversed(chain):
             self.low[each] = self._in_lower(each, self.low)
         return self.low[node]

@@ -1,4 +1,4 @@
-"""The records of PyTorch's autocast and GradScaler are those of the installed PyTorch.
+"""The records of PyTorch's mixed precision are those of the installed PyTorch.
 
 ``python -m tests.optional.test_torch_autocast`` writes them again.
 """
@@ -11,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from tests import autocasts, scalings
+from tests import autocasts, roundings, scalings
 from tests.records import read, write
 
 RECORDS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "autocast": autocasts.types_of,
     "grad_scaler": scalings.all_of,
+    "roundings": roundings.values,
 }
 
 
+@pytest.mark.filterwarnings("ignore:Mismatch dtype between input and weight:UserWarning")  # of rms_norm, on speed
 @pytest.mark.parametrize("name", RECORDS)
 def test_the_record_is_that_of_the_installed_pytorch(name: str) -> None:
     torch = pytest.importorskip("torch")

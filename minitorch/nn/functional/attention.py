@@ -7,7 +7,7 @@ import math
 from ... import primitives as P
 from ...dtypes import bool_, int64
 from ...functional.linalg import matmul
-from ...functional.operands import to_dtype, widened
+from ...functional.operands import to_dtype, widen
 from ...functional.shaping import transpose
 from ...interpreters import in_lower_precision
 from ...primitives.elementwise import scalar
@@ -23,7 +23,6 @@ def _causal_mask(queries: int, keys: int) -> Tensor:
     return P.less_equal(P.iota(size=keys, dtype=int64), rows)
 
 
-@widened
 def _attention_weights(scores: Tensor) -> Tensor:
     """Softmax over the last dimension; a row that may look nowhere gets zeros, not NaN."""
     kept = (*scores.shape[:-1], 1)
@@ -32,6 +31,20 @@ def _attention_weights(scores: Tensor) -> Tensor:
     exponentials = P.exp(P.sub(scores, P.where(nowhere, scalar(0, scores), largest)))
     total = P.reshape(P.reduce_sum(exponentials, dims=(scores.ndim - 1,)), shape=kept)
     return P.div(exponentials, P.where(nowhere, scalar(1, total), total))
+
+
+def _attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, scale: float
+) -> Tensor:
+    scores = matmul(widen(query) * scale, transpose(widen(key), -2, -1))
+    if is_causal:
+        mask = _causal_mask(*scores.shape[-2:])
+    if mask is not None and mask.dtype is bool_:
+        scores = P.where(mask, scores, scalar(-math.inf, scores))
+    elif mask is not None:
+        scores = scores + to_dtype(mask, scores.dtype)
+    weights = dropout(_attention_weights(scores), dropout_p)
+    return to_dtype(matmul(weights, widen(value)), value.dtype)
 
 
 @in_lower_precision
@@ -45,6 +58,9 @@ def scaled_dot_product_attention(
     scale: float | None = None,
 ) -> Tensor:
     """``softmax(query @ key.mT * scale + mask) @ value``.
+
+    In 16 bits, scores, weights and sums are in float32, and the result is rounded once. So they are in PyTorch on the
+    CPU, where it computes by this formula; its kernel for operands of four dimensions rounds exponentials, too.
 
     Args:
         query: [..., queries, features].
@@ -69,11 +85,4 @@ def scaled_dot_product_attention(
     if is_causal and attn_mask is not None:
         raise RuntimeError("scaled_dot_product_attention: give attn_mask or is_causal, not both")
     scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
-    scores = matmul(query * scale, transpose(key, -2, -1))
-    if is_causal:
-        attn_mask = _causal_mask(*scores.shape[-2:])
-    if attn_mask is not None and attn_mask.dtype is bool_:
-        scores = P.where(attn_mask, scores, scalar(-math.inf, scores))
-    elif attn_mask is not None:
-        scores = scores + to_dtype(attn_mask, scores.dtype)
-    return matmul(dropout(_attention_weights(scores), dropout_p), value)
+    return _attention(query, key, value, attn_mask, dropout_p, is_causal, scale)

@@ -36,10 +36,10 @@ def _standardized(x: Tensor, dims: tuple[int, ...], eps: float) -> Tensor:
     return centered / P.sqrt(_mean(centered * centered, dims) + eps)
 
 
-def _scaled(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """In the type of x, also where parameters are kept in a longer one."""
-    scaled = x if weight is None else x * weight
-    return to_dtype(scaled if bias is None else scaled + bias, x.dtype)
+def _scaled(x: Tensor, like: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+    """``x * weight + bias``, rounded once, to the type of the input, also where parameters are kept in a longer one."""
+    scaled = x if weight is None else x * widen(weight)
+    return to_dtype(scaled if bias is None else scaled + widen(bias), like.dtype)
 
 
 def _check_shapes(name: str, input: Tensor, shape: Sequence[int], **parameters: Tensor | None) -> None:
@@ -73,11 +73,6 @@ def _last_dims(
     return tuple(range(input.ndim - len(shape), input.ndim))
 
 
-@widened
-def _layer_norm(x: Tensor, *, dims: tuple[int, ...], eps: float) -> Tensor:
-    return _standardized(x, dims, eps)
-
-
 def layer_norm(
     input: Tensor,
     normalized_shape: int | Sequence[int],
@@ -100,12 +95,7 @@ def layer_norm(
         tensor([[-1.2247,  0.0000,  1.2247]])
     """
     dims = _last_dims(input, normalized_shape, "layer_norm", weight=weight, bias=bias)
-    return _scaled(_layer_norm(input, dims=dims, eps=eps), weight, bias)
-
-
-@widened
-def _rms_norm(x: Tensor, *, dims: tuple[int, ...], eps: float) -> Tensor:
-    return x / P.sqrt(_mean(x * x, dims) + eps)
+    return _scaled(_standardized(widen(input), dims, eps), input, weight, bias)
 
 
 def rms_norm(
@@ -127,7 +117,8 @@ def rms_norm(
     dims = _last_dims(input, normalized_shape, "rms_norm", weight=weight)
     if eps is None:
         eps = _EPSILON[input.dtype.name]
-    return _scaled(_rms_norm(input, dims=dims, eps=eps), weight, None)
+    x = widen(input)
+    return _scaled(x / P.sqrt(_mean(x * x, dims) + eps), input, weight, None)
 
 
 # The distance from 1 to the next number. PyTorch computes 16-bit types in float32, whose eps it then takes.
@@ -167,8 +158,8 @@ def group_norm(
         raise ValueError(f"group_norm: {input.spec} has not more than one value per group, and so no variance")
     size = math.prod((channels, *input.shape[2:])) // num_groups
     grouped = P.reshape(input, shape=(batch, num_groups, size))
-    normal = P.reshape(_layer_norm(grouped, dims=(2,), eps=eps), shape=input.shape)
-    return _scaled(normal, *_channel_parameters(input.ndim, weight, bias))
+    normal = P.reshape(_standardized(widen(grouped), (2,), eps), shape=input.shape)
+    return _scaled(normal, input, *_channel_parameters(input.ndim, weight, bias))
 
 
 def batch_norm(
@@ -222,10 +213,9 @@ def batch_norm(
     elif running_mean is None or running_var is None:
         raise ValueError("batch_norm without running_mean and running_var needs training=True")
     else:
-        centered = x - _per_channel(running_mean, input.ndim)
-        var = _per_channel(running_var, input.ndim)
-    normal = to_dtype(centered / P.sqrt(var + eps), input.dtype)
-    return _scaled(normal, *_channel_parameters(input.ndim, weight, bias))
+        centered = x - _per_channel(widen(running_mean), input.ndim)
+        var = _per_channel(widen(running_var), input.ndim)
+    return _scaled(centered / P.sqrt(var + eps), input, *_channel_parameters(input.ndim, weight, bias))
 
 
 def _values_per_channel(input: Tensor) -> int:

@@ -1,0 +1,53 @@
+"""Attention and normalizations in 16 bits: they compute in float32, and round once, as PyTorch does."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch.nn.functional import attention, normalization
+from tests import roundings
+from tests.records import read
+
+UNIT = {"bfloat16": 2.0**-7, "float16": 2.0**-10}  # the distance from 1 to the next number
+
+
+def off(name: str, case: str) -> tuple[float, float]:
+    """The share of elements that are not PyTorch's, and the largest distance, in units of the last place at most."""
+    expected = np.array(read("roundings")[name][case])
+    found = np.array(roundings.value(mt, F, name, case))
+    distance = np.abs(found - expected)
+    unit = UNIT[roundings.TYPES[case][0]] * np.maximum(np.abs(expected), 2.0**-6)  # of terms near 1, which cancel
+    return float((distance > 0).mean()), float((distance / unit).max())
+
+
+@pytest.mark.parametrize("case", roundings.TYPES)
+@pytest.mark.parametrize("name", roundings.CALLS)
+def test_numbers_are_those_of_pytorch(name: str, case: str) -> None:
+    """But for the order of sums in float32, which turns a rounding now and then."""
+    share, distance = off(name, case)
+    assert share <= 0.025 and distance <= 1
+
+
+@pytest.mark.parametrize("where", ["attention", "layer_norm"])
+def test_a_second_rounding_is_seen(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: operands that are not widened, so that every step rounds."""
+    monkeypatch.setattr(attention if where == "attention" else normalization, "widen", lambda x: x)
+    assert off(where, "bfloat16, weights in bfloat16")[0] > 0.1
+
+
+@pytest.mark.parametrize("name", roundings.CALLS)
+def test_every_mode_rounds_alike(name: str) -> None:
+    case = "bfloat16, weights in float32"
+    lower, weights = roundings.TYPES[case]
+
+    def call() -> mt.Tensor:
+        return roundings.CALLS[name](mt, F, lambda *shape, by: roundings.wave(mt, *shape, by=by, dtype=lower), weights)
+
+    expected = np.array(roundings.value(mt, F, name, case)).ravel()
+    interpreted = mt.jit(call, backend="interpret")().float().numpy().ravel()
+    np.testing.assert_array_equal(interpreted, expected)
+    compiled = mt.jit(call)().float().numpy().ravel()
+    np.testing.assert_allclose(compiled, expected, rtol=UNIT[lower], atol=UNIT[lower] * 2.0**-7)
