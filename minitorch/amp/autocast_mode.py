@@ -23,7 +23,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 LOWER_TYPES = (bfloat16, float16)
 
 
-def _check_device(name: str, device_type: Any) -> None:
+def check_device(name: str, device_type: Any) -> None:
+    """Refuse another device than the CPU, by the name of the function that was given it."""
     if not isinstance(device_type, str):
         raise ValueError(f"{name}: device_type is a string such as 'cpu', not {type(device_type).__name__}")
     on_cpu(device_type)
@@ -76,7 +77,7 @@ class autocast:  # noqa: N801 (PyTorch's name)
     def __init__(
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
-        _check_device("autocast", device_type)
+        check_device("autocast", device_type)
         self.device = "cpu"
         self.fast_dtype: DType = LOWER_TYPES[0] if dtype is None else as_dtype(dtype)
         self.enabled = bool(enabled)
@@ -117,7 +118,7 @@ def is_autocast_enabled(device_type: str = "cpu") -> bool:
         ...     mt.is_autocast_enabled()
         True
     """
-    _check_device("is_autocast_enabled", device_type)
+    check_device("is_autocast_enabled", device_type)
     return current_autocast() is not None
 
 
@@ -129,7 +130,7 @@ def get_autocast_dtype(device_type: str = "cpu") -> DType:
         >>> mt.get_autocast_dtype("cpu")
         minitorch.bfloat16
     """
-    _check_device("get_autocast_dtype", device_type)
+    check_device("get_autocast_dtype", device_type)
     mode = current_autocast()
     return LOWER_TYPES[0] if mode is None else mode.dtype
 

@@ -6,9 +6,10 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
+from ..dtypes import DType
 from ..interpreters import is_grad_enabled, set_grad_enabled
 from ..ir import Spec
-from ..primitives import constant
+from ..primitives import cast, constant
 from ..tensor import Tensor
 from .gradients import detach
 from .tape import overwritten, record_many
@@ -146,16 +147,26 @@ def _record(function: type[Function], context: Context, args: tuple[Any, ...], o
             )
         for index in tensor_positions:
             gradient = gradients[index]
-            if gradient is not None and gradient.shape != shapes[index]:
+            if gradient is not None and gradient.shape != given[index].shape:
                 raise ValueError(
                     f"{function.__name__}.backward returned a gradient of shape {gradient.shape} "
-                    f"for argument {index}, which has shape {shapes[index]}"
+                    f"for argument {index}, which has shape {given[index].shape}"
                 )
-        return [gradients[index] if wanted else None for index, wanted in zip(tensor_positions, asked, strict=True)]
+        return [
+            _typed(gradients[index], given[index].dtype) if wanted else None
+            for index, wanted in zip(tensor_positions, asked, strict=True)
+        ]
 
-    shapes = {index: args[index].shape for index in tensor_positions}
+    given = {index: args[index].spec for index in tensor_positions}
     inputs = tuple(args[index] for index in tensor_positions)
     record_many(function.__name__, inputs, outputs, backward, saved_outputs)
+
+
+def _typed(gradient: Tensor | None, dtype: DType) -> Tensor | None:
+    """A gradient in the type of its argument: in mixed precision `backward` may compute in another one."""
+    if gradient is None or gradient.dtype is dtype or not gradient.dtype.is_floating_point:
+        return gradient
+    return cast(gradient, dtype=dtype)
 
 
 def _filled(cotangents: dict[int, Tensor], specs: list[Spec]) -> list[Tensor]:

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from tests import autocasts, roundings, scalings
+from tests import autocasts, custom_functions, roundings, scalings
 from tests.records import read, write
 
 RECORDS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "autocast": autocasts.types_of,
     "grad_scaler": scalings.all_of,
     "roundings": roundings.values,
+    "custom_functions": custom_functions.all_of,
 }
 
 
