@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import random
+import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +133,116 @@ def test_a_program_is_replaced_in_one_step(saved: Path, monkeypatch: pytest.Monk
     assert len(list(saved.iterdir())) == 3
 
 
+# Beside others --------------------------------------------------------------------------------------------------
+
+
+def test_explain_is_kept(saved: Path, tmp_path: Path) -> None:
+    """Operations, bytes, FLOPs, source lines, scales and shifts are as they were, also after the second time."""
+    frozen = mt.freeze(model(), mt.ones(2, 2, 6, 6))
+    frozen.save(tmp_path / "one")
+    loaded = mt.load_frozen(tmp_path / "one")
+    assert str(loaded.explain()) == str(frozen.explain())
+    (before,), (after,) = frozen.explain().signatures, loaded.explain().signatures
+    assert (before.operations, before.bytes, before.flops) == (after.operations, after.bytes, after.flops)
+    assert before.operations > 0 and before.decisions == after.decisions != () and "test_frozen_files.py:" in str(after)
+    loaded.save(tmp_path / "two")
+    assert str(mt.load_frozen(tmp_path / "two").explain()) == str(frozen.explain())
+
+
+def scaled(factor: float) -> Any:
+    weight = mt.full((3,), factor)
+    return mt.freeze(lambda x: x * weight, mt.ones(3))
+
+
+@pytest.mark.parametrize("when", ["_graph", "_constants", "_content"])
+def test_a_program_that_is_replaced_while_it_is_read_is_read_again(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scaled(2.0).save(tmp_path)
+    real, others = getattr(programs, when), iter([scaled(3.0), scaled(4.0)])
+
+    def late(*args: Any) -> Any:
+        other = next(others, None)
+        if other is not None:
+            other.save(tmp_path)
+        return real(*args)
+
+    monkeypatch.setattr(programs, when, late)
+    assert mt.load_frozen(tmp_path)(mt.ones(3)).tolist() == [4.0] * 3
+
+
+def test_reading_and_saving_at_once(tmp_path: Path) -> None:
+    """Of three threads that save, and three that load: each load is one of the programs, and one is left."""
+    versions = {factor: scaled(factor) for factor in (1.0, 2.0, 3.0)}
+    versions[1.0].save(tmp_path)
+    found: list[list[float]] = []
+    errors: list[BaseException] = []
+
+    def run(work: Callable[[], Any]) -> None:
+        try:
+            for _ in range(12):
+                work()
+        except BaseException as error:
+            errors.append(error)
+
+    jobs: list[Callable[[], Any]] = [partial(each.save, tmp_path) for each in versions.values()]
+    jobs += [lambda: found.append(mt.load_frozen(tmp_path, "interpret")(mt.ones(3)).tolist())] * 3
+    threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors
+    assert len(found) == 36 and all(each in ([1.0] * 3, [2.0] * 3, [3.0] * 3) for each in found)
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_what_else_is_in_the_folder_stays(tmp_path: Path) -> None:
+    """Other files, links, and folders with names like ours; what a link points to is not written to."""
+    place, away = tmp_path / "program", tmp_path / "away"
+    first, second = scaled(2.0), scaled(3.0)
+    first.save(place)
+    old = {path.name for path in place.iterdir()}
+    constants = next(name for name in old if name.startswith("constants-"))
+    (place / "README.md").write_text("mine")
+    (place / "graph-notes.txt").write_text("mine, too")
+    (place / "graph-0123456789abcdef.txt").mkdir()
+    away.write_bytes((place / constants).read_bytes())
+    (place / constants).unlink()
+    (place / constants).symlink_to(away)
+    with pytest.raises(FrozenError, match="there is no file constants-"):
+        mt.load_frozen(place)
+    content = away.read_bytes()
+    first.save(place)  # a file takes the place of the link
+    assert mt.load_frozen(place)(mt.ones(3)).tolist() == [2.0] * 3
+    (place / programs.MANIFEST).rename(tmp_path / "manifest")
+    (place / programs.MANIFEST).symlink_to(tmp_path / "manifest")
+    second.save(place)
+    assert mt.load_frozen(place)(mt.ones(3)).tolist() == [3.0] * 3
+    assert away.read_bytes() == content and "2" not in mt.load_frozen(place)(mt.ones(3)).tolist()
+    assert (place / "README.md").read_text() == "mine" and (place / "graph-notes.txt").read_text() == "mine, too"
+    assert (place / "graph-0123456789abcdef.txt").is_dir()
+    assert len(list(place.iterdir())) == 6
+
+
+def test_arguments_may_have_the_names_of_constants(tmp_path: Path) -> None:
+    weight = mt.tensor([1.0, 2.0])
+    frozen = mt.freeze(
+        lambda constant, argument: constant["0"] - argument["constant.0"] * weight,
+        *({"0": mt.ones(2)}, {"constant.0": mt.ones(2)}),
+    )
+    frozen.save(tmp_path)
+    given = {"0": mt.tensor([5.0, 5.0])}, {"constant.0": mt.tensor([1.0, 2.0])}
+    assert mt.load_frozen(tmp_path)(*given).tolist() == frozen(*given).tolist() == [4.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["../graph-0123456789abcdef.txt", "/etc/passwd", "graph-0123456789abcdef.txt\n", "."])
+def test_names_that_climb_out_are_refused(name: str, saved: Path) -> None:
+    rewrite_manifest(saved, lambda found: found["signatures"][0]["graph"].update(file=name))
+    with pytest.raises(FrozenError, match="where a file is wanted"):
+        mt.load_frozen(saved)
+
+
 # Damage ---------------------------------------------------------------------------------------------------------
 
 
@@ -233,6 +345,23 @@ LIES: dict[str, tuple[Callable[[Path, dict[str, Any]], Any], str]] = {
     ),
     "results that are none": (lambda folder, found: found["signatures"][0].update(results={"code": "x"}), "is neither"),
     "layouts": (lambda folder, found: found["signatures"][0].update(contiguous=[9]), "no positions of arguments"),
+    "an autocast that is none": (
+        lambda folder, found: found.update(autocast="float64"),
+        "it does not say the autocast",
+    ),
+    "less than nothing": (
+        lambda folder, found: found.update(frozen_bytes=-1),
+        "it does not say the autocast and the bytes",
+    ),
+    "no work": (lambda folder, found: found["signatures"][0].pop("beforehand"), "says nothing of what was done"),
+    "work of no operations": (
+        lambda folder, found: found["signatures"][0]["beforehand"]["lines"].append(["x.py", 1, 3, 4, 5]),
+        "says nothing of what was done beforehand",
+    ),
+    "work that is none": (
+        lambda folder, found: found["signatures"][0]["beforehand"]["decisions"].append(["", "", 3, 0]),
+        "says nothing of what was done beforehand",
+    ),
 }
 
 

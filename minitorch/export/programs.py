@@ -5,8 +5,9 @@
     constants-<checksum>.safetensors the arrays of all graphs, which share them
 
 Nothing in it can be executed. The files of one version have names of their own, and the manifest, which says which they
-are, is replaced last, in one step: at any time the folder holds a complete program, old or new. Reading trusts nothing:
-sizes come before contents, and graphs and arrays have to fit.
+are, is replaced last, in one step: at any time the folder holds a complete program, old or new. Who reads an old
+manifest while its files go reads the new one. Saves of several threads and processes take turns, where the system has
+locks of folders. Reading trusts nothing: sizes come before contents, and graphs and arrays have to fit.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -69,20 +71,18 @@ def save(folder: str | os.PathLike[str], about: Mapping[str, Any], signatures: I
         text = str(_apart(each.graph, names)).encode()
         files.append((_named("graph", text, "txt"), text))
         rows.append({"graph": _entry(*files[-1]), **each.layout})
-    with tempfile.TemporaryDirectory(dir=place, prefix=".new-") as new:
-        path = Path(new, "constants")
-        safetensors.save(path, {name: found.array for found, name in names.items()})
-        content = path.read_bytes()
-        files.append((_named("constants", content, "safetensors"), content))
-        manifest = {"format": FORMAT, "version": VERSION, **about, "constants": _entry(*files[-1]), "signatures": rows}
-        files.append((MANIFEST, json.dumps(manifest | {"checksum": _checksum(manifest)}, indent=1).encode()))
+    constants = safetensors.encode({name: found.array for found, name in names.items()})
+    files.append((_named("constants", constants, "safetensors"), constants))
+    manifest = {"format": FORMAT, "version": VERSION, **about, "constants": _entry(*files[-1]), "signatures": rows}
+    files.append((MANIFEST, json.dumps(manifest | {"checksum": _checksum(manifest)}, indent=1).encode()))
+    kept = {name for name, _ in files}
+    with _alone(place), tempfile.TemporaryDirectory(dir=place, prefix=".new-") as new:
         for name, content in files:
             _write(Path(new, name), content)
             os.replace(Path(new, name), place / name)
-    kept = {name for name, _ in files}
-    for old in place.iterdir():
-        if _FILE.fullmatch(old.name) and old.name not in kept:
-            old.unlink()
+        for old in place.iterdir():
+            if _FILE.fullmatch(old.name) and old.name not in kept and (old.is_symlink() or old.is_file()):
+                old.unlink()
 
 
 def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Stored]]:
@@ -92,11 +92,18 @@ def load(folder: str | os.PathLike[str]) -> tuple[dict[str, Any], list[Stored]]:
         FrozenError: naming the file, and the rule that it breaks (``MT114``).
     """
     place = Path(folder)
-    about = _manifest(place)
-    rows = about.pop("signatures")
-    graphs = [(_graph(place, row.pop("graph", None)), row) for row in rows]
-    arrays = _constants(place, about.pop("constants", None), [graph for graph, _ in graphs])
-    return about, [Stored(_together(graph, arrays), row) for graph, row in graphs]
+    while True:
+        written = _read(place, MANIFEST, MOST_MANIFEST)
+        try:
+            about = _manifest(place, written)
+            rows = about.pop("signatures")
+            graphs = [(_graph(place, row.pop("graph", None)), row) for row in rows]
+            arrays = _constants(place, about.pop("constants", None), [graph for graph, _ in graphs])
+            return about, [Stored(_together(graph, arrays), row) for graph, row in graphs]
+        except FrozenError:
+            if _read(place, MANIFEST, MOST_MANIFEST) == written:
+                raise
+            # It was replaced meanwhile, and what it names has gone.
 
 
 def refuse(folder: str | os.PathLike[str], what: str, error: Exception | None = None) -> NoReturn:
@@ -124,6 +131,23 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
+@contextmanager
+def _alone(place: Path) -> Iterator[None]:
+    """Wait until nobody else saves to a folder: cleaning up removes what another has written, and not named yet."""
+    try:
+        import fcntl
+    except ImportError:  # such as on Windows
+        yield
+        return
+    folder = os.open(place, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # a file system may have none
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
+
+
 def _write(path: Path, content: bytes) -> None:
     with open(path, "wb") as file:
         file.write(content)
@@ -132,15 +156,26 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _apart(graph: Graph, names: dict[Literal, str]) -> Graph:
-    """A graph with inputs in place of its array constants, which come behind the others; equal ones share a name."""
+    """A graph with inputs in place of its array constants, which come behind the others; equal ones share a name.
+
+    An argument that has the name of a constant gets another one.
+    """
     found: dict[str, Node] = {}
     replaced: dict[Node, Node] = {}
+    own = list(graph.inputs)
+    taken = {str(node.params["name"]) for node in own}
+    for place, node in enumerate(own):
+        name = str(node.params["name"])
+        if name.startswith(CONSTANT):
+            while name in taken:
+                name = f"argument.{name}"
+            taken.add(name)
+            own[place] = replaced[node] = input_node(name, node.spec, node.source)
     for node in graph.nodes:
         if node.primitive is constant and not is_splat(node):
             name = names.setdefault(node.params["value"], f"{CONSTANT}{len(names)}")
             replaced[node] = found.setdefault(name, input_node(name, node.spec, node.source))
     after = graph.substitute(replaced)
-    own = [node for node in after.inputs if node not in found.values()]
     return Graph((*own, *found.values()), after.outputs, after.nodes, graph.name)
 
 
@@ -159,9 +194,9 @@ def _read(place: Path, name: str, most: int) -> bytes:
         refuse(place, f"{name} cannot be read: {error}", error)
 
 
-def _manifest(place: Path) -> dict[str, Any]:
+def _manifest(place: Path, written: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(_read(place, MANIFEST, MOST_MANIFEST).decode())
+        found = json.loads(written.decode())
     except (ValueError, RecursionError) as error:
         refuse(place, f"{MANIFEST} is no JSON: {error}", error)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -204,10 +239,9 @@ def _constants(place: Path, entry: Any, graphs: Iterable[Graph]) -> dict[str, Ar
                 refuse(place, f"{name} is {wanted[name]} in one graph and {node.spec} in another")
     size = sum(spec.nbytes for spec in wanted.values())
     name, content = _content(place, entry, size + safetensors.MOST_HEADER + 8)
-    del content
     try:
-        arrays, _ = safetensors.load(place / name)
-    except (safetensors.SafetensorsError, OSError) as error:
+        arrays, _ = safetensors.decode(content, place / name)
+    except safetensors.SafetensorsError as error:
         refuse(place, str(error), error)
     for missing in wanted.keys() - arrays.keys():
         refuse(place, f"{name} has no {missing}, which a graph reads")

@@ -60,6 +60,16 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: Ma
         >>> load(path)
         ({'x': array([0., 1., 2.], dtype=float32)}, {'made by': 'an example'})
     """
+    with open(path, "wb") as file:
+        file.write(encode(arrays, metadata))
+
+
+def encode(arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> bytes:
+    """The contents of such a file.
+
+    Raises:
+        SafetensorsError: for a name or a type that the format does not have.
+    """
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
     parts: list[bytes] = []
     begin = 0
@@ -77,8 +87,7 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: Ma
     text += b" " * (-len(text) % ALIGNMENT)
     if len(text) > MOST_HEADER:
         raise SafetensorsError(f"a header of {len(text)} bytes is more than the {MOST_HEADER} that a file may have")
-    with open(path, "wb") as file:
-        file.writelines([len(text).to_bytes(8, "little"), text, *parts])
+    return b"".join([len(text).to_bytes(8, "little"), text, *parts])
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
@@ -88,16 +97,24 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]
         SafetensorsError: naming the rule that the file breaks.
     """
     with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        begin = file.read(8)
-        if len(begin) < 8:
-            _refuse(path, f"it has {size} bytes, and the length of the header alone takes 8")
-        length = int.from_bytes(begin, "little")
-        if length > MOST_HEADER or length > size - 8:
-            _refuse(path, f"its header is said to have {length} bytes: the file has {size}, a header {MOST_HEADER}")
-        header = _header(path, file.read(length))
-        metadata = _metadata(path, header.pop("__metadata__", {}))
-        memory = file.read()
+        return decode(file.read(), path)
+
+
+def decode(content: bytes, path: str | os.PathLike[str]) -> tuple[dict[str, Array], dict[str, str]]:
+    """The arrays and the texts of a file's contents; the path is for messages.
+
+    Raises:
+        SafetensorsError: naming the rule that the file breaks.
+    """
+    size = len(content)
+    if size < 8:
+        _refuse(path, f"it has {size} bytes, and the length of the header alone takes 8")
+    length = int.from_bytes(content[:8], "little")
+    if length > MOST_HEADER or length > size - 8:
+        _refuse(path, f"its header is said to have {length} bytes: the file has {size}, a header {MOST_HEADER}")
+    header = _header(path, content[8 : 8 + length])
+    metadata = _metadata(path, header.pop("__metadata__", {}))
+    memory = memoryview(content)[8 + length :]
     arrays = {}
     place = 0
     rows = sorted(((_row(path, name, row), name) for name, row in header.items()), key=lambda item: item[0][2:])
