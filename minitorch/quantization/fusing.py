@@ -22,7 +22,7 @@ from ..errors import QuantizationError
 from ..functional.creation import zeros
 from ..functional.elementwise import rsqrt
 from ..nn.containers import Sequential
-from ..nn.functions import Identity
+from ..nn.functions import Identity, ReLU
 from ..nn.layers import Affine
 from ..nn.module import Module
 from ..nn.norms import BatchNorm1d, BatchNorm2d
@@ -61,12 +61,13 @@ def fuse_conv_bn_weights(layer: Affine, norm: Module) -> tuple[Tensor, Tensor]:
         return weight, bias if beta is None else bias + beta
 
 
-def fuse_modules(model: Module, pairs: Sequence[Sequence[str]]) -> Module:
+def fuse_modules(model: Module, modules_to_fuse: Sequence[str] | Sequence[Sequence[str]]) -> Module:
     """A copy of a model with batch normalizations folded into the layers before them.
 
     Args:
         model: in evaluation (`eval`).
-        pairs: names of a layer and a normalization each.
+        modules_to_fuse: names of a layer and its normalization, or a list of such pairs. A third name, that of a ReLU,
+            changes nothing: the kernel of a compiled layer has it anyway.
 
     Raises:
         QuantizationError: if a pair is something else, if the normalization has no running statistics or is in
@@ -83,9 +84,16 @@ def fuse_modules(model: Module, pairs: Sequence[Sequence[str]]) -> Module:
         )
     """
     model = copy.deepcopy(model)
-    for names in pairs:
-        layer, norm = (model.get_submodule(name) for name in names)
-        if len(names) != 2 or not isinstance(layer, LAYERS) or not isinstance(norm, NORMS):
+    flat = all(isinstance(each, str) for each in modules_to_fuse)
+    groups: Any = [modules_to_fuse] if flat and modules_to_fuse else modules_to_fuse
+    for names in groups:
+        modules = [model.get_submodule(name) for name in names]
+        if len(modules) == 3 and isinstance(modules[2], ReLU):
+            del modules[2]
+        if len(modules) != 2:
+            raise _refused(names, "these are not a layer and its normalization, and perhaps a ReLU")
+        layer, norm = modules
+        if not isinstance(layer, LAYERS) or not isinstance(norm, NORMS):
             raise _refused(names, f"{type(layer).__name__} and {type(norm).__name__} are no layer and its BatchNorm")
         if norm.training or norm.running_mean is None:
             raise _refused(names, "the normalization is by the statistics of the batch", "call model.eval() first")

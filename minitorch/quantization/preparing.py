@@ -16,9 +16,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..autograd import no_grad
+from ..errors import QuantizationError
 from ..nn.layers import Linear
 from ..nn.module import Module
-from ..tensor import Tensor
+from .arguments import batches_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
 from .fusing import fuse
 from .layers import DynamicQuantized, Prepared, Quantized, observer_of
@@ -29,20 +30,22 @@ from .schemes import QParams
 
 
 def prepare(
-    model: Module, qconfig: QConfig = default_qconfig, example: Any = None, leave_in_float: Iterable[str] = ()
+    model: Module, qconfig: QConfig = default_qconfig, example: Any = None, leave_in_float: str | Iterable[str] = ()
 ) -> Module:
     """A copy of a model, in evaluation, with batch normalization folded and an observer at each layer.
 
     Args:
         model: with `Linear`, `Conv1d` and `Conv2d` layers, anywhere.
-        qconfig: the observers.
+        qconfig: the observers. A module of the model with an attribute `qconfig` has its own for all layers in it, and
+            None leaves them in float, as with PyTorch's `propagate_qconfig_`.
         example: an input (or a tuple of them), by which `fuse` finds the normalizations to fold, and `find_operations`
             the sums and means between layers.
         leave_in_float: names of layers, of modules, or of operations (``layer1.quantised.add_0``) that are not
             quantised.
 
     Raises:
-        QuantizationError: for observers that do not fit, for a weight that is not finite, and for unknown names.
+        QuantizationError: for observers that do not fit, for unknown names, for a model that is prepared or quantised
+            already (``MT702``), and for a weight that is not finite (``MT701``).
 
     Example:
         >>> import minitorch as mt
@@ -54,7 +57,11 @@ def prepare(
         >>> bool((quantized(data[0]) - net(data[0])).abs().max() < 0.02)
         True
     """
-    model, stay, groups = fuse(model, example), list(leave_in_float), {}
+    refuse_prepared(model)
+    require_qconfig(qconfig)
+    model, stay, groups = fuse(model, example), names_of(leave_in_float), {}
+    configs = {name: _own_qconfig(model, name, qconfig) for name, _ in layers_of(model)}
+    stay += [name for name, own in configs.items() if own is None]
     if example is not None:
         layers = [layer for name, layer in layers_of(model) if not is_under(name, stay)]
         found = find_operations(model, example if isinstance(example, tuple) else (example,), layers, stay)
@@ -68,18 +75,31 @@ def prepare(
         stay = [name for name in stay if name not in found.left]
 
     def prepared(name: str, layer: Any) -> Module:
-        return Prepared(name, layer, qconfig, groups.get(name))
+        return Prepared(name, layer, configs[name] or qconfig, groups.get(name))
 
     return with_layers(model, prepared, but=stay)
 
 
+def _own_qconfig(model: Module, name: str, default: QConfig) -> QConfig | None:
+    """The configuration of a layer: that of the innermost module around it that has one."""
+    found: QConfig | None = default
+    parts = name.split(".") if name else []
+    for depth in range(len(parts) + 1):
+        module = model.get_submodule(".".join(parts[:depth]))
+        found = vars(module).get("qconfig", found)
+    if found is not None:
+        require_qconfig(found)
+    return found
+
+
 def prepare_qat(
-    model: Module, qconfig: QConfig = default_qat_qconfig, example: Any = None, leave_in_float: Iterable[str] = ()
+    model: Module, qconfig: QConfig = default_qat_qconfig, example: Any = None, leave_in_float: str | Iterable[str] = ()
 ) -> Module:
     """A copy of a model, in training, with batch normalization folded and fake quantisers at each layer.
 
     Its parameters are new ones: make the optimiser afterwards. Folding first means that the statistics of batches play
-    no part any more, as after PyTorch's `freeze_bn_stats`; so begin with a trained model.
+    no part any more, as after PyTorch's `freeze_bn_stats`; so begin with a trained model. Observers look at all that
+    passes, in evaluation, too; ``model.apply(disable_observer)`` fixes the scales before the model is evaluated.
 
     Args:
         model: with `Linear`, `Conv1d` and `Conv2d` layers, anywhere.
@@ -108,27 +128,31 @@ def calibrate(prepared: Module, data: Iterable[Any]) -> Module:
 
     Args:
         prepared: by `prepare`.
-        data: batches; of a batch that is a tuple or list, such as an input and its label, the first is the input.
+        data: batches; of a batch that is a tuple or list, such as an input and its label, the first is the input. A
+            tensor by itself is one batch.
 
     Raises:
-        QuantizationError: naming the layer whose input or weight has a NaN or an infinity (``MT701``).
+        QuantizationError: naming the layer whose input or weight has a NaN or an infinity (``MT701``), and for
+            data that is not batches of inputs (``MT702``).
     """
     prepared.eval()
-    batches = [data] if isinstance(data, Tensor) else data
     with no_grad():
-        for batch in batches:
-            prepared(batch[0] if isinstance(batch, (tuple, list)) else batch)
+        for input, *_ in batches_of(data):
+            prepared(input)
     return prepared
 
 
 def convert(prepared: Module) -> Module:
     """A copy of a prepared model in Q/DQ form, in evaluation: weights are int8, scales are fixed.
 
+    Compiled, it multiplies integers, whose sums are exact; in eager mode it multiplies the floats that they stand for.
+    So a number half-way between two steps of the next layer's scale may be rounded to the one or to the other.
+
     Args:
         prepared: by `prepare` and then calibrated, or by `prepare_qat` and then trained.
 
     Raises:
-        QuantizationError: naming a layer whose observer saw nothing (``MT701``).
+        QuantizationError: naming a layer whose observer saw nothing (``MT701``); if no layer is prepared (``MT702``).
     """
 
     shared: dict[int, QParams] = {}  # of values that have several readers
@@ -149,6 +173,12 @@ def convert(prepared: Module) -> Module:
             of_weight(layer.layer.weight)
         return Quantized(layer, given(layer.activation, layer.group))
 
+    if not any(isinstance(module, Prepared) for module in prepared.modules()):
+        raise QuantizationError(
+            "MT702",
+            f"{type(prepared).__name__} has no prepared layer to convert",
+            fix="call prepare(model) and calibrate(prepared, data) first; what is converted stays as it is",
+        )
     return with_layers(copy.deepcopy(prepared), made, [Prepared, PreparedOperation]).eval()
 
 
@@ -158,14 +188,18 @@ def _are_equal(one: QParams, other: QParams) -> bool:
     return same and one.scale.item() == other.scale.item() and one.zero_point.item() == other.zero_point.item()
 
 
-def quantize_dynamic(model: Module, kinds: Iterable[type[Module]] = (Linear,)) -> Module:
+def quantize_dynamic(model: Module, kinds: type[Module] | Iterable[type[Module]] = (Linear,)) -> Module:
     """A copy of a model, in evaluation, whose linear layers have weights in int8 and quantise each input by its range.
 
     There is no calibration; the range costs a pass over the input. It pays where reading the weights takes the time.
 
     Args:
         model: any module.
-        kinds: the classes of layers, of `Linear`, `Conv1d` and `Conv2d`.
+        kinds: the classes of layers, of `Linear`, `Conv1d` and `Conv2d`; subclasses are not meant. Each layer takes the
+            range of its input in every call, which for convolutions takes longer than 8 bits save.
+
+    Raises:
+        QuantizationError: for other kinds, and if there is no such layer (``MT702``).
 
     Example:
         >>> import minitorch as mt
@@ -177,4 +211,5 @@ def quantize_dynamic(model: Module, kinds: Iterable[type[Module]] = (Linear,)) -
     def made(name: str, layer: Any) -> Module:
         return DynamicQuantized(name, layer, Prepared(name, layer, default_qconfig).weight.qparams())
 
-    return with_layers(model, made, kinds).eval()
+    refuse_prepared(model)
+    return with_layers(model, made, kinds_of(kinds)).eval()

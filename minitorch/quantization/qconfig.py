@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from ..dtypes import int8, uint8
+from ..errors import QuantizationError
 from ..nn.module import Module
 from ..tensor import Tensor
 from .affine import fake_quantize
@@ -98,6 +99,9 @@ class QConfig:
             for the whole tensor.
         weight: the same for its weight; int8 and symmetric, of the whole tensor or per channel of axis 0.
 
+    Raises:
+        QuantizationError: for what is no such function, such as an observer itself (``MT702``).
+
     Example:
         >>> import minitorch as mt
         >>> q = mt.quantization
@@ -109,6 +113,19 @@ class QConfig:
     activation: Callable[[], Observer | FakeQuantize]
     weight: Callable[[], Observer | FakeQuantize]
 
+    def __post_init__(self) -> None:
+        for name in ("activation", "weight"):
+            given = getattr(self, name)
+            if isinstance(given, Module) or not callable(given):
+                raise QuantizationError(
+                    "MT702",
+                    f"QConfig: {name} is {given!r}",
+                    why="every layer has an observer of its own, which a function makes",
+                    fix="give a class, such as MinMaxObserver, or MinMaxObserver.with_args(dtype=mt.uint8)",
+                )
+
+
+ENGINES = ("x86", "fbgemm", "onednn", "qnnpack")  # of PyTorch
 
 _WEIGHT = {"dtype": int8, "qscheme": per_channel_symmetric}
 
@@ -120,11 +137,25 @@ default_qat_qconfig = QConfig(
 )
 
 
-def get_default_qconfig() -> QConfig:
-    """The configuration of `prepare`: a histogram of each input, the range of each channel of each weight."""
-    return default_qconfig
+def get_default_qconfig(backend: str = "x86") -> QConfig:
+    """The configuration of `prepare`: a histogram of each input, the range of each channel of each weight.
+
+    Args:
+        backend: the name of an engine of PyTorch's; here there is one engine, and so one configuration.
+    """
+    return _of_engine(backend, default_qconfig)
 
 
-def get_default_qat_qconfig() -> QConfig:
-    """The configuration of `prepare_qat`: fake quantisation by moving averages."""
-    return default_qat_qconfig
+def get_default_qat_qconfig(backend: str = "x86") -> QConfig:
+    """The configuration of `prepare_qat`: fake quantisation by moving averages.
+
+    Args:
+        backend: as of `get_default_qconfig`.
+    """
+    return _of_engine(backend, default_qat_qconfig)
+
+
+def _of_engine(backend: str, qconfig: QConfig) -> QConfig:
+    if backend not in ENGINES:
+        raise QuantizationError("MT702", f"there is no engine {backend!r}", why=f"PyTorch has {', '.join(ENGINES)}")
+    return qconfig

@@ -23,11 +23,17 @@ def layers_of(model: Module, kinds: Iterable[type[Module]] = LAYERS) -> Iterator
 def replaced(model: Module, new: dict[str, Module]) -> Module:
     """The model with other modules in place of those named, wherever these occur; the model itself is changed.
 
+    Hooks go on to the new modules, as in PyTorch.
+
     Args:
         model: the root; the name of the root itself is empty.
         new: a module by name.
     """
-    by_old = {id(model.get_submodule(name)): module for name, module in new.items()}
+    by_old: dict[int, Module] = {}
+    for name, module in new.items():
+        old = model.get_submodule(name)
+        by_old[id(old)] = module
+        module._hooks = {place: [*hooks] for place, hooks in old._hooks.items()}
     for parent in list(model.modules()):
         for name, child in list(vars(parent).items()):
             if isinstance(child, Module) and id(child) in by_old:
@@ -38,6 +44,15 @@ def replaced(model: Module, new: dict[str, Module]) -> Module:
 def is_under(name: str, places: Iterable[str]) -> bool:
     """Whether a module is one of those named, or a part of one."""
     return any(name == each or name.startswith(f"{each}.") for each in places)
+
+
+def nothing_found(model: Module, kinds: Iterable[type[Module]]) -> QuantizationError:
+    """The error for a model without a layer of these kinds."""
+    wanted = tuple(kinds)
+    derived = [(name, type(each)) for name, each in model.named_modules() if isinstance(each, wanted)]
+    known = f"these are: {', '.join(kind.__name__ for kind in wanted)}"
+    why = "".join(f", and not {kind.__name__} ({name or 'the model'}), which may do more" for name, kind in derived[:1])
+    return QuantizationError("MT702", f"{type(model).__name__} has no layer to quantise", why=known + why)
 
 
 def with_layers(
@@ -68,6 +83,5 @@ def with_layers(
             )
     found = [(name, layer) for name, layer in layers_of(model, kinds) if not is_under(name, stay)]
     if not found and not stay:
-        known = ", ".join(kind.__name__ for kind in kinds)
-        raise QuantizationError("MT702", f"{type(model).__name__} has no layer to quantise", why=f"these are: {known}")
+        raise nothing_found(model, kinds)
     return replaced(model, {name: make(name, layer) for name, layer in found})

@@ -22,6 +22,7 @@ from ..autograd import no_grad
 from ..errors import QuantizationError
 from ..nn.module import Module
 from ..tensor import Tensor
+from .arguments import batches_of, labels_of
 from .fusing import fuse
 from .layers import Quantized
 from .preparing import calibrate, convert, prepare
@@ -127,7 +128,7 @@ def report(model: Module, data: Iterable[Any], qconfig: QConfig = default_qconfi
         qconfig: the observers.
 
     Raises:
-        QuantizationError: if there is no data, or it cannot be calibrated with (``MT701``).
+        QuantizationError: if there is no data, or it cannot be calibrated with, or labels are no classes (``MT701``).
 
     Example:
         >>> import minitorch as mt
@@ -137,15 +138,17 @@ def report(model: Module, data: Iterable[Any], qconfig: QConfig = default_qconfi
         >>> [row.name for row in found.rows], found.leave_in_float
         (['0', '2'], ())
     """
-    batches = [each if isinstance(each, (tuple, list)) else (each,) for each in data]
+    batches = list(batches_of(data))
     if not batches:
         raise QuantizationError("MT701", "report: there is no data", fix="give at least one batch of inputs")
     example = batches[0][0]
     floats = fuse(model, example)
     quantized = convert(calibrate(prepare(model, qconfig, example), batches))
-    labels = [batch[1].numpy() if len(batch) > 1 else None for batch in batches]
     with no_grad():
-        decided = [_decisions(floats(batch[0])) for batch in batches]
+        scores = [floats(batch[0]) for batch in batches]
+        pairs = zip(batches, scores, strict=True)
+        labels = [labels_of(batch[1], each) if len(batch) > 1 else None for batch, each in pairs]
+        decided = [_decisions(each) for each in scores]
         wanted = [mine if label is None else label for mine, label in zip(decided, labels, strict=True)]
         whole = _share(quantized, batches, wanted)
         seen = _seen(floats, quantized, batches)

@@ -26,8 +26,9 @@ from ..nn.layers import Affine
 from ..nn.module import Module
 from ..tensor import Tensor
 from .affine import quantize
+from .arguments import kinds_of, refuse_prepared
 from .layers import Stored, called
-from .replacing import LAYERS, layers_of, replaced
+from .replacing import LAYERS, layers_of, nothing_found, replaced
 from .schemes import choose_qparams, require_finite
 
 BITS = (8, 4)
@@ -120,7 +121,7 @@ def unpack(packed: Tensor) -> Tensor:
 
 
 def quantize_weights_(
-    model: Module, bits: int = 8, group_size: int | None = None, kinds: Iterable[type[Module]] = LAYERS
+    model: Module, bits: int = 8, group_size: int | None = None, kinds: type[Module] | Iterable[type[Module]] = LAYERS
 ) -> Module:
     """Store the weights of a model's layers in 8 or 4 bits, in place; returns the model.
 
@@ -132,7 +133,7 @@ def quantize_weights_(
         kinds: the classes of layers, of `Linear`, `Conv1d` and `Conv2d`.
 
     Raises:
-        QuantizationError: as of `WeightOnly`.
+        QuantizationError: as of `WeightOnly`, and if there is no such layer (``MT702``).
 
     Example:
         >>> import minitorch as mt
@@ -140,5 +141,8 @@ def quantize_weights_(
         >>> net[0].weight.shape, net[0].scale.shape, net(mt.ones(128)).shape
         ((3, 2, 32), (3, 2), (3,))
     """
-    found: dict[str, Any] = dict(layers_of(model, kinds))
+    refuse_prepared(model)
+    found: dict[str, Any] = dict(layers_of(model, wanted := kinds_of(kinds)))
+    if not found:
+        raise nothing_found(model, wanted)
     return replaced(model, {name: WeightOnly(name, layer, bits, group_size) for name, layer in found.items()})
