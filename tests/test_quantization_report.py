@@ -100,3 +100,24 @@ def test_the_check_of_the_digits_fails_if_int8_loses_a_point(capsys):
     assert digits.main(["--check"], lambda seed: row) == 0
     assert digits.main(["--check"], lambda seed: {**row, "int8": 98.4}) == 1
     assert "int4 weights    90.00" in capsys.readouterr().out
+
+
+class Residual(nn.Module):
+    """Two convolutions and what their block does by itself between and after them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Conv2d(4, 4, 3, padding=1), nn.Conv2d(4, 4, 3, padding=1)
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        return (x + self.second(self.first(x).relu())).relu()
+
+
+def test_the_graph_of_a_residual_block_has_no_cycle():
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), Residual(), nn.Flatten(), nn.Linear(144, 2)).eval()
+    drawing = q.report(model, [mt.rand(8, 1, 8, 8)]).graph().drawing
+    place = {mark.id: position for position, mark in enumerate(drawing.marks)}
+    assert all(place[arrow.tail] < place[arrow.head] for arrow in drawing.arrows)
+    titles = [mark.title.split("\n")[0] for mark in drawing.marks]
+    assert sum("add(" in title for title in titles) == 1
+    assert [title for title in titles if "Conv2d" in title] == ["0 · Conv2d", "1.first · Conv2d", "1.second · Conv2d"]

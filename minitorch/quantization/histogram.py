@@ -24,6 +24,7 @@ from .schemes import require_finite, require_scale
 
 Array = np.ndarray[Any, Any]
 
+EAGERLY = "calibrate without jit; what is compiled or frozen is the model that convert(prepared) makes of it"
 FINER = 16  # bins that each bin is divided into on the way to a new range; more of them place its counts more exactly
 STEP = 1e-5  # the part of all numbers that a step of the search takes away; a larger one is faster, and less exact
 
@@ -44,7 +45,7 @@ class _Histogram(Observer):
         Raises:
             TracedValueError: in a graph (``MT102``).
         """
-        values = concrete(x, f"{self.name}, whose bins depend on data,")
+        values = concrete(x, f"{self.name}, whose bins depend on data,", fix=EAGERLY)
         require_finite(self.name, x)
         old_low, old_high = (np.float32(each.item()) for each in (self.min_val, self.max_val))
         low, high = min(old_low, values.min()), max(old_high, values.max())

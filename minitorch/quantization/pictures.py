@@ -35,7 +35,7 @@ def table(report: Report) -> str:
     for row in report.rows:
         lines.append(
             f"{row.name:<{width}}  {row.kind:<7}{row.decibels:>9.1f} dB{row.weight_decibels:>9.1f} dB"
-            f"{row.clipped:>8.2%} {row.accuracy:>8.2f}%  {row.low:.3g} to {row.high:.3g}"
+            f"{_share(row.clipped):>9}{row.accuracy:>8.2f}%  {row.low:.3g} to {row.high:.3g}"
         )
     return "\n".join([heading(report), *lines, "leave in float:", *(f"  {each}" for each in report.reasons)])
 
@@ -55,6 +55,7 @@ def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:
         edges = np.linspace(row.low, row.high, len(row.counts) + 1)
         axes.stairs(np.maximum(row.counts, 0.5), edges, fill=True, color=SKY)
         axes.set_yscale("log")
+        axes.set_ylim(bottom=0.3)
         axes.set_title(f"{row.name} ({row.kind}), {row.decibels:.1f} dB", loc="left", color=INK)
         steps = round((row.grid[1] - row.grid[0]) / row.scale)
         every = 1
@@ -65,7 +66,10 @@ def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:
         for end in row.grid:
             axes.axvline(end, color=VERMILION, linewidth=1.2)
         if row.clipped:
-            axes.annotate(f"{row.clipped:.2%} clipped", (0.98, 0.9), xycoords="axes fraction", ha="right", fontsize=8)
+            text = axes.annotate(
+                f"{_share(row.clipped)} clipped", (0.98, 0.9), xycoords="axes fraction", ha="right", fontsize=8
+            )
+            text.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 1.5})
         axes.set_xlabel(f"input; scale {row.scale:.3g}" + (f", every {every}th step" if every > 1 else ""))
         tidy(axes)
     for axes in grid[:, 0]:
@@ -74,16 +78,23 @@ def _draw(figure: Figure, rows: tuple[LayerReport, ...]) -> None:
 
 
 def graph(report: Report) -> Picture:
-    """One mark for each call of a module, coloured by its signal-to-noise ratio."""
+    """One mark for each call of a module without modules of its own, coloured by its signal-to-noise ratio.
+
+    What a module with others in it does by itself, such as the sum of a residual block, stays as it is: in one mark, it
+    would come before and after its own parts.
+    """
     drawing = drawing_of(report.floats, (report.example,), {}, False)
     found = {row.name: row for row in report.rows}
     titles = {cluster.id: cluster.title for cluster in drawing.clusters}
+    names = {id: title.partition(" · ")[0] for id, title in titles.items()}
+    parents = {above for name in names.values() for above in _ancestors(name)}
+    around = {id for id, name in names.items() if name in parents}
     marks: dict[str, Mark] = {}
     place: dict[str, str] = {}
     for mark in drawing.marks:
         if mark.kind in ("parameter", "constant"):
             continue
-        if mark.cluster is None or mark.kind in VALUES:
+        if mark.cluster is None or mark.cluster in around or mark.kind in VALUES:
             marks[mark.id], place[mark.id] = mark, mark.id
             continue
         place[mark.id] = mark.cluster
@@ -97,6 +108,22 @@ def graph(report: Report) -> Picture:
     return Picture(Drawing(title, tuple(marks.values()), tuple(arrows.values())))
 
 
+def _ancestors(name: str) -> list[str]:
+    """The names of the modules around a module."""
+    parts = name.split(".")
+    return [".".join(parts[:length]) for length in range(1, len(parts))]
+
+
+def _share(part: float) -> str:
+    """A share in per cent; what is not nothing does not look like it.
+
+    Example:
+        >>> _share(0.0), _share(0.00002), _share(0.0123)
+        ('0 %', '<0.01 %', '1.23 %')
+    """
+    return "0 %" if not part else "<0.01 %" if part < 0.00005 else f"{100 * part:.2f} %"
+
+
 def _layer(mark: Mark, title: str, found: dict[str, LayerReport]) -> Mark:
     """A call of a module: its error, if it is quantised."""
     row = found.get(title.partition(" · ")[0])
@@ -106,7 +133,7 @@ def _layer(mark: Mark, title: str, found: dict[str, LayerReport]) -> Mark:
     details = (
         ("SNR of the output", f"{row.decibels:.1f} dB"),
         ("SNR of the weight", f"{row.weight_decibels:.1f} dB"),
-        ("clipped", f"{row.clipped:.2%}"),
+        ("clipped", _share(row.clipped)),
         ("accuracy with it in float", f"{row.accuracy:.2f} %"),
     )
-    return Mark(str(mark.cluster), kind, "", title, f"{row.decibels:.1f} dB, {row.clipped:.2%} clipped", details)
+    return Mark(str(mark.cluster), kind, "", title, f"{row.decibels:.1f} dB, {_share(row.clipped)} clipped", details)
