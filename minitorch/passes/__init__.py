@@ -25,6 +25,7 @@ from .mixed_precision import autocast
 from .movement import MOVEMENT
 from .pipeline import Pass, Run, Stage
 from .rejected import REJECTED_LAWS, RejectedLaw
+from .requantised import REQUANTISATION
 from .scatter_to_select import SCATTER_TO_SELECT
 from .sink_reshapes import SINK_RESHAPES
 
@@ -47,6 +48,7 @@ FREEZING: tuple[Pass, ...] = (
     FOLDING,
     ALGEBRA,
     MOVEMENT,
+    REQUANTISATION,  # before scales become others
     AFFINE_FOLDING,  # the one pass that rounds otherwise; see its bound
     FOLDING,
     COMMON_SUBEXPRESSIONS,
@@ -123,6 +125,7 @@ __all__ = [
     "LOWERING",
     "MOVEMENT",
     "REJECTED_LAWS",
+    "REQUANTISATION",
     "SCATTER_TO_SELECT",
     "SINK_RESHAPES",
     "Pass",

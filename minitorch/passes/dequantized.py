@@ -49,7 +49,7 @@ class Dequantized:
 
 
 Found = dict[Node, Dequantized]
-Rule = Callable[[Node, Found], tuple[Node, Dequantized] | None]
+Rule = Callable[[Node, Found], tuple[Node, Dequantized | None] | None]
 
 
 def rewrite_dequantized(graph: Graph, rule: Rule) -> Graph:

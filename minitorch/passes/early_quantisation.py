@@ -242,7 +242,7 @@ def _is_clamped(node: Node) -> bool:
             each = selected
         else:
             return bool(limits.min <= least and most <= limits.max) and takes_nan
-        bound = _shifted(each.number, shift)
+        bound = shifted(each.number, shift)
         if bound is None:
             return False
         takes_nan = takes_nan or each.takes_nan
@@ -253,7 +253,7 @@ def _is_clamped(node: Node) -> bool:
         at = each.x
 
 
-def _shifted(number: Node, shift: Node | None) -> float | None:
+def shifted(number: Node, shift: Node | None) -> float | None:
     """The number that a bound and what is added to it make; None if that is not known."""
     one, by = _uniform(number), None if shift is None else _uniform(shift)
     if one is None:

@@ -31,6 +31,7 @@ from ..primitives.contract import labels_of
 from .dequantized import BYTES, Dequantized, Found, moved, reshaped, rewrite_dequantized
 from .intervals import interval, of_type
 from .pipeline import Pass
+from .requantised import requantised
 
 # Movements that sums go through as integers, so that they stay next to the product and are part of its indices.
 STAYING = frozenset((P.reshape, P.permute, P.slice_, P.flip))
@@ -74,7 +75,10 @@ def integer_products(graph: Graph) -> Graph:
     return rewrite_dequantized(graph, _integer_product)
 
 
-def _integer_product(node: Node, found: Found) -> tuple[Node, Dequantized] | None:
+def _integer_product(node: Node, found: Found) -> tuple[Node, Dequantized | None] | None:
+    integers = requantised(node, found)
+    if integers is not None:
+        return integers, None
     value = None
     if node.primitive is P.dot and node.dtype is float32:
         a, b = (found.get(operand) for operand in node.inputs)

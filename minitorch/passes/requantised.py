@@ -1,0 +1,148 @@
+"""Requantisation with the same parameters: what was dequantised becomes the integers that it was made of.
+
+    clamp(round((q - z) * s / s) + z, 0, 255)  =  q           if the clamp leaves the type's whole range
+
+In floats, ``(q - z) * s * (1 / s)`` is off by three roundings of a number up to 255, which is far less than the half
+that rounding takes. So the law is exact, for every scale whose inverse and products neither overflow nor are denormal.
+Of a constant this is looked at. A scale that is an input has to be that, as quantising with any other has no meaning,
+and is equal to another one if both are the same value of the graph; so is a zero point. Equal scales alone are not
+enough: another zero point is another clamp.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import primitives as P
+from ..dtypes import float32
+from ..graph.graph import Graph
+from ..graph.values import is_splat
+from ..ir import Node
+from .dequantized import BYTES, Dequantized, Found, rewrite_dequantized
+from .early_quantisation import shifted
+from .pipeline import Pass
+
+TO_WHOLE = 12582912.0  # adding and subtracting 1.5 * 2**23 rounds
+SCALES = (2.0**-100, 2.0**100)  # between which three roundings are all that goes wrong
+_REPEATS = (P.expand, P.reshape)
+
+
+def requantised(node: Node, found: Found) -> Node | None:
+    """The integers behind a quantisation of a dequantised value with its own scale and zero point; None of others.
+
+    Args:
+        node: any node.
+        found: the values that are dequantised integers.
+    """
+    if node.primitive is not P.cast or node.dtype not in BYTES or node.inputs[0].dtype is not float32:
+        return None
+    parts = _parts(node.inputs[0])
+    if parts is None:
+        return None
+    x, inverse, low, high, zero = parts
+    value, limits = found.get(x), np.iinfo(node.dtype.numpy)
+    if value is None or value.integers.dtype is not node.dtype:
+        return None
+    is_whole = shifted(low, zero) == limits.min and shifted(high, zero) == limits.max
+    same = is_whole and _is_inverse(inverse, value) and _is_zero(zero, value)
+    return value.integers if same else None
+
+
+def _parts(node: Node) -> tuple[Node, Node, Node, Node, Node] | None:
+    """Of a quantisation before its cast: what is quantised, 1 / scale, both bounds, and the zero point."""
+    if node.primitive is not P.add or node.inputs[0].primitive is not P.where:
+        return None
+    (condition, inner, high), zero = node.inputs[0].inputs, node.inputs[1]
+    if condition.primitive is not P.less or condition.inputs != (inner, high) or inner.primitive is not P.maximum:
+        return None
+    rounded, low = inner.inputs
+    if rounded.primitive is not P.sub or rounded.inputs[0].primitive is not P.add or not _is(rounded.inputs[1]):
+        return None
+    scaled, whole = rounded.inputs[0].inputs
+    if not _is(whole) or scaled.primitive is not P.mul:
+        return None
+    x, inverse = scaled.inputs
+    return x, inverse, low, high, zero
+
+
+def _is(node: Node) -> bool:
+    """Whether a value is the number that rounds."""
+    return _number(node) == TO_WHOLE
+
+
+def _root(node: Node) -> Node:
+    """A repeated value, as it is before it is repeated."""
+    while node.primitive in _REPEATS and (node.primitive is P.expand or node.spec.size == 1):
+        node = node.inputs[0]
+    return node
+
+
+def _number(node: Node | None) -> float | None:
+    """The one number that a constant repeats; None of another value."""
+    if node is None:
+        return None
+    node = _root(node)
+    if node.primitive is not P.constant:
+        return None
+    array = np.asarray(node.params["value"] if is_splat(node) else node.params["value"].array)
+    return float(array.reshape(-1)[0]) if array.size == 1 else None
+
+
+def _is_inverse(inverse: Node, value: Dequantized) -> bool:
+    """Whether a factor is 1 / scale."""
+    scale, number = 1.0 if value.scale is None else _number(value.scale), _number(inverse)
+    if scale is not None and not SCALES[0] < scale < SCALES[1]:
+        return False
+    if scale is not None and number is not None:
+        return bool(np.float32(1) / np.float32(scale) == np.float32(number))
+    root = _root(inverse)
+    if value.scale is None or root.primitive is not P.div or root.spec.size != 1 or _number(root.inputs[0]) != 1:
+        return False
+    return _root(root.inputs[1]) is _root(value.scale)
+
+
+def _is_zero(zero: Node, value: Dequantized) -> bool:
+    """Whether a summand is the zero point."""
+    known, number = 0.0 if value.zero is None else _number(value.zero), _number(zero)
+    if known is not None and number is not None:
+        return known == number
+    if value.zero is None:
+        return False
+    return all(each.spec.size == 1 for each in (_root(zero), _root(value.zero))) and _uncast(zero) is _uncast(
+        value.zero
+    )
+
+
+def _uncast(node: Node) -> Node:
+    """An integer, before it is repeated and cast to a type that holds it."""
+    node = _root(node)
+    while node.primitive is P.cast and not node.inputs[0].dtype.is_floating_point:
+        node = _root(node.inputs[0])
+    return node
+
+
+def drop_requantisation(graph: Graph) -> Graph:
+    """The graph without quantisations of what was dequantised with the same parameters.
+
+    Example:
+        >>> import minitorch as mt
+        >>> given = mt.quantization.QParams(mt.tensor(0.5), mt.tensor(7, dtype=mt.int32), mt.uint8, 0, 255)
+        >>> def function(q):
+        ...     return mt.quantization.quantize(mt.quantization.dequantize(q, given), given)
+        >>> graph = mt.passes.run_pipeline(mt.jit(function).graph(mt.tensor([1, 2], dtype=mt.uint8))).graph
+        >>> [node.primitive.name for node in (*graph.outputs, *drop_requantisation(graph).outputs)]
+        ['cast', 'input']
+    """
+
+    def rule(node: Node, found: Found) -> tuple[Node, Dequantized | None] | None:
+        integers = requantised(node, found)
+        return None if integers is None else (integers, None)
+
+    return rewrite_dequantized(graph, rule)
+
+
+REQUANTISATION = Pass(
+    "requantisation",
+    drop_requantisation,
+    "Drop roundings to integers of what was dequantised with the same parameters.",
+)
