@@ -225,6 +225,27 @@ def test_rows_times_a_vector_are_one_instruction_for_a_vector(target: Target, in
     assert loop.count(instruction) == 4 and "vpmulld" not in loop
 
 
+@pytest.mark.parametrize("kind", ["matrix", "layer"])
+def test_a_vector_is_quantised_once(kind: str) -> None:
+    """Its integers are stored: the product has two operations for each weight, and no more."""
+    weight = mt.tensor(numbers((48, 64), dtypes.int8))
+    scale = mt.tensor(0.01)
+
+    def matrix(x: mt.Tensor) -> mt.Tensor:
+        rounded = mt.round(x / scale).clamp(-128, 127).to(mt.int8)
+        return P.dot(rounded, weight.T, dtype=mt.int32)
+
+    def layer(x: mt.Tensor) -> mt.Tensor:
+        qparams = mt.quantization.QParams(scale, mt.tensor(3, dtype=mt.int32), mt.int8, -128, 127, None)
+        given = mt.quantization.dequantize(mt.quantization.quantize(x, qparams), qparams)
+        return given @ (weight.float() * 0.5).T
+
+    frozen = mt.freeze({"matrix": matrix, "layer": layer}[kind], mt.ones(1, 64))
+    x = mt.randn(1, 64)
+    assert sum(kernel.flops for kernel in frozen.ledger(x).kernels) < 3 * 48 * 64
+    np.testing.assert_allclose(frozen(x).numpy(), {"matrix": matrix, "layer": layer}[kind](x).numpy(), rtol=1e-5)
+
+
 def test_the_rest_of_a_row_is_one_masked_instruction() -> None:
     """784 numbers are 12 vectors and a quarter."""
     a, b = numbers((1, 784), dtypes.uint8), numbers((64, 784), dtypes.int8)

@@ -30,6 +30,7 @@ CONTRACTION = "it is the result of a contraction"
 EPILOGUE = "it is the epilogue of one contraction and an operand of another"
 NARROW = "it is the epilogue of a contraction, in 8 bits, and an operand of a reduction"
 JOINED = "it is the epilogue of a contraction, in 8 bits, and an operand of another one's"
+VECTOR = "it is a vector of 8 bits, and every column of a product reads it"
 CALL = "a library call computes it"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
@@ -124,6 +125,11 @@ def find_roots(
             for base in map(_unpadded, node.inputs):
                 if base in epilogue and base not in transient and base.primitive.kind != "contraction":
                     wanted.setdefault(base, EPILOGUE)
+            if 1 in node.shape[-2:]:  # nothing is packed: each column would quantise the vector again
+                repeated = (base_of(operand) for operand, times in _packed(node) if times > 1)
+                for base in repeated:
+                    if base.dtype in (int8, uint8) and base.primitive.kind in POINTWISE:
+                        wanted.setdefault(base, VECTOR)
             epilogue[node] = place
         if node.primitive.kind in POINTWISE:
             last = max([epilogue.get(operand, -1) for operand in node.inputs], default=-1)
