@@ -17,6 +17,7 @@ from ..streaming import streamed
 from .attention import attention_schedule, unskipped_schedule
 from .decoded import decoded_schedule
 from .dots import dot_schedule
+from .few_rows import few_rows_schedule
 from .products import product_schedule
 from .rows import row_schedule
 
@@ -27,6 +28,7 @@ Own = Mapping[tuple[Nest, tuple[Buffer, ...]], Schedule]  # the user's own sched
 SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
     attention_schedule,
     unskipped_schedule,
+    few_rows_schedule,
     product_schedule,
     dot_schedule,
     decoded_schedule,
@@ -76,7 +78,9 @@ def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_ca
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
         constants = frozenset(number for number, buffer in enumerate(buffers) if buffer.constant)
         for schedule in SCHEDULES:
-            options = {"constants": constants} if constants and schedule is product_schedule else {}
+            options = (
+                {"constants": constants} if constants and schedule in (few_rows_schedule, product_schedule) else {}
+            )
             proposal = schedule(nest, target, past_caches, **options)
             if proposal is not None and _is_legal(nest, buffers, proposal, reasons):
                 return _prepacked(nest, buffers, proposal)

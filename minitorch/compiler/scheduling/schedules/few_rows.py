@@ -1,0 +1,114 @@
+"""A few rows times a large matrix whose sums lie along memory, `x @ w.T`: the matrix is read once, where it is.
+
+Every number of the matrix is used once for each of a few rows, so memory bounds the product, and packing the matrix
+would take longer than multiplying. Lanes run along k, as in `dots`; a vector of the matrix is multiplied with those of
+all rows, whose sums stay in registers, and is not read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Load
+from ...loop_ir.index import Variable
+from ...loop_ir.loops import Nest
+from ...target import Target
+from ..contractions.gemm import RESIDENT, Contraction, Operand, recognise
+from ..contractions.groups import group_size
+from ..rewrites import (
+    Rewrite,
+    distribute,
+    group,
+    lift,
+    parallelise,
+    place,
+    reorder,
+    split,
+    split_reduction,
+    unroll,
+    vectorise,
+)
+
+# How many rows are few: more use a packed number so often that packing pays. Eight rows of 2048 integers took up to 1.5
+# times as long as packed ones, eight rows of floats 1.8 times, and four rows of floats as long.
+MOST_ROWS = {"int": 4, "float": 2}
+SUMS = 8  # vectors of sums that keep the multiply-add units busy
+
+
+def few_rows_schedule(
+    nest: Nest, target: Target, past_caches: Collection[int] = (), constants: frozenset[int] = frozenset()
+) -> tuple[Rewrite, ...] | None:
+    """The rewrites for a nest that multiplies a few rows with a matrix along memory; None for another one.
+
+    Args:
+        nest: what is computed.
+        target: the machine that it is made for.
+        past_caches: the arguments that it writes past the caches.
+        constants: the arguments that are the same in all calls.
+    """
+    product = recognise(nest, constants)
+    if product is None or product.batch or past_caches:
+        return None
+    sides = sorted((product.left, product.right), key=lambda side: sum(each.extent for each in side.across))
+    rows, matrix = sides
+    if not all(len(side.across) == len(side.ks) == 1 and _is_along(side) for side in sides):
+        return None
+    (row,), (column,), (k,) = rows.across, matrix.across, rows.ks
+    lanes = target.vector_bytes // 4
+    left, right = product.total.value.parts()
+    size = group_size(product.total.value.dtype, left, right, target, lanes)
+    if (
+        not 2 <= row.extent <= MOST_ROWS[product.total.value.dtype.category]
+        or k.extent % (lanes * size)
+        or product.itemsize != 4
+    ):
+        return None
+    if not _is_large(product, matrix, size):
+        return None
+    return tuple(_steps(nest, f"total{product.total.slot}", (row, column, k), size, lanes))
+
+
+def _is_large(product: Contraction, matrix: Operand, size: int) -> bool:
+    """Whether to read the matrix as it lies beats packing it, in every call or, if it is constant, beforehand."""
+    if product.total.value.dtype.category == "int":
+        return size > 1 and not matrix.is_packed_once
+    return matrix.across[0].extent * product.depth * matrix.value.dtype.itemsize > RESIDENT
+
+
+def _is_along(side: Operand) -> bool:
+    """Whether a factor is a number in memory, cast or not, and the next along k its neighbour."""
+    element: Expression = side.value
+    if isinstance(element, Apply) and element.primitive == "cast":
+        (element,) = element.arguments
+    if not isinstance(element, Load) or element.inside != ALWAYS or not element.index.is_affine:
+        return False
+    return element.index.coefficient(side.ks[0]) == 1
+
+
+def _steps(
+    nest: Nest, total: str, loops: tuple[Variable, Variable, Variable], size: int, lanes: int
+) -> Iterator[Rewrite]:
+    row, column, k = loops
+    partial = f"{total}_lanes"
+    abreast = max(each for each in (1, 2, 4) if each * row.extent <= SUMS and column.extent % each == 0)
+    both = ["c", row.name] if abreast > 1 else [row.name]
+    if abreast > 1:
+        yield split(column.name, abreast, "jt", "c")
+    yield reorder("jt" if abreast > 1 else column.name, *both)
+    if size > 1:
+        yield split(k.name, lanes * size, "v", "lanes")
+        yield split("lanes", size, "l", "g")
+    else:
+        yield split(k.name, lanes, "v", "l")
+    yield split_reduction(total, "l", partial)
+    if size > 1:
+        yield group("g")
+    yield lift(total, *both)
+    yield lift(partial, *both)
+    yield distribute(*both)
+    yield reorder("v", *both, "l")
+    for each in both:
+        yield unroll(each)
+    yield vectorise("l")
+    yield parallelise("jt" if abreast > 1 else column.name)
+    yield place("registers", total, partial)
