@@ -285,3 +285,9 @@ def test_shadow_mode_blames_a_wrong_one() -> None:
     f = mt.jit(layer, check=True, passes=[*DEFAULT, *LOWERING[:-1], planted])
     with pytest.raises(MismatchError, match="the pass 'sinks wrongly'"):
         f(normal(2, 3, 4), normal(4, 3))
+
+
+def test_a_thousand_values_are_joined() -> None:
+    xs = [mt.full((2, 3), float(number)) for number in range(1000)]
+    found = mt.jit(lambda *xs: mt.stack([x + 1 for x in xs]).sum((1, 2)))(*xs)
+    np.testing.assert_array_equal(found.numpy(), 6.0 * (np.arange(1000) + 1))

@@ -119,3 +119,18 @@ def test_explain_counts_what_is_packed() -> None:
     packs = [each for kernel in mt.freeze(model, x).ledger(x).kernels for each in kernel.packed]
     assert signature.packed_per_call == 0 and signature.packed_bytes == sum(each.size for each in packs)
     assert "packed once" in str(signature) or not packs
+
+
+def test_zeros_that_the_kernel_itself_stores_are_not_packed_before_it_runs() -> None:
+    """A constant is filled when the program is loaded only if its elements are in the program."""
+
+    def program(x: mt.Tensor, w: mt.Tensor) -> tuple[mt.Tensor, mt.Tensor]:
+        zeros = mt.zeros(2, 3)
+        return mt.tanh(x + zeros @ w.T), zeros
+
+    x, w = mt.randn(2, 3), mt.randn(3, 3)
+    (kernel,) = mt.jit(program).ledger(x, w).kernels
+    assert [buffer.constant for buffer in kernel.loops.buffers if buffer.written] == [False, False]
+    result, zeros = mt.jit(program)(x, w)
+    np.testing.assert_allclose(result.numpy(), x.tanh().numpy(), rtol=1e-5, atol=1e-6)
+    assert not zeros.any()

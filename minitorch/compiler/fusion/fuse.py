@@ -14,6 +14,7 @@ A group of pointwise roots has no rows yet (`rows` is None). The first reduction
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Collection, Iterable, Set
 
 from ...ir import Node
@@ -23,7 +24,38 @@ from .groups import Group, Member, member_of, reads_of, tiles_of
 from .roots import LONG, base_of
 from .rows import CIRCLE, Fit, aligned, fit, has_columns, is_one_pass, obstacle, rows_of, unlike
 
-Home = dict[Node, Group | Node]
+
+class Home(dict[Node, Group | Node]):
+    """The kernel of each root so far: a group, or the root itself if it is a library call.
+
+    Attributes:
+        place: the positions of roots in the order in which they came.
+        seams: positions that no group lies across, ascending. What a group before a seam depends on lies before it,
+            too, so that a search for something behind it ends there: that of each step of an unrolled loop looks at a
+            few steps, and not at all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place: dict[Node, int] = {}
+        self.seams: list[int] = []
+
+    def begin(self, node: Node) -> None:
+        """Give the next root a position."""
+        self.seams.append(len(self.place))
+        self.place[node] = len(self.place)
+
+    def span(self, group: Group, first: int, last: int) -> None:
+        """Widen a group to the positions from `first` to `last`."""
+        group.first, group.last = min(group.first, first), max(group.last, last)
+        del self.seams[bisect_right(self.seams, group.first) : bisect_right(self.seams, group.last)]
+
+    def is_before(self, at: Group | Node, group: Group) -> bool:
+        """Whether a kernel lies before a seam that a group lies behind."""
+        seam = self.seams[bisect_right(self.seams, group.first) - 1]
+        return (at.last if isinstance(at, Group) else self.place[at]) < seam
+
+
 SWITCHED_OFF = "this class of fusion is switched off"
 
 
@@ -34,8 +66,9 @@ def fuse(
 
     The classes of fusion `without` are switched off.
     """
-    home: Home = {}
+    home = Home()
     for node in roots:
+        home.begin(node)
         if is_call[node]:
             home[node] = node
             continue
@@ -94,13 +127,16 @@ def _join(
             apart |= {root: why for root, _ in reads if home[root] is group}
     if joined is None:
         is_open = not (member.is_reduction or member.is_outer)
-        joined = Group([], None if is_open else tuple(member.space[dim] for dim in member.rows))
+        position = home.place[member.node]
+        lengths = None if is_open else tuple(member.space[dim] for dim in member.rows)
+        joined = Group([], lengths, position, position)
     elif rows is not None:
         member.rows = rows
     for root, why in apart.items():
         joined.apart.setdefault(root, _why(joined, home[root], home) or why)
     joined.members.append(member)
     home[member.node] = joined
+    home.span(joined, home.place[member.node], home.place[member.node])
     return joined
 
 
@@ -125,6 +161,7 @@ def _absorb(group: Group, other: Group, home: Home) -> None:
     for member in other.members:
         home[member.node] = group
     other.members = []
+    home.span(group, other.first, other.last)
 
 
 def _depends_on(start: Iterable[Node], group: Group, home: Home) -> bool:
@@ -138,6 +175,8 @@ def _depends_on(start: Iterable[Node], group: Group, home: Home) -> bool:
         seen.add(id(at))
         if at is group:
             return True
+        if home.is_before(at, group):
+            continue
         below = at.reads if isinstance(at, Group) else _call_reads(at, home)
         pending += [home[root] for root in below]
     return False
@@ -210,7 +249,7 @@ def _arrays(group: Group) -> set[Node]:
     return {root for root in read if root.spec.size > math.prod(group.rows or ())}
 
 
-def _ordered(roots: dict[Node, str], home: dict[Node, Group | Node]) -> list[Group | Node]:
+def _ordered(roots: dict[Node, str], home: Home) -> list[Group | Node]:
     """Kernels in topological order."""
     order: list[Group | Node] = []
     place = {root: number for number, root in enumerate(roots)}

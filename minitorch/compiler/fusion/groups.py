@@ -70,6 +70,8 @@ class Group:
 
     members: list[Member]
     rows: tuple[int, ...] | None  # lengths; None while every dimension is one
+    first: int  # the positions of its first and of its last member among the roots
+    last: int
     reads: set[Node] = field(default_factory=set)  # roots of other groups
     apart: dict[Node, str] = field(default_factory=dict)  # for roots of other groups: why those are no members
 

@@ -34,6 +34,10 @@ from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # no tensor has it: random bits are computed in it
 
+# Values in a concatenation that is part of an expression. Raising it saves copies of few small values, and costs
+# comparisons and masked reads: for each element as many as there are values.
+MOST_JOINED = 32
+
 At = tuple[Index, ...]
 Reader = Callable[[At, Inside], Expression]
 
@@ -270,9 +274,11 @@ def can_lower(node: Node) -> bool:
     """Whether a node can be part of an expression; reductions and contractions have loops of their own.
 
     Of the pointwise primitives only powers of integers, and bitcasts from or to a type that is computed in another one,
-    are left to NumPy.
+    are left to NumPy; and so are concatenations of many values, of which every element is a choice among all.
     """
     name = node.primitive.name
+    if name == "concatenate":
+        return len(node.inputs) <= MOST_JOINED
     dtype = node.inputs[0].dtype if node.inputs else node.dtype
     if name == "bitcast":
         return all(each is not bool_ and computed_in(each) is each for each in (dtype, node.dtype))

@@ -279,7 +279,7 @@ def build_kernel(
         written.update(range(len(nodes), len(nodes) + len(cut.partials)))
         nodes += cut.partials
     described = tuple(
-        Buffer(node.shape, node.dtype, number in written, node.primitive is constant)
+        Buffer(node.shape, node.dtype, number in written, node.primitive is constant and is_stored_already(node))
         for number, node in enumerate(nodes)
     )
     return LoopKernel(name, described, nests, (0,) * len(nests), phases), nodes
