@@ -1,7 +1,7 @@
 """Neural networks: modules that keep parameters (`Module` and the layers), under PyTorch's names.
 
-Layers with parameters are in `layers` and `norms`, those without (activations, pooling, losses) are rows of the table
-in `functions`; what they compute is in `minitorch.nn.functional`.
+Layers with parameters are in `layers`, `norms`, `recurrent` and `recurrent_cells`, those without (activations, pooling,
+losses) are rows of the table in `functions`; what they compute is in `minitorch.nn.functional`.
 """
 
 from . import functional, init, utils
@@ -51,10 +51,15 @@ from .layers import Conv1d, Conv2d, Embedding, Linear
 from .module import Module
 from .norms import BatchNorm1d, BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
 from .parameter import Parameter
+from .recurrent import GRU, LSTM, RNN
+from .recurrent_cells import GRUCell, LSTMCell, RNNCell
 
 __all__ = [
     "ELU",
     "GELU",
+    "GRU",
+    "LSTM",
+    "RNN",
     "SELU",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
@@ -71,6 +76,7 @@ __all__ = [
     "Dropout",
     "Embedding",
     "Flatten",
+    "GRUCell",
     "GroupNorm",
     "Hardsigmoid",
     "Hardswish",
@@ -79,6 +85,7 @@ __all__ = [
     "Identity",
     "KLDivLoss",
     "L1Loss",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -95,6 +102,7 @@ __all__ = [
     "Parameter",
     "ParameterList",
     "RMSNorm",
+    "RNNCell",
     "ReLU",
     "ReLU6",
     "Sequential",

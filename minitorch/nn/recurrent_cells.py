@@ -1,0 +1,196 @@
+"""Single steps of recurrent networks: `RNNCell`, `LSTMCell` and `GRUCell`, for loops of one's own.
+
+`Cell` is the computation, given the two products; `RNNCellBase` has the parameters and multiplies by them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..dtypes import DType
+from ..errors import ShapeError
+from ..functional.creation import zeros
+from ..functional.devices import on_cpu
+from ..functional.operands import require_tensor, whole
+from ..functional.shaping import squeeze, unsqueeze
+from ..tensor import Tensor
+from . import functional as F
+from . import init
+from .layers import parameter
+from .module import Module
+from .parameter import Parameter
+from .recurrence import KINDS
+from .recurrent import mode_of
+
+
+class Cell(Module):
+    """A step, given the products of the input and of the hidden state.
+
+    Attributes:
+        mode: a row of `KINDS`.
+        input_size, hidden_size, bias: as of `LSTMCell`.
+    """
+
+    mode: str
+    input_size: int
+    hidden_size: int
+    bias: bool
+
+    def product(self, x: Tensor, place: str) -> Tensor:
+        """[N, features] times the weight of a place, ``"ih"`` or ``"hh"``, plus its bias."""
+        raise NotImplementedError
+
+    @property
+    def title(self) -> str:
+        """The name of the cell in messages."""
+        return f"{self.mode.partition('_')[0]}Cell"
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """One step.
+
+        Args:
+            input: [N, input_size], or [input_size].
+            hx: the state, [N, hidden_size] (or [hidden_size]); of an LSTM a pair of them. Zeros by default.
+
+        Returns:
+            The next state, like `hx`.
+
+        Raises:
+            ShapeError: if input or state do not fit (``MT201``).
+        """
+        require_tensor(self.title, "input", input)
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(
+                "MT201",
+                f"{self.title}: the input is {input.spec}, and not of {self.input_size} features",
+                fix="its shape is [batch, features], or [features]; for a whole sequence, use "
+                f"nn.{self.title.removesuffix('Cell')}",
+            )
+        kind, shape = KINDS[self.mode], (*input.shape[:-1], self.hidden_size)
+        if hx is None:
+            state = (zeros(shape, dtype=input.dtype),) * kind.states
+        else:
+            state = self._given(hx, shape, kind.states)
+        batched = input.ndim == 2
+        x, state = (input, state) if batched else (unsqueeze(input, 0), tuple([unsqueeze(each, 0) for each in state]))
+        state = kind.step(self.product(x, "ih"), self.product(state[0], "hh"), state)
+        state = state if batched else tuple([squeeze(each, 0) for each in state])
+        return state if kind.states > 1 else state[0]
+
+    def _given(self, hx: Any, shape: tuple[int, ...], count: int) -> tuple[Tensor, ...]:
+        """The state that was given, as a tuple."""
+        given = tuple(hx) if count > 1 and isinstance(hx, (tuple, list)) else (hx,)
+        if len(given) != count:
+            raise TypeError(f"{self.title}: hx is a pair of tensors (h, c), not {type(hx).__name__}")
+        for each in given:
+            require_tensor(self.title, "hx", each)
+            if each.shape != shape:
+                raise ShapeError(
+                    "MT201",
+                    f"{self.title}: the state is {each.spec}, and not of shape {list(shape)}",
+                    why="it has hidden_size features for each row of the input",
+                    fix="leave it out to begin with zeros",
+                )
+        return given
+
+    def extra_repr(self) -> str:
+        """The options; those with a default only if they differ from it."""
+        bias = "" if self.bias else ", bias=False"
+        return f"{self.input_size}, {self.hidden_size}{bias}" + ", nonlinearity=relu" * (self.mode == "RNN_RELU")
+
+
+class RNNCellBase(Cell):
+    """What the cells have in common: their options and parameters, under PyTorch's names.
+
+    Args:
+        mode: a row of `KINDS`.
+        input_size: features of the input.
+        hidden_size: features of the hidden state.
+        bias: whether the two products have biases.
+        dtype: of the parameters.
+        device: the CPU, if it is given at all.
+    """
+
+    weight_ih: Parameter
+    weight_hh: Parameter
+    bias_ih: Parameter | None
+    bias_hh: Parameter | None
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, bias: bool, dtype: DType | None = None, device: Any = None
+    ) -> None:
+        super().__init__()
+        on_cpu(device)
+        self.mode, self.bias = mode, bool(bias)
+        self.input_size = whole(f"{self.title}: input_size", input_size)
+        self.hidden_size = whole(f"{self.title}: hidden_size", hidden_size)
+        gates = KINDS[mode].gates * hidden_size
+        self.weight_ih = parameter(gates, input_size, dtype=dtype)
+        self.weight_hh = parameter(gates, hidden_size, dtype=dtype)
+        self.bias_ih = parameter(gates, dtype=dtype) if bias else None
+        self.bias_hh = parameter(gates, dtype=dtype) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new initial values: uniform between plus and minus ``1 / sqrt(hidden_size)``."""
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
+        for each in self.parameters():
+            init.uniform_(each, -bound, bound)
+
+    def product(self, x: Tensor, place: str) -> Tensor:
+        """`F.linear` with the parameters of a place."""
+        return F.linear(x, getattr(self, f"weight_{place}"), getattr(self, f"bias_{place}"))
+
+
+class RNNCell(RNNCellBase):
+    """A step of a plain network: ``h = tanh(W_ih x + b_ih + W_hh h + b_hh)``, or with relu for tanh.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.RNNCell(3, 4)(mt.zeros(2, 3), mt.zeros(2, 4)).shape
+        (2, 4)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        dtype: DType | None = None,
+        device: Any = None,
+    ) -> None:
+        super().__init__(mode_of("RNNCell", nonlinearity), input_size, hidden_size, bias, dtype, device)
+        self.nonlinearity = nonlinearity
+
+
+class LSTMCell(RNNCellBase):
+    """A step of an LSTM, as `LSTM` takes it at each time; the state is a pair ``h, c``.
+
+    Example:
+        >>> import minitorch as mt
+        >>> h, c = mt.nn.LSTMCell(3, 4)(mt.zeros(2, 3))
+        >>> h.shape, c.shape
+        ((2, 4), (2, 4))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, dtype, device)
+
+
+class GRUCell(RNNCellBase):
+    """A step of a GRU, as `GRU` takes it at each time.
+
+    Example:
+        >>> import minitorch as mt
+        >>> mt.nn.GRUCell(3, 4)(mt.zeros(3)).shape
+        (4,)
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, dtype: DType | None = None, device: Any = None
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, dtype, device)
