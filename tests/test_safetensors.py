@@ -112,3 +112,4 @@ def test_what_cannot_be_written() -> None:
         save("unused", {"__metadata__": np.zeros(1, np.float32)})
     with pytest.raises(SafetensorsError, match="complex"):
         save("unused", {"x": np.zeros(1, np.complex64)})
+    assert not Path("unused").exists()

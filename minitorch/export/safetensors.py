@@ -60,8 +60,9 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, Array], metadata: Ma
         >>> load(path)
         ({'x': array([0., 1., 2.], dtype=float32)}, {'made by': 'an example'})
     """
+    content = encode(arrays, metadata)  # or no file is made
     with open(path, "wb") as file:
-        file.write(encode(arrays, metadata))
+        file.write(content)
 
 
 def encode(arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> bytes:
