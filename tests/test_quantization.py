@@ -190,8 +190,12 @@ def test_the_histogram_observer_has_less_error_than_the_extremes():
 
 NAN, INF = float("nan"), float("inf")
 WRONG = {
-    "NaN": (lambda: q.MinMaxObserver()(mt.tensor([1.0, NAN])), "MT701", "MinMaxObserver: a NaN in f32[]"),
-    "infinity": (lambda: q.HistogramObserver()(mt.tensor([1.0, -INF])), "MT701", "HistogramObserver: a -inf in f32[2]"),
+    "NaN": (lambda: q.MinMaxObserver()(mt.tensor([1.0, NAN])), "MT701", "MinMaxObserver: a NaN in f32[2]"),
+    "infinity": (
+        lambda: q.HistogramObserver()(mt.tensor([1.0, -INF])),
+        "MT701",
+        "HistogramObserver: an infinity (-inf) in f32[2]",
+    ),
     "too wide": (
         lambda: q.HistogramObserver()(mt.tensor([3e38, -3e38])),
         "MT701",

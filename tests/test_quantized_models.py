@@ -253,8 +253,12 @@ WRONG = {
         "MT701",
         "the input of 0 (Conv2d): a NaN",
     ),
-    "infinite weight": (lambda: q.prepare(broken()), "MT701", "the weight of 3 (Conv2d): a inf"),
-    "infinite weight alone": (lambda: q.quantize_weights_(broken(), 4), "MT701", "the weight of 3 (Conv2d): a inf"),
+    "infinite weight": (lambda: q.prepare(broken()), "MT701", "the weight of 3 (Conv2d): an infinity (inf)"),
+    "infinite weight alone": (
+        lambda: q.quantize_weights_(broken(), 4),
+        "MT701",
+        "the weight of 3 (Conv2d): an infinity (inf)",
+    ),
     "unknown name": (lambda: q.prepare(cnn(), leave_in_float=["conv"]), "MT702", "no module 'conv' in Sequential"),
     "nothing to do": (lambda: q.prepare(nn.ReLU()), "MT702", "ReLU has no layer to quantise"),
     "affine weight": (

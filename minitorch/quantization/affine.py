@@ -21,7 +21,7 @@ from typing import Any
 from .. import primitives as P
 from ..autograd import Context, Function
 from ..dtypes import DType, float32, int8, int32, uint8
-from ..errors import QuantizationError
+from ..errors import DTypeError, QuantizationError
 from ..functional.operands import operand, wrap_dim
 from ..functional.selection import where
 from ..interpreters import current_staging
@@ -52,6 +52,7 @@ def quantize(input: Tensor, qparams: QParams) -> Tensor:
         >>> q.quantize(mt.tensor([0.0, 0.9]), q.choose_qparams(mt.tensor(-1.0), mt.tensor(1.55)))
         tensor([100, 190], dtype=minitorch.uint8)
     """
+    _require_floats("quantize", input)
     scale, zero_point = _placed(input, qparams, "quantize")
     inside = _clamped(_to_whole(input, scale), *_bounds(zero_point, qparams))
     return P.cast(inside + zero_point.to(float32), dtype=qparams.dtype)
@@ -99,6 +100,7 @@ def fake_quantize(input: Tensor, qparams: QParams) -> Tensor:
         >>> y.detach(), x.grad
         (tensor([0.9000, 1.5500]), tensor([1., 0.]))
     """
+    _require_floats("fake_quantize", input)
     scale, zero_point = _placed(input, qparams, "fake_quantize")
     low, high = _bounds(zero_point, qparams)
     result: Tensor = _FakeQuantize.apply(input, scale.detach(), low, high)
@@ -253,6 +255,11 @@ def _clamped(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
     return P.where(P.less(x, high), x, high)
 
 
+def _require_floats(name: str, x: Tensor) -> None:
+    if not x.dtype.is_floating_point:
+        raise DTypeError("MT202", f"{name}: {x.spec} has no floats to quantise", fix="convert it: x.float()")
+
+
 def _placed(x: Tensor, qparams: QParams, name: str) -> tuple[Tensor, Tensor]:
     """Scale and zero point in a shape that broadcasts to the tensor's.
 
@@ -288,9 +295,21 @@ def _given(
         QuantizationError: for integers that do not fit, a scale that is not above 0, or a zero point that is none of
             the integers (``MT702``); the numbers of a recorded tensor are not known.
     """
-    least, largest = integers_of(dtype, low, high)
-    scale, zero_point = operand(scale).to(float32), operand(zero_point).to(int32)
+    least, largest = integers_of(dtype, low, high, name)
+    scale, given = operand(scale).to(float32), operand(zero_point)
+    zero_point = given.to(int32)
+    if axis is None:
+        if scale.numel() != 1 or zero_point.numel() != 1:
+            raise QuantizationError(
+                "MT702",
+                f"{name}: {scale.numel()} scales and {zero_point.numel()} zero points for a whole tensor",
+                fix="give one of each, or quantise per channel",
+            )
+        scale, zero_point = scale.reshape(()), zero_point.reshape(())
     if current_staging() is None:
+        for each in given.reshape(-1).tolist():
+            if each != int(each):
+                raise QuantizationError("MT702", f"{name}: the zero point {each:g} is no integer", fix="round it")
         for each in scale.reshape(-1).tolist():
             if not 0 < each < float("inf"):
                 raise QuantizationError(

@@ -36,6 +36,8 @@ class _Histogram(Observer):
 
     def __init__(self, bins: int = 2048, **options: Any) -> None:
         super().__init__(**options)
+        if bins < 1 or bins != int(bins):
+            raise ValueError(f"{type(self).__name__}: bins is a whole number above 0, not {bins!r}")
         self.bins = bins
         self.register_buffer("histogram", zeros(bins))
 

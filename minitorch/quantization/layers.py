@@ -99,6 +99,10 @@ def require_fitting(name: str, layer: Affine, input: Tensor) -> None:
         ShapeError: naming the layer, the input and the number of channels (``MT201``).
         DTypeError: if it is no float (``MT202``).
     """
+    if not isinstance(input, Tensor):
+        raise TypeError(
+            f"the input of {called(name, layer)} is a tensor, not {type(input).__name__}; make one with mt.tensor(...)"
+        )
     dims = getattr(layer, "dims", 0)  # of a convolution, behind the channels
     channels: int = getattr(layer, "in_channels" if dims else "in_features")
     has_rank = input.ndim == dims + 2 if dims else input.ndim > 0
@@ -115,6 +119,20 @@ def require_fitting(name: str, layer: Affine, input: Tensor) -> None:
             f"the input of {called(name, layer)} is {input.spec}; a quantised layer takes floats",
             why="it quantises its input itself",
             fix="convert it: x.float()",
+        )
+
+
+def require_prepared(function: str, model: Module) -> None:
+    """Refuse a model without observers.
+
+    Raises:
+        QuantizationError: naming the class of the model (``MT702``).
+    """
+    if not any(isinstance(each, Observer) for each in model.modules()):
+        raise QuantizationError(
+            "MT702",
+            f"{function}: {type(model).__name__} has no layer with an observer",
+            fix="prepare it first: mt.quantization.prepare(model)",
         )
 
 

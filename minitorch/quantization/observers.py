@@ -79,7 +79,7 @@ class Observer(Module):
             raise QuantizationError(
                 "MT702", f"{kind}: the scheme {qscheme!r}", fix=f"use one of {', '.join(map(repr, self.schemes))}"
             )
-        low, high = integers_of(dtype, quant_min, quant_max)
+        low, high = integers_of(dtype, quant_min, quant_max, kind)
         if reduce_range:
             low, high = REDUCED[dtype] if (low, high) == RANGES[dtype] else (low // 2, high // 2)
         self.dtype, self.qscheme, self.quant_min, self.quant_max, self.eps = dtype, qscheme, low, high, eps
@@ -115,7 +115,7 @@ class Observer(Module):
     def observe(self, x: Tensor) -> None:
         """Take the range of a tensor into account."""
         low, high = self.extremes(x)
-        require_finite(self.name, low, high)
+        require_finite(self.name, low, high, of=x)
         if self.min_val.shape != low.shape:
             self._take_channels(low)
         assign(self.min_val, self.merge(self.min_val, low, minimum), "an observer")
@@ -168,7 +168,7 @@ class Observer(Module):
                 fix="run the prepared model on some batches first: mt.quantization.calibrate(prepared, data)",
             )
         low, high = self.bounds()
-        if current_staging() is None:
+        if current_staging() is None and self.qscheme not in SYMMETRIC:
             for least, most in zip(low.reshape(-1).tolist(), high.reshape(-1).tolist(), strict=True):
                 require_scale(self.name, min(least, 0.0), max(most, 0.0))
         return choose_qparams(

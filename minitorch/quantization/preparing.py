@@ -22,7 +22,7 @@ from ..nn.module import Module
 from .arguments import batches_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
 from .fusing import fuse
-from .layers import DynamicQuantized, Prepared, Quantized, observer_of
+from .layers import DynamicQuantized, Prepared, Quantized, observer_of, require_prepared
 from .operations import Operations, PreparedOperation, QuantizedOperation
 from .qconfig import QConfig, default_qat_qconfig, default_qconfig
 from .replacing import is_under, layers_of, with_layers
@@ -135,6 +135,7 @@ def calibrate(prepared: Module, data: Iterable[Any]) -> Module:
         QuantizationError: naming the layer whose input or weight has a NaN or an infinity (``MT701``), and for
             data that is not batches of inputs (``MT702``).
     """
+    require_prepared("calibrate", prepared)
     prepared.eval()
     with no_grad():
         for input, *_ in batches_of(data):
@@ -154,7 +155,6 @@ def convert(prepared: Module) -> Module:
     Raises:
         QuantizationError: naming a layer whose observer saw nothing (``MT701``); if no layer is prepared (``MT702``).
     """
-
     shared: dict[int, QParams] = {}  # of values that have several readers
 
     def given(observer: Any, group: int | None) -> QParams:

@@ -56,8 +56,10 @@ class QParams:
     axis: int | None = None
 
 
-def integers_of(dtype: DType, quant_min: int | None = None, quant_max: int | None = None) -> tuple[int, int]:
-    """The least and the largest integer that are used: those of the type, unless others are given.
+def integers_of(
+    dtype: DType, quant_min: int | None = None, quant_max: int | None = None, name: str = "quantisation"
+) -> tuple[int, int]:
+    """The least and the largest integer that are used: those of the type, unless others are given; `name` asks.
 
     Raises:
         QuantizationError: for another type than uint8 and int8, and for a range that does not contain 0 or that the
@@ -69,21 +71,23 @@ def integers_of(dtype: DType, quant_min: int | None = None, quant_max: int | Non
     """
     if dtype not in RANGES:
         raise QuantizationError(
-            "MT702", f"numbers are quantised to uint8 or int8, not to {dtype.name}", fix="give one of these two types"
+            "MT702",
+            f"{name}: numbers are quantised to uint8 or int8, not to {getattr(dtype, 'name', repr(dtype))}",
+            fix="give mt.uint8 or mt.int8",
         )
     low, high = RANGES[dtype]
     least, largest = low if quant_min is None else quant_min, high if quant_max is None else quant_max
     if not least <= 0 <= largest or least == largest:
         raise QuantizationError(
             "MT702",
-            f"the integers from {least} to {largest} do not contain 0 and another number",
+            f"{name}: the integers from {least} to {largest} do not contain 0 and another number",
             why="0.0 has to be one of the quantised numbers: padding and ReLU make it",
             fix="make quant_min at most 0 and quant_max at least 0",
         )
     if not low <= least <= largest <= high:
         raise QuantizationError(
             "MT702",
-            f"the integers from {least} to {largest} are not all {dtype.name}, which has {low} to {high}",
+            f"{name}: the integers from {least} to {largest} are not all {dtype.name}, which has {low} to {high}",
             fix="use a smaller range, or the other type",
         )
     return least, largest
@@ -138,8 +142,8 @@ def choose_qparams(
     return QParams(scale, zero_point, dtype, least, largest, axis)
 
 
-def require_finite(name: str, *tensors: Tensor) -> None:
-    """Refuse NaN and infinities; of values that are being recorded nothing is known yet.
+def require_finite(name: str, *tensors: Tensor, of: Tensor | None = None) -> None:
+    """Refuse NaN and infinities, of what `tensors` are the extremes of; of recorded values nothing is known yet.
 
     Raises:
         QuantizationError: naming the value (``MT701``).
@@ -152,7 +156,7 @@ def require_finite(name: str, *tensors: Tensor) -> None:
             bad = flat[~isfinite(flat)][0].item()
             raise QuantizationError(
                 "MT701",
-                f"{name}: a {'NaN' if bad != bad else bad} in {tensor.spec}",
+                f"{name}: {'a NaN' if bad != bad else f'an infinity ({bad})'} in {(tensor if of is None else of).spec}",
                 why="no scale maps it to an integer, and every later number would be lost in its range",
                 fix="look for the operation that makes it, with mt.debug.check_nan(), or leave this data out",
             )

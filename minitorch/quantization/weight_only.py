@@ -59,7 +59,7 @@ class WeightOnly(Stored):
         self.shape = tuple(layer.weight.shape)
         k = math.prod(self.shape[1:])
         size = k + (bits == 4 and k % 2) if group_size is None else group_size
-        if bits not in BITS or size < 1 or (bits == 4 and size % 2):
+        if bits not in BITS or size < 1 or size != int(size) or (bits == 4 and size % 2):
             raise QuantizationError(
                 "MT702",
                 f"the weight of {called(name, layer)}: {bits} bits in groups of {size}",
