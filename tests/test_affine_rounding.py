@@ -18,7 +18,7 @@ from minitorch.errors import GraphError, MismatchError, ShapeError
 from minitorch.graph import Graph, apply, input_node, literal
 from minitorch.ir import Node, Spec
 from minitorch.passes import DEFAULT, LOWERING, affine
-from minitorch.passes.affine import AFFINE_FOLDING, after, before, channels, fold_affine, maps
+from minitorch.passes.affine import AFFINE_FOLDING, after, before, channels, fold_affine, maps, products
 from tests.affine import assert_within_bound, count, frozen_graph, overflows, randomized
 from tests.graphs import Array
 
@@ -183,6 +183,11 @@ def scaled_twice(found: maps.AffineMap, step: maps.Step) -> maps.AffineMap:
     return maps.AffineMap(found.scale, found.shift * more, found.steps, found.scales)
 
 
+def whatever_moves(patch: Patch) -> None:
+    """Two products are taken for one, whatever movements are between."""
+    patch.setattr(products, "are_undone", lambda movements, base: True)
+
+
 HEAD = "graph(x: f32[3,3]): %0 = constant([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.5]]) : f32[3,3] "
 TAIL = "%1 = dot(x, %0, dtype=f32) "
 PLANTED: dict[str, tuple[Callable[[Patch], None], str]] = {
@@ -197,6 +202,10 @@ PLANTED: dict[str, tuple[Callable[[Patch], None], str]] = {
         TAIL + "%2 = add(%1, 1.0) %3 = pad(%2, padding=[[1,0,0],[0,0,0]], value=0.0) %4 = mul(%3, 2.0) return %4",
     ),
     "a shift for a bias": (shift_for_bias, "%1 = mul(x, 2.0) %2 = add(%1, 3.0) %3 = dot(%2, %0, dtype=f32) return %3"),
+    "two products with a transposition between": (
+        whatever_moves,
+        TAIL + "%2 = permute(%1, dims=[1,0]) %3 = dot(%2, %0, dtype=f32) return %3",
+    ),
     "a shift scaled twice": (twice, TAIL + "%2 = add(%1, 1.0) %3 = mul(%2, 3.0) return %3"),
 }
 

@@ -6,7 +6,7 @@ one itself. Where weights are constants, so are their products with scales. The 
 ====================================  ===================================================================
 ``scaled_after``: dot(x, w)*s + t     dot(x, w*s) + t, if `s` varies along no axis of `x`
 ``scaled_before``: dot(x*s + t, w)    dot(x, s*w) + t@w, if `s` and `t` vary along the summed axis alone
-``associated``: dot(dot(x, v), w)     dot(x, v@w), if that costs no more operations
+``associated``: dot(dot(x, v), w)     dot(x, v@w), if that costs no more operations; of convolutions, too
 ``shortened``: ((x - m)/d)*g + b      x*s + t, for three steps or more, of which no product takes up any
 ====================================  ===================================================================
 

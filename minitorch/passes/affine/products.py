@@ -1,8 +1,11 @@
 """Rules without a scale that meets a sum: two products in a row, and chains of steps that no product takes up.
 
 ``dot(dot(x, w1), w2)  ->  dot(x, w1@w2)`` is the associative law. It is applied where the one product costs no more
-operations than the two, which a bottleneck (few columns between) does not. Of a chain of three steps or more, such as
-eval-mode batch normalization after an addition, a multiplication and an addition are left, and no division.
+operations than the two, which a bottleneck (few columns between) does not. A convolution and one with filters of one
+element behind it are two such products, with movements between that undo each other.
+
+Of a chain of three steps or more, such as eval-mode batch normalization after an addition, a multiplication and an
+addition are left, and no division.
 """
 
 from __future__ import annotations
@@ -40,18 +43,39 @@ def associated(view: View) -> Iterator[Match | Decision]:
         side = constant_side(view, dot)
         if side is None:
             continue
-        inner = dot.inputs[1 - side]
-        if constant_side(view, inner) == side:
-            yield _associated(view, dot, inner, side)
+        between = [dot.inputs[1 - side]]
+        while between[-1].primitive in (P.reshape, P.permute):
+            between.append(between[-1].inputs[0])
+        inner = between.pop()
+        if constant_side(view, inner) == side and are_undone(between, inner):
+            readers = zip([*between, inner], [dot, *between], strict=True)
+            is_read_once = all(view.reader(each) is reader for each, reader in readers)
+            yield _associated(view, dot, inner, side, is_read_once)
 
 
-def _associated(view: View, dot: Node, inner: Node, side: int) -> Match | Decision:
+def are_undone(movements: list[Node], base: Node) -> bool:
+    """Whether reshapes and permutations, the last one first, leave all elements of a value where they were.
+
+    So do those between two convolutions, of which the second has filters of one element.
+    """
+    if not movements:
+        return True
+    if movements[0].shape != base.shape:
+        return False
+    places = np.arange(base.spec.size).reshape(base.shape)
+    moved = places
+    for node in reversed(movements):
+        moved = np.asarray(node.primitive.evaluate(moved, **node.params))
+    return bool(np.array_equal(moved, places))
+
+
+def _associated(view: View, dot: Node, inner: Node, side: int, is_read_once: bool) -> Match | Decision:
     first, second = inner.inputs[side], dot.inputs[side]
 
     def refused(reason: str) -> Decision:
         return Decision(ASSOCIATIVE, where(dot), reason)
 
-    if view.reader(inner) is not dot:
+    if not is_read_once:
         return refused(RESULT if view.is_result(inner) else SECOND_READER)
     if not dot.dtype.is_floating_point or len({dot.dtype, inner.dtype, first.dtype}) > 1:
         return refused(INTEGERS)
