@@ -37,6 +37,7 @@ from .qconfig import (
     get_default_qat_qconfig,
     get_default_qconfig,
 )
+from .recurrent import DynamicQuantizedCell, DynamicQuantizedRNN
 from .report import LayerReport, Report, report
 from .schemes import (
     QParams,
@@ -50,6 +51,8 @@ from .weight_only import WeightOnly, quantize_weights_
 
 __all__ = [
     "DynamicQuantized",
+    "DynamicQuantizedCell",
+    "DynamicQuantizedRNN",
     "FakeQuantize",
     "HistogramObserver",
     "LayerReport",

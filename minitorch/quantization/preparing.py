@@ -19,13 +19,16 @@ from ..autograd import no_grad
 from ..errors import QuantizationError
 from ..nn.layers import Linear
 from ..nn.module import Module
+from ..nn.recurrent import RNNBase
+from ..nn.recurrent_cells import RNNCellBase
 from .arguments import batches_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
 from .fusing import fuse
 from .layers import DynamicQuantized, Prepared, Quantized, observer_of, require_prepared
 from .operations import Operations, PreparedOperation, QuantizedOperation
 from .qconfig import QConfig, default_qat_qconfig, default_qconfig
-from .replacing import is_under, layers_of, with_layers
+from .recurrent import DEFAULT, RECURRENT, dynamic
+from .replacing import LAYERS, is_under, layers_of, with_layers
 from .schemes import QParams
 
 
@@ -188,15 +191,16 @@ def _are_equal(one: QParams, other: QParams) -> bool:
     return same and one.scale.item() == other.scale.item() and one.zero_point.item() == other.zero_point.item()
 
 
-def quantize_dynamic(model: Module, kinds: type[Module] | Iterable[type[Module]] = (Linear,)) -> Module:
-    """A copy of a model, in evaluation, whose linear layers have weights in int8 and quantise each input by its range.
+def quantize_dynamic(model: Module, kinds: type[Module] | Iterable[type[Module]] = (Linear, *DEFAULT)) -> Module:
+    """A copy of a model, in evaluation, whose layers have weights in int8 and quantise each input by its range.
 
     There is no calibration; the range costs a pass over the input. It pays where reading the weights takes the time.
 
     Args:
         model: any module.
-        kinds: the classes of layers, of `Linear`, `Conv1d` and `Conv2d`; subclasses are not meant. Each layer takes the
-            range of its input in every call, which for convolutions takes longer than 8 bits save.
+        kinds: the classes of layers, of `Linear`, `Conv1d`, `Conv2d`, `LSTM`, `GRU`, `RNN` and their cells; subclasses
+            are not meant. By default PyTorch's: linear and recurrent layers without `RNN`. Each layer takes the range
+            of its input in every call, which for convolutions takes longer than 8 bits save.
 
     Raises:
         QuantizationError: for other kinds, and if there is no such layer (``MT702``).
@@ -209,7 +213,9 @@ def quantize_dynamic(model: Module, kinds: type[Module] | Iterable[type[Module]]
     """
 
     def made(name: str, layer: Any) -> Module:
+        if isinstance(layer, (RNNBase, RNNCellBase)):
+            return dynamic(name, layer)
         return DynamicQuantized(name, layer, Prepared(name, layer, default_qconfig).weight.qparams())
 
     refuse_prepared(model)
-    return with_layers(model, made, kinds_of(kinds)).eval()
+    return with_layers(model, made, kinds_of(kinds, (*LAYERS, *RECURRENT))).eval()
