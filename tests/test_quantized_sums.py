@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
+from minitorch import primitives as P
 from minitorch import quantization as q
 from minitorch.quantization.finding import find_operations
 from minitorch.quantization.operations import QuantizedOperation
@@ -156,3 +157,24 @@ def test_state_goes_from_one_model_to_another() -> None:
     other = q.convert(q.calibrate(q.prepare(ResNet().eval(), example=x), [x]))
     other.load_state_dict(quantized.state_dict())
     assert (other(x) == quantized(x)).all().item()
+
+
+class Joined(nn.Module):
+    """Two branches, joined along the channels, as in an Inception block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.c = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(3, 8, 1), nn.Conv2d(16, 4, 3, padding=1)
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        return self.c(mt.cat([self.a(x).relu(), self.b(x).relu()], 1))
+
+
+def test_concatenated_branches_are_rounded_before_they_are_joined() -> None:
+    _, quantized, x = made(Joined)
+    frozen = mt.freeze(quantized, x)
+    joined = [node for node in frozen.stages(x).graph.nodes if node.primitive is P.concatenate]
+    assert [node.dtype for node in joined] == [mt.uint8]
+    kernels = frozen.ledger(x).kernels
+    assert sum(kernel.bytes_written for kernel in kernels) - frozen(x).nbytes == 2 * 16 * 12 * 12
+    np.testing.assert_allclose(frozen(x).numpy(), quantized(x).detach().numpy(), atol=1e-4)

@@ -1,4 +1,4 @@
-"""Early quantisation: floats become 8-bit integers before they are moved or pooled, not afterwards.
+"""Early quantisation: floats become 8-bit integers before they are moved, joined or pooled, not afterwards.
 
 In Q/DQ form every layer quantises its own input, behind whatever stands between the layers. Rounding and clamping look
 at each element alone, so they commute with movements, and they never turn the order of two numbers around, so they
@@ -31,7 +31,7 @@ from .dequantized import BYTES
 from .pipeline import Pass
 
 # Movements whose results consist of elements of the operand; padding makes others.
-COMMUTING = frozenset((P.reshape, P.permute, P.slice_, P.flip, P.expand, P.unfold))
+COMMUTING = frozenset((P.reshape, P.permute, P.slice_, P.flip, P.expand, P.unfold, P.concatenate))
 
 
 MOST_OPERATIONS = 100  # of a function that is moved: a quantisation has 7, an activation before it up to 20 more
@@ -89,8 +89,8 @@ def _moved(node: Node, users: Mapping[Node, tuple[Node, ...]], outputs: set[Node
     is_maximum = source.primitive is P.reduce_max and _is_clamped(node) and _rises(node.inputs[0], source)
     if source.primitive not in COMMUTING and not is_maximum:
         return None
-    early = _rebuilt(node, source, source.inputs[0])
-    return apply(source.primitive, early, source=source.source, **source.params)
+    early = [_rebuilt(node, source, operand) for operand in source.inputs]
+    return apply(source.primitive, *early, source=source.source, **source.params)
 
 
 def _uniform(node: Node) -> Node | None:

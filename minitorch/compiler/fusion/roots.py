@@ -125,6 +125,9 @@ def find_roots(
             for base in map(_unpadded, node.inputs):
                 if base in epilogue and base not in transient and base.primitive.kind != "contraction":
                     wanted.setdefault(base, EPILOGUE)
+                for part in map(base_of, base.inputs if base.primitive.name == "concatenate" else ()):
+                    if part in narrow:  # in 8 bits, also if it is joined with others first
+                        wanted.setdefault(narrow[part], EPILOGUE)
             if 1 in node.shape[-2:]:  # nothing is packed: each column would quantise the vector again
                 repeated = (base_of(operand) for operand, times in _packed(node) if times > 1)
                 for base in repeated:
