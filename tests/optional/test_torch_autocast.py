@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import autocasts, custom_functions, roundings, scalings
+from tests import autocasts, custom_functions, roundings, scaler_scripts, scalings
 from tests.records import read, write
 
 RECORDS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
@@ -19,6 +19,7 @@ RECORDS: dict[str, Callable[[Any, Any], dict[str, Any]]] = {
     "grad_scaler": scalings.all_of,
     "roundings": roundings.values,
     "custom_functions": custom_functions.all_of,
+    "scaler_scripts": scaler_scripts.all_of,
 }
 
 
