@@ -9,6 +9,7 @@ import pytest
 
 import minitorch as mt
 from minitorch import nn
+from minitorch import primitives as P
 from minitorch import quantization as q
 from minitorch.compiler.codegen.host import executable_targets, host
 from minitorch.compiler.codegen.listing import inner_loops
@@ -65,3 +66,20 @@ def test_a_shift_by_a_known_number_is_one_instruction(target: str) -> None:
     text = "\n".join(str(each) for each in inner_loops(kernel.assembly))
     assert "vpsrld" in text
     assert not any(name in text for name in ("vpblend", "vpcmp", "vpsrlv", "vpmin"))
+
+
+@pytest.mark.parametrize("length", [2, 8])
+def test_integers_known_in_written_out_loops_are_computed_as_in_eager_mode(length: int) -> None:
+    y = mt.randn(5, length)
+
+    def places() -> mt.Tensor:
+        return mt.arange(length, dtype=mt.int32)
+
+    functions = (
+        lambda y: (P.bitcast(places(), dtype=mt.uint32).to(mt.float32) + y).sum(-1),
+        lambda y: ((places() // mt.tensor(0, dtype=mt.int32)).to(mt.float32) * y).sum(-1),
+        lambda y: (((places() << 31) >> 3).to(mt.float32) * y).sum(-1),
+        lambda y: ((mt.arange(length, dtype=mt.uint8) * 200).to(mt.float32) * y).sum(-1),
+    )
+    for function in functions:
+        np.testing.assert_allclose(mt.jit(function)(y).numpy(), function(y).numpy(), rtol=1e-5)

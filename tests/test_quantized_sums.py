@@ -10,6 +10,7 @@ import pytest
 import minitorch as mt
 from minitorch import primitives as P
 from minitorch import quantization as q
+from minitorch.errors import QuantizationError
 from minitorch.quantization.finding import find_operations
 from minitorch.quantization.operations import QuantizedOperation
 
@@ -178,3 +179,36 @@ def test_concatenated_branches_are_rounded_before_they_are_joined() -> None:
     kernels = frozen.ledger(x).kernels
     assert sum(kernel.bytes_written for kernel in kernels) - frozen(x).nbytes == 2 * 16 * 12 * 12
     np.testing.assert_allclose(frozen(x).numpy(), quantized(x).detach().numpy(), atol=1e-4)
+
+
+class Noisy(nn.Module):
+    """Two residual sums, and something else before them."""
+
+    def __init__(self, before: Any) -> None:
+        super().__init__()
+        self.first, self.second, self.last = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+        self.before = before
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        if self.before is not None and self.training:
+            x = self.before(x)
+        x = self.first(x).relu() + x
+        return self.last(self.second(x) + x)
+
+
+def test_what_only_training_does_shifts_no_operation() -> None:
+    x = mt.rand(16, 8)
+    dropping = q.prepare_qat(Noisy(lambda x: mt.nn.functional.dropout(x, 0.5)), example=x)
+    assert dropping(x).shape == (16, 2)
+    hooked = Noisy(None).eval()
+    plain = q.convert(q.calibrate(q.prepare(hooked, example=x), [x]))(x)
+    for prepared in [q.prepare(hooked, example=x)]:
+        prepared.register_forward_pre_hook(lambda _, args: (args[0] + 0.0,))
+        prepared.second.register_forward_hook(lambda *args: args[-1] + 0.0)  # type: ignore[attr-defined]
+        assert np.array_equal(q.convert(q.calibrate(prepared, [x]))(x).numpy(), plain.numpy())
+    noisy = q.prepare_qat(Noisy(lambda x: x + 0.1 * mt.randn(16, 8)), example=x)
+    with pytest.raises(
+        QuantizationError, match=r"the model \(Noisy\) carries out \d+ sums of floats in this call, and \d"
+    ):
+        noisy(x)
+    assert noisy.eval()(x).shape == (16, 2)

@@ -109,3 +109,18 @@ def test_half_of_the_parameters_is_not_enough(forgotten, monkeypatch):
     monkeypatch.setattr(requantised, forgotten, lambda *_: True)
     with pytest.raises(MismatchError, match="integer products"):
         mt.jit(function, check=True)(x)
+
+
+@pytest.mark.parametrize("narrow", [mt.uint8, mt.int8])
+def test_a_zero_point_that_wraps_is_another_one(narrow):
+    """300 is 44 in a byte, and 200 is -56 in a signed one."""
+
+    def function(x, scale, zero):
+        wide = q.dequantize(x, Q(scale, zero, mt.uint8, 0, 255))
+        return q.quantize(wide, Q(scale, zero.to(narrow), mt.uint8, 0, 255))
+
+    for zero in (300, 200, 7):
+        arguments = bytes_of(mt.uint8), mt.tensor(0.1), mt.tensor(zero, dtype=mt.int32)
+        expected = function(*arguments)
+        for compiled in (mt.jit(function), mt.freeze(function, *arguments)):
+            assert (compiled(*arguments) == expected).all().item(), zero

@@ -95,10 +95,10 @@ class Module(Drawable):
         return call(self, lambda: self._call(args, kwargs))
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        outer, own = thread.operands, self.quantised
-        if own is outer:  # as a rule, None
+        outer = thread.operands
+        if outer is None:
             return self._hooked(args, kwargs)
-        thread.operands = None if own is None else own.of_a_call()
+        thread.operands = None  # operations of this module, and of its hooks, are none of the caller's
         try:
             return self._hooked(args, kwargs)
         finally:
@@ -109,7 +109,10 @@ class Module(Drawable):
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
+        if self.quantised is None:
+            result = self.forward(*args, **kwargs)
+        else:
+            result = self.quantised.around(self.forward, args, kwargs)
         for hook in self._hooks["after"]:
             changed = hook(self, args, result)
             result = result if changed is None else changed

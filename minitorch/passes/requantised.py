@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import float32
+from ..dtypes import DType, float32
 from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import Node
@@ -116,9 +116,16 @@ def _is_zero(zero: Node, value: Dequantized) -> bool:
 def _uncast(node: Node) -> Node:
     """An integer, before it is repeated and cast to a type that holds it."""
     node = _root(node)
-    while node.primitive is P.cast and not node.inputs[0].dtype.is_floating_point:
+    while node.primitive is P.cast and _holds(node.dtype, node.inputs[0].dtype):
         node = _root(node.inputs[0])
     return node
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether a type has all integers of another one; a float is taken to have those that a zero point can be."""
+    if narrow.is_floating_point:
+        return False
+    return wide.is_floating_point or bool(np.can_cast(narrow.numpy, wide.numpy))
 
 
 def drop_requantisation(graph: Graph) -> Graph:

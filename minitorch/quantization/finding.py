@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from .. import primitives as P
@@ -23,11 +23,12 @@ from ..autograd import no_grad
 from ..dtypes import float32
 from ..errors import TracedValueError, TracingError
 from ..interpreters import Staging, interpreting
+from ..interpreters.state import thread
 from ..ir import Node, Primitive
 from ..nn.module import Module
 from ..tensor import Tensor
 from ..tree import flatten
-from .operations import COUNTED
+from .operations import is_counted
 from .replacing import is_under
 
 # Operations that rounding commutes with, and the comparisons that choose between numbers.
@@ -43,11 +44,13 @@ class Found:
         operations: for the name of a module, the place of each operation, with its primitive's name, and a number for
             each of its operands.
         inputs: for the name of a layer, the number of its input. Equal numbers are one value.
+        totals: for the name of a module with operations, how many sums it carries out in a call.
         left: the names of operations that are to be left in float.
     """
 
     operations: dict[str, dict[str, tuple[int, ...]]]
     inputs: dict[str, int]
+    totals: dict[str, int]
     left: frozenset[str] = frozenset()
 
 
@@ -56,13 +59,15 @@ class _Spy:
 
     def __init__(self, staging: Staging, name: str, noted: list[tuple[str, str, int]]) -> None:
         self.staging, self.name, self.noted = staging, name, noted
+        self.totals: set[int] = set()  # of the calls
 
-    def of_a_call(self) -> Any:
+    def around(self, forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `forward` returns."""
         count = 0
 
         def operands(primitive: Primitive, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             nonlocal count
-            if primitive in COUNTED:
+            if is_counted(primitive, inputs):
                 if all(x.shape == inputs[0].shape for x in inputs):  # then the next node is this operation
                     for each in inputs:
                         self.staging.node_of(each)
@@ -70,7 +75,12 @@ class _Spy:
                 count += 1
             return inputs
 
-        return operands
+        thread.operands = operands
+        try:
+            return forward(*args, **kwargs)
+        finally:
+            thread.operands = None
+            self.totals.add(count)
 
 
 def find_operations(
@@ -100,17 +110,18 @@ def find_operations(
     """
     staging = Staging("prepare")
     noted: list[tuple[str, str, int]] = []
+    spies: dict[str, _Spy] = {}
     named = list(model.named_modules())
     try:
         for name, module in named:
-            module.quantised = _Spy(staging, name, noted)
+            module.quantised = spies[name] = _Spy(staging, name, noted)
         with interpreting(staging), no_grad():
             given = [Tensor(staging.input(x.spec, "x")) if isinstance(x, Tensor) else x for x in arguments]
             leaves = [x for x in flatten(model(*given))[0] if isinstance(x, Tensor)]
             outputs = {staging.node_of(x) for x in leaves}
         fed = [x._value for x in given if isinstance(x, Tensor)]
     except (TracedValueError, TracingError):  # a branch on data: no graph says what flows where
-        return Found({}, {})
+        return Found({}, {}, {})
     finally:
         for _, module in named:
             del module.quantised
@@ -125,10 +136,11 @@ def find_operations(
     sites = [
         (name, place, staging.nodes[at])
         for (name, place, at), label in zip(noted, labels, strict=True)
-        if not is_under(label, leave)
+        if not is_under(label, leave) and len(spies[name].totals) == 1  # else a place means different operations
     ]
-    found = _Flow(staging.nodes, fed, outputs, calls).found(sites)
-    return replace(found, left=frozenset(labels).intersection(leave))
+    operations, inputs = _Flow(staging.nodes, fed, outputs, calls).found(sites)
+    totals = {name: total for name in operations for total in spies[name].totals}
+    return Found(operations, inputs, totals, frozenset(labels).intersection(leave))
 
 
 class _Flow:
@@ -147,8 +159,8 @@ class _Flow:
             if not self.moving.isdisjoint(node.inputs):
                 self.moving.add(node)
 
-    def found(self, sites: list[tuple[str, str, Node]]) -> Found:
-        """The greatest set of operations of which every one passes `_is_fit`."""
+    def found(self, sites: list[tuple[str, str, Node]]) -> tuple[dict[str, dict[str, tuple[int, ...]]], dict[str, int]]:
+        """The greatest set of operations of which every one passes `_is_fit`, and the numbers of the layers' inputs."""
         places: dict[tuple[str, str], list[Node]] = defaultdict(list)
         for name, place, node in sites:
             places[name, place].append(node)
@@ -167,7 +179,7 @@ class _Flow:
             once = len(nodes) == 1
             numbers_of = [numbers.setdefault(each, len(numbers)) if once else -1 for each in nodes[0].inputs]
             operations[name][place] = tuple(numbers_of)
-        return Found(dict(operations), {name: own[0] for name, own in inputs.items() if len(own) == 1 and own[0] >= 0})
+        return dict(operations), {name: own[0] for name, own in inputs.items() if len(own) == 1 and own[0] >= 0}
 
     def _given(self, span: list[Node]) -> Node | None:
         """The input of a layer."""

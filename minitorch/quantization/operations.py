@@ -18,7 +18,9 @@ from typing import Any
 
 from .. import primitives as P
 from ..dtypes import float32
+from ..errors import QuantizationError
 from ..functional.facts import numel
+from ..interpreters.state import thread
 from ..ir import Primitive
 from ..nn.module import Module
 from ..tensor import Tensor
@@ -30,25 +32,38 @@ from .schemes import QParams
 COUNTED = (P.add, P.reduce_sum)
 
 
+def is_counted(primitive: Primitive, inputs: tuple[Tensor, ...]) -> bool:
+    """Whether an operation counts: a sum of floats. Those of integers are counters and random bits."""
+    return primitive in COUNTED and inputs[0].dtype.is_floating_point
+
+
 class Operations(Module):
     """The operations of a module whose operands are observed or quantised, by their place among all of them.
 
     Args:
-        sites: the modules that operands go through: ``add_3`` is the fourth of `COUNTED`, and a sum.
+        sites: the modules that operands go through: ``add_3`` is the fourth of those that `is_counted`, and a sum.
+        total: how many of them there are in a call.
+        name: of the module, for messages.
     """
 
-    def __init__(self, sites: Mapping[str, Module]) -> None:
+    def __init__(self, sites: Mapping[str, Module], total: int, name: str) -> None:
         super().__init__()
-        for name, site in sites.items():
-            setattr(self, name, site)
+        for place, site in sites.items():
+            setattr(self, place, site)
+        self.total, self.name = total, name
 
-    def of_a_call(self) -> Callable[[Primitive, tuple[Tensor, ...]], tuple[Tensor, ...]]:
-        """A function that is told of every primitive of a call, in order, and returns its operands."""
+    def around(self, forward: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What `forward` returns, with these operands in place of its own.
+
+        Raises:
+            QuantizationError: if the call has another number of such operations, as it may have in training, so that
+                nobody knows which is which (``MT702``).
+        """
         count = 0
 
         def operands(primitive: Primitive, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
             nonlocal count
-            if primitive not in COUNTED:
+            if not is_counted(primitive, inputs):
                 return inputs
             site: Any = getattr(self, f"{primitive.name}_{count}", None)
             count += 1
@@ -57,7 +72,19 @@ class Operations(Module):
             found: tuple[Tensor, ...] = site(*inputs)
             return found
 
-        return operands
+        thread.operands = operands
+        try:
+            result = forward(*args, **kwargs)
+        finally:
+            thread.operands = None
+        if count != self.total:
+            raise QuantizationError(
+                "MT702",
+                f"{self.name} carries out {count} sums of floats in this call, and {self.total} with the example",
+                why="operations that are quantised are known by their place among these",
+                fix="let another module do what is only done in training, or leave this one in float",
+            )
+        return result
 
 
 class PreparedOperation(Module):

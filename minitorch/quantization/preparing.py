@@ -71,9 +71,9 @@ def prepare(
         for place, sites in found.operations.items():
             of_model = [f"{name} of {place or 'the model'}" for name in sites]
             made = zip(sites, of_model, sites.values(), strict=True)
-            model.get_submodule(place).quantised = Operations(
-                {name: PreparedOperation(label, numbers, qconfig) for name, label, numbers in made}
-            )
+            observed = {name: PreparedOperation(label, numbers, qconfig) for name, label, numbers in made}
+            where = f"{place or 'the model'} ({type(model.get_submodule(place)).__name__})"
+            model.get_submodule(place).quantised = Operations(observed, found.totals[place], where)
         groups = found.inputs
         stay = [name for name in stay if name not in found.left]
 

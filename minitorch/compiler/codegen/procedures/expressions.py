@@ -112,7 +112,10 @@ def _known(expression: Expression, iterations: Mapping[Variable, int]) -> Any:
             operands = [_known(each, iterations) for each in arguments]
             if any(each is None for each in operands):
                 return None
-            return operands[0].astype(dtype) if name == "cast" else DECLARED[name].evaluate(*operands)
+            if name == "bitcast":
+                return operands[0].view(dtype)
+            with np.errstate(all="ignore"):
+                return operands[0].astype(dtype) if name == "cast" else DECLARED[name].evaluate(*operands)
     return None
 
 
