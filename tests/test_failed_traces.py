@@ -11,6 +11,7 @@ import pytest
 
 import minitorch as mt
 from minitorch import nn
+from minitorch.errors import TracingWarning
 from minitorch.ir import Node
 from minitorch.quantization import MinMaxObserver
 from minitorch.tree import flatten
@@ -264,7 +265,8 @@ def test_looking_into_a_step_keeps_what_the_scaler_knows() -> None:
         scaler.step(optimizer)
         scaler.update()
 
-    mt.jit(rest).graph(mt.ones(2))
+    with pytest.raises(RuntimeError, match="outside of the jitted function"):
+        mt.jit(rest).graph(mt.ones(2))
     with pytest.raises(RuntimeError, match="has already been called"):
         scaler.unscale_(optimizer)
     rest(mt.ones(2))
@@ -282,3 +284,20 @@ def test_a_failed_lazy_block_leaves_a_scaler_to_use() -> None:
     scaler.step(optimizer)
     scaler.update()
     assert w.tolist() == [0.5, 1.5]
+
+
+def test_a_compiled_step_is_not_used_after_unscaling_outside() -> None:
+    """It was traced for gradients that nobody has unscaled, and would divide them twice."""
+    w, optimizer, scaler = parts()
+    rest = mt.jit(lambda: (scaler.step(optimizer), scaler.update(), None)[2])
+    scaler.scale((w * mt.ones(2)).sum()).backward()
+    rest()
+    assert w.tolist() == [0.5, 1.5]
+    optimizer.zero_grad()
+    scaler.scale((w * mt.ones(2)).sum()).backward()
+    scaler.unscale_(optimizer)
+    with pytest.raises(RuntimeError, match="outside of the jitted function"), pytest.warns(TracingWarning):
+        rest()
+    scaler.step(optimizer)
+    scaler.update()
+    assert w.tolist() == [0.0, 1.0]

@@ -212,3 +212,26 @@ def test_what_only_training_does_shifts_no_operation() -> None:
     ):
         noisy(x)
     assert noisy.eval()(x).shape == (16, 2)
+
+
+class Helped(nn.Module):
+    """A residual sum in a function that may be compiled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.last = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+        self.helper: Any = lambda a, b: a + b
+
+    def forward(self, x: mt.Tensor) -> mt.Tensor:
+        x = self.first(x).relu()
+        return self.last(self.helper(self.second(x), x))
+
+
+def test_a_compiled_function_has_no_scales_of_the_module_that_calls_it() -> None:
+    x, model = mt.rand(16, 8), Helped().eval()
+    expected = q.convert(q.calibrate(q.prepare(model, example=x), [x]))(x)
+    model.helper = helper = mt.jit(lambda a, b: a + b)
+    quantized = q.convert(q.calibrate(q.prepare(model, example=x), [x]))
+    assert np.array_equal(quantized(x).numpy(), expected.numpy())
+    assert helper(mt.full((16, 8), 100.0), mt.full((16, 8), 200.0)).max().item() == 300
+    assert np.array_equal(quantized(x).numpy(), expected.numpy())

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from .. import primitives as P
@@ -181,12 +181,20 @@ class GradScaler:
                 assign(gradient, to_dtype(to_dtype(gradient, float32) * inverse, gradient.dtype))
         checked[optimizer] = _Checked(P.bitwise_not(finite))
 
+    def under_way(self) -> bool:
+        """Whether gradients were unscaled, or a step was made, since the last update outside of any recording."""
+        return bool(self._checked)
+
     def _known(self) -> dict[Optimizer, _Checked]:
         """What is known of the gradients at this point of the program."""
         staging = current_staging()
         if staging is not None and not staging.defers:
-            if self not in staging.states:
-                staging.states[self] = {key: replace(each) for key, each in self._checked.items()}
+            if self._checked:
+                raise RuntimeError(
+                    "unscale_() or step() was called outside of the jitted function that goes on with it. Call "
+                    "unscale_(), step() and update() in one jitted function, or none of them in one."
+                )
+            staging.states.setdefault(self, {})
             found: dict[Optimizer, _Checked] = staging.states[self]
             return found
         for optimizer, each in list(self._checked.items()):  # of a lazy block that has failed

@@ -306,6 +306,8 @@ class Surroundings:
         elif isinstance(value, (Optimizer, GradScaler)):
             for path, tensor in value.named_tensors():
                 self.names.setdefault(id(tensor), f"{variable or 'optimizer'}.{path}")
+            if isinstance(value, GradScaler):
+                self.watches.append(watch(f"{variable or 'scaler'}.under_way()", value.under_way, value.under_way()))
         elif isinstance(value, Tensor):
             self.names.setdefault(id(value), variable)
         elif type(value) in (list, tuple, dict):

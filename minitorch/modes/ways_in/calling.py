@@ -25,6 +25,7 @@ from ...interpreters import (
     leaked,
     note,
 )
+from ...interpreters.state import thread
 from ...ir import Node, warn_user
 from ...passes import Pass
 from ...tensor import Tensor
@@ -91,7 +92,7 @@ class Calling(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Run the compiled graph of this signature, tracing first if there is none."""
         interpreter = current()
-        if interpreter.intercepts:  # a recording, or a profile
+        if interpreter.intercepts or thread.operands is not None:  # a recording, a profile, a module of quantised sums
             intercepted: R = self._intercepted(interpreter, args, kwargs)
             return intercepted
         traced, tensors = self._find(args, kwargs)
@@ -113,6 +114,8 @@ class Calling(Generic[P, R]):
         return self._known(key, tensors), tensors
 
     def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if thread.operands is not None:  # its sums are among those of the module that calls it
+            return self._inlined(args, kwargs)
         if isinstance(interpreter, Noting) and not is_rehearsal():  # the same call: the graph reads for it
             with interpreting(interpreter.plain):
                 result = self(*args, **kwargs)
