@@ -6,6 +6,9 @@ import hashlib
 import json
 import os
 import random
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -131,6 +134,68 @@ def test_a_program_is_replaced_in_one_step(saved: Path, monkeypatch: pytest.Monk
     other.save(saved)
     assert mt.load_frozen(saved)(x).tolist() == other(x).tolist()
     assert len(list(saved.iterdir())) == 3
+
+
+SAVE = """
+import os, signal, sys
+import minitorch as mt
+weight, calls, real = mt.full((3,), 9.0), [], os.replace
+
+def stopped(source, target):
+    calls.append(target)
+    if len(calls) == int(sys.argv[2]):
+        print("here", flush=True)
+        sys.stdin.read() if sys.argv[3] == "waits" else os.kill(os.getpid(), signal.SIGKILL)
+    real(source, target)
+
+os.replace = stopped
+mt.freeze(lambda x: x * weight, mt.ones(3)).save(sys.argv[1])
+"""
+
+
+def saving(place: Path, stop: int, how: str) -> subprocess.Popen[str]:
+    """A process that saves a program, and is killed, or waits, before it gives the n-th of three files its name."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    arguments = [sys.executable, "-c", SAVE, str(place), str(stop), how]
+    child = subprocess.Popen(arguments, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None and child.stdout.readline() == "here\n"
+    return child
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system kills otherwise")
+def test_what_a_killed_save_leaves_goes_with_the_next(tmp_path: Path) -> None:
+    """Of whatever moment. The program before stays, and so does what is not ours."""
+    scaled(2.0).save(tmp_path)
+    for stop in (1, 2, 3):
+        with saving(tmp_path, stop, "dies") as child:
+            assert child.wait() == -signal.SIGKILL
+        assert mt.load_frozen(tmp_path)(mt.ones(3)).tolist() == [2.0] * 3
+        (left,) = tmp_path.glob(".new-*")
+    (left / "mine.txt").write_text("mine")
+    (tmp_path / ".new-link").symlink_to(left)
+    scaled(3.0).save(tmp_path)
+    assert mt.load_frozen(tmp_path)(mt.ones(3)).tolist() == [3.0] * 3
+    assert {path.name for path in tmp_path.glob(".new-*")} == {left.name, ".new-link"}
+    assert [path.name for path in left.iterdir()] == ["mine.txt"]
+    (left / "mine.txt").unlink()
+    scaled(2.0).save(tmp_path)
+    assert {path.name for path in tmp_path.glob(".new-*")} == {".new-link"}
+
+
+def test_a_save_waits_for_one_that_lives(tmp_path: Path) -> None:
+    """And does not take its files for leftovers."""
+    pytest.importorskip("fcntl")
+    with saving(tmp_path, 2, "waits") as child:
+        (mine,) = tmp_path.glob(".new-*")
+        other = threading.Thread(target=scaled(3.0).save, args=(tmp_path,))
+        other.start()
+        other.join(0.3)
+        assert other.is_alive() and len(list(mine.iterdir())) == 1
+        assert child.stdin is not None
+        child.stdin.close()
+        assert child.wait() == 0
+        other.join()
+    assert mt.load_frozen(tmp_path)(mt.ones(3)).tolist() == [3.0] * 3 and len(list(tmp_path.iterdir())) == 3
 
 
 # Beside others --------------------------------------------------------------------------------------------------

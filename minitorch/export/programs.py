@@ -7,7 +7,8 @@
 Nothing in it can be executed. The files of one version have names of their own, and the manifest, which says which they
 are, is replaced last, in one step: at any time the folder holds a complete program, old or new. Who reads an old
 manifest while its files go reads the new one. Saves of several threads and processes take turns, where the system has
-locks of folders. Reading trusts nothing: sizes come before contents, and graphs and arrays have to fit.
+locks of folders: so what a killed save has left is nobody's, and goes with the next one. Reading trusts nothing: sizes
+come before contents, and graphs and arrays have to fit.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ MANIFEST = "program.json"
 MOST_MANIFEST, MOST_GRAPH = 1 << 24, 1 << 28  # bytes; larger files are refused before they are read
 CONSTANT = "constant."  # what the names of constants begin with
 _FILE = re.compile(r"(graph|constants)-[0-9a-f]{16}\.(txt|safetensors)")
+_NEW = ".new-"  # what the names of folders begin with, in which files are written before they have their own names
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,9 @@ def save(folder: str | os.PathLike[str], about: Mapping[str, Any], signatures: I
     manifest = {"format": FORMAT, "version": VERSION, **about, "constants": _entry(*files[-1]), "signatures": rows}
     files.append((MANIFEST, json.dumps(manifest | {"checksum": _checksum(manifest)}, indent=1).encode()))
     kept = {name for name, _ in files}
-    with _alone(place), tempfile.TemporaryDirectory(dir=place, prefix=".new-") as new:
+    with _alone(place) as is_alone, tempfile.TemporaryDirectory(dir=place, prefix=_NEW) as new:
+        if is_alone:
+            _remove_leftovers(place, Path(new))
         for name, content in files:
             _write(Path(new, name), content)
             os.replace(Path(new, name), place / name)
@@ -132,20 +136,39 @@ def _checksum(manifest: Mapping[str, Any]) -> str:
 
 
 @contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Wait until nobody else saves to a folder: cleaning up removes what another has written, and not named yet."""
+def _alone(place: Path) -> Iterator[bool]:
+    """Wait until nobody else saves to a folder: cleaning up removes what another has written, and not named yet.
+
+    Yields:
+        Whether that is certain; without locks, nothing is known of others. The end of a process ends its lock.
+    """
     try:
         import fcntl
     except ImportError:  # such as on Windows
-        yield
+        yield False
         return
     folder = os.open(place, os.O_RDONLY)
     try:
-        with suppress(OSError):  # a file system may have none
+        try:
             fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
+            is_alone = True
+        except OSError:  # a file system may have none
+            is_alone = False
+        yield is_alone
     finally:
         os.close(folder)
+
+
+def _remove_leftovers(place: Path, own: Path) -> None:
+    """Remove the folders of saves that were killed: of files with our names alone; what else is in one stays."""
+    for left in place.glob(f"{_NEW}*"):
+        if left == own or left.is_symlink() or not left.is_dir():
+            continue
+        for path in left.iterdir():
+            if (path.name == MANIFEST or _FILE.fullmatch(path.name)) and (path.is_symlink() or path.is_file()):
+                path.unlink()
+        with suppress(OSError):  # somebody's files are in it
+            left.rmdir()
 
 
 def _write(path: Path, content: bytes) -> None:
