@@ -7,7 +7,7 @@ it has not. A library is imported when its class is made, and in this file alone
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -54,6 +54,10 @@ class Library:
     def instructions(self) -> str:
         """What the library says about the instructions that it uses; empty if it does not."""
         return ""
+
+    def products(self, size: int) -> Iterable[tuple[str, Callable[[], Any]]]:
+        """Products of two square matrices that `cases` does not have, with the number format, to be probed."""
+        return ()
 
     def to_probe(self) -> Library:
         """What multiplies matrices as this does, in float32: how fast that is tells its instructions."""

@@ -11,7 +11,6 @@ import json
 import os
 import pickle
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from . import processor
 from .cases import LARGE, Case, flat, in_float64
 from .libraries import NumPy
 from .targets import NATIVE, Probe, environment, variables
@@ -82,6 +82,7 @@ class Worker:
         environment: what is different for it.
         root: the folder in which it finds `benchmarks` and `minitorch`.
         cores: how many it may use; None for all. All libraries make as many threads as they may use cores.
+        target: whose features it is shown, where that is possible.
     """
 
     def __init__(
@@ -91,8 +92,10 @@ class Worker:
         environment: Mapping[str, str] = NOTHING,
         root: Path = ROOT,
         cores: int | None = None,
+        target: str = NATIVE,
     ) -> None:
-        self.name, self.folder, self.root, self.cores = name, folder, root, cores
+        self.name, self.folder, self.root = name, folder, root
+        self.command = processor.command(target, "benchmarks.worker", name, *([] if cores is None else [str(cores)]))
         self.environment = dict(environment)
         self.cache, self.log = (folder / f"{name.replace(' ', '-')}.{end}" for end in ("cache", "log"))  # for compilers
         self.process: subprocess.Popen[str] | None = None
@@ -107,12 +110,10 @@ class Worker:
             "TORCHINDUCTOR_CACHE_DIR": str(self.cache),
             **self.environment,
         }
-        cores = [] if self.cores is None else [str(self.cores)]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.worker", self.name, *cores],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                cwd=self.root, env=environment, text=True, encoding="utf-8",
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=self.root, env=environment,
+                text=True, encoding="utf-8",
             )  # fmt: skip
         return self._answer()
 
@@ -206,7 +207,8 @@ def run(
 def _workers(results: Results, folder: Path) -> list[Worker]:
     packages = dict.fromkeys(EVERYBODY[name].package for name in results.contenders)
     told = environment(results.target, ["minitorch", "numpy", *packages])
-    return [Worker(name, folder, told, cores=results.cores) for name in (*results.contenders, COPY)]
+    everybody = (*results.contenders, COPY)
+    return [Worker(name, folder, told, cores=results.cores, target=results.target) for name in everybody]
 
 
 def _probes(results: Results, folder: Path) -> list[Probe]:
@@ -216,14 +218,15 @@ def _probes(results: Results, folder: Path) -> list[Probe]:
         for worker in asked:
             found[worker.name] = worker.ask({"kind": "probe"})
             worker.stop()  # one at a time: idle threads of others look out for work
-    top = found[COPY]["rate"]
     return [
         Probe(
             name,
+            results.target,
             variables(results.target, EVERYBODY[name].package),
-            str(str(found[name].get("says", found[name].get("failed", "")))),
-            found[name].get("rate", 0.0),
-            top,
+            str(found[name].get("says", found[name].get("failed", ""))),
+            tuple(sorted(processor.hidden(results.target).intersection(found[name].get("shown", ())))),
+            found[name].get("rates", {}),
+            found[COPY]["rates"],
         )
         for name in results.contenders
     ]

@@ -1,7 +1,9 @@
-"""The same machine restricted to fewer instructions, for every contender by its own means.
+"""The same machine restricted to fewer instructions, for every contender alike.
 
-Environment variables say so to each library, before it is loaded. Whether they are obeyed is measured: no product of
-matrices and no convolution may run faster, per second of processor time, than the multiply-adds of the target can.
+Where it can, ``cpuid`` shows less to the process of each contender (`processor`), and every library goes by that. Where
+it cannot, libraries are told by environment variables; those that know none use all that the processor has, and a run
+says so. Whether a contender is restricted is measured, too: no product of matrices and no convolution may run faster,
+per second of processor time, than the target's instructions can multiply and add in registers (`peaks`).
 """
 
 from __future__ import annotations
@@ -14,25 +16,31 @@ import numpy as np
 
 from minitorch.compiler.codegen.host import executable_targets, host
 
+from . import processor
+
 NATIVE = "native"
 VNNI = "vnni"  # AVX-512 and VNNI: for others, who multiply matrices by AMX where there is that
-TOLERANCE = 1.1  # times the peak rate of the target's multiply-adds: more is not the target's code
+TOLERANCE = 1.1  # times the peak rate of the target's instructions: more is not the target's code
 
-# Of each target that contenders can be held to: the variables, and what they are told.
+# Of each target, what every process of a package is told. torch.compile's compiler, a program of its own, gets an
+# architecture; minitorch has a variable for all targets.
+ALWAYS: dict[str, dict[str, dict[str, str]]] = {"avx2": {"torch": {"TORCHINDUCTOR_CPP_MARCH": "x86-64-v3"}}}
+
+# The same where ``cpuid`` cannot show less.
 #
 # - XLA generates code for no more than `xla_cpu_max_isa`, but YNNPACK, which it has for products of matrices, asks the
 #   processor itself and cannot be told otherwise; without it the products are Eigen's, which are AVX2 and FMA.
 # - PyTorch dispatches by ATEN_CPU_CAPABILITY (its own kernels, and the vectors of torch.compile), ONEDNN_MAX_CPU_ISA
-#   (convolutions) and MKL_ENABLE_INSTRUCTIONS (products of matrices); torch.compile's compiler gets an architecture.
+#   (convolutions) and MKL_ENABLE_INSTRUCTIONS (products of matrices). FBGEMM, for bytes, cannot be told.
 # - OPENBLAS_CORETYPE and NPY_DISABLE_CPU_FEATURES are NumPy's.
-VARIABLES: dict[str, dict[str, dict[str, str]]] = {
+# - MLAS, the kernels of onnxruntime, cannot be told.
+WITHOUT_FAULTS: dict[str, dict[str, dict[str, str]]] = {
     "avx2": {
         "jax": {"XLA_FLAGS": "--xla_cpu_max_isa=AVX2 --xla_cpu_experimental_ynn_fusion_type="},
         "torch": {
             "ATEN_CPU_CAPABILITY": "avx2",
             "ONEDNN_MAX_CPU_ISA": "AVX2",
             "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-            "TORCHINDUCTOR_CPP_MARCH": "x86-64-v3",
         },
         "numpy": {"OPENBLAS_CORETYPE": "Haswell"},
     },
@@ -50,31 +58,42 @@ class Probe:
 
     Attributes:
         contender: its name.
+        target: to which it is held.
         variables: what it was told.
         says: what it says of itself; empty if it says nothing.
-        rate: floating point operations in a second of processor time, the most of a few programs.
-        peak: the same of multiply-adds in the target's registers.
+        shown: the features beyond the target that ``cpuid`` shows it.
+        rates: operations in a second of processor time by number format, the most of a few programs.
+        peaks: the same of the target's instructions in registers.
     """
 
     contender: str
+    target: str
     variables: Mapping[str, str]
     says: str
-    rate: float
-    peak: float
+    shown: tuple[str, ...]
+    rates: Mapping[str, float]
+    peaks: Mapping[str, float]
 
     @property
     def obeyed(self) -> bool:
         """Whether it is no faster than the target allows."""
-        return self.rate <= TOLERANCE * self.peak
+        return all(rate <= TOLERANCE * self.peaks[kind] for kind, rate in self.rates.items() if kind in self.peaks)
 
     def __str__(self) -> str:
-        told = " ".join(f"{name}={text}" for name, text in self.variables.items()) or "nothing to restrict"
-        says = f"says {self.says}; " if self.says else ""
-        verdict = "" if self.obeyed else ": NOT RESTRICTED"
-        return (
-            f"{self.contender:<14} {told}\n{'':<15}{says}"
-            f"{self.rate / 1e9:.0f} GFLOP in a processor second, multiply-adds {self.peak / 1e9:.0f}{verdict}"
-        )
+        told = [f"{name}={text}" for name, text in self.variables.items()]
+        shown = f"cpuid shows it {', '.join(self.shown)}, too" if self.shown else "cpuid shows it no more than that"
+        rates = [
+            f"{kind} {rate / 1e9:.0f} of {self.peaks[kind] / 1e9:.0f}"
+            for kind, rate in self.rates.items()
+            if kind in self.peaks
+        ]
+        lines = [
+            f"{self.contender:<17}{'; '.join([shown, *told])}",
+            f"{'':<17}{f'says {self.says}; ' if self.says else ''}"
+            f"{', '.join([*rates]) or 'no products'}, in 10^9 operations in a processor second"
+            f"{'' if self.obeyed else ': NOT RESTRICTED'}",
+        ]
+        return "\n".join(lines)
 
 
 def chosen(text: str) -> list[str]:
@@ -97,17 +116,20 @@ def for_models(names: Sequence[str]) -> list[str]:
 
 def is_comparable(target: str) -> bool:
     """Whether the contenders can be held to a target; if not, minitorch runs alone, and is compared with float64."""
-    return target in (NATIVE, "avx512") or target in VARIABLES
+    return target in (NATIVE, "avx512") or target in processor.HIDDEN
 
 
 def variables(target: str, package: str) -> dict[str, str]:
     """What the contender of a package is told."""
-    told = dict(VARIABLES.get(target, {}).get(package, {}))
+    told = dict(ALWAYS.get(target, {}).get(package, {}))
     if package == "minitorch" and target not in (NATIVE, VNNI):
         told["MINITORCH_TARGET"] = target
-    if package == "numpy" and told:
+    if processor.can_hide():
+        return told
+    without = WITHOUT_FAULTS.get(target, {}).get(package, {})
+    if package == "numpy" and without:
         told["NPY_DISABLE_CPU_FEATURES"] = " ".join(_numpy_features())
-    return {name: text for name, text in told.items() if text}
+    return {name: text for name, text in (told | without).items() if text}
 
 
 def environment(target: str, packages: Sequence[str]) -> dict[str, str]:

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from . import inference
+from . import inference, processor
 from .cases import CASES, deviation, distance, flat
 from .contenders import CONTENDERS
 from .libraries import Library
+from .peaks import FLOAT32, peaks, processor_rate
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
@@ -33,6 +34,7 @@ EVERYBODY = {**CONTENDERS, **inference.CONTENDERS}
 
 COPY = "copy"  # not a contender: reads and writes as many bytes as a case must
 PRODUCTS = {"matmul 1024³": 2 * 1024**3, "conv 3×3, 8×64×56×56 to 64": 2 * 8 * 64 * 64 * 9 * 56 * 56}  # operations
+SIZE = 1024  # of other matrices whose product is probed
 FEWEST_CALLS = 3
 BATCH = 0.002  # seconds that one reading of the clock should cover
 
@@ -97,41 +99,21 @@ def count(library: Library, request: Request) -> Answer:
     return {"kernels": p.calls, "bytes": p.bytes_read + p.bytes_written, "flops": p.flops}
 
 
-def processor_rate(call: Callable[[], Any], operations: float, seconds: float = 0.2) -> float:
-    """The most operations in a second of processor time, of all threads together: other programs do not lower it."""
-    call()
-    rates: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(rates) < 3 or time.perf_counter() < end:
-        begin = time.process_time()
-        call()
-        rates.append(operations / max(time.process_time() - begin, 1e-9))
-    return max(rates)
-
-
 def probe(library: Library, request: Request) -> Answer:
-    """What a library says about its instructions, and the rate of its products of matrices and convolutions."""
-    rates, said, library = [], library.instructions(), library.to_probe()
+    """What a library says about its instructions, what the processor shows it, and the rates of its products."""
+    rates: dict[str, float] = {}
+
+    def add(kind: str, call: Callable[[], Any], operations: float) -> None:
+        rates[kind] = max(rates.get(kind, 0), processor_rate(lambda: library.wait(call()), operations))
+
+    for kind, call in library.products(SIZE):
+        add(kind, call, 2 * SIZE**3)
+    own = library.to_probe()
     for name, operations in PRODUCTS.items():
         case = EVERY_CASE[name]
-        if library.supports(case.program):
-            call = case.prepare(library, case.make_inputs())
-            rates.append(processor_rate(lambda call=call: library.wait(call()), operations))  # type: ignore[misc]
-    return {"says": said, "rate": max(rates, default=0.0)}
-
-
-def peak() -> float:
-    """Multiply-adds of float32 numbers in registers, counted as two operations, in a second of processor time."""
-    from minitorch.compiler.runtime import cache
-    from minitorch.dtypes import float32
-    from minitorch.profiler.roofs import UNITS, flops_text, lanes
-
-    text, operations = flops_text(float32)
-    (library,) = cache.libraries([text], "kernel")
-    function, numbers = library.function("kernel"), np.repeat(np.array([0.5, 1], np.float32), lanes(float32))
-    out = np.empty(UNITS * lanes(float32), np.float32)
-    table = np.array([numbers.ctypes.data, out.ctypes.data], np.int64)
-    return processor_rate(lambda: function(table.ctypes.data, 0, UNITS), UNITS * operations)
+        if own.supports(case.program):
+            add(FLOAT32, case.prepare(own, case.make_inputs()), operations)
+    return {"says": library.instructions(), "shown": sorted(processor.shown()), "rates": rates}
 
 
 def copy_measure(request: Request) -> Answer:
@@ -139,7 +121,7 @@ def copy_measure(request: Request) -> Answer:
     from . import traffic  # which needs this checkout's compiler; `compare` runs workers of others
 
     if request.get("kind") == "probe":
-        return {"says": "", "rate": peak()}
+        return {"rates": peaks()}
     calls = traffic.movers(*request["traffic"])
     return {"seconds": min(typical_seconds(call, lambda _: None, request["seconds"]) for call in calls)}
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
-from benchmarks import by_hand, cases, compare, first, graders, grading, report, targets, traffic, worker
+from benchmarks import by_hand, cases, compare, first, graders, grading, processor, report, targets, traffic, worker
 from benchmarks.__main__ import README, main
 from benchmarks.cases import CASES, GROUPS, block_loss, cnn_loss, distance, flat, in_float64, mlp_loss, rnn_loss
 from benchmarks.contenders import BASELINE, CONTENDERS, TABLE
@@ -221,18 +221,38 @@ def test_the_command_measures_prints_and_writes(tmp_path, capsys):
     assert entry["median"] > 0 and entry["first"] > 0 and entry["error"] < 1e-6 and not entry["failed"]
 
 
-def test_a_target_is_told_to_every_contender_and_verified_by_its_speed():
-    told = targets.environment("avx2", ["minitorch", "numpy", "jax", "torch"])
+PACKAGES = ["minitorch", "numpy", "jax", "torch"]
+
+
+def test_a_target_is_told_to_every_contender_that_cannot_be_shown_less(monkeypatch):
+    monkeypatch.setattr(processor, "can_hide", lambda: False)
+    told = targets.environment("avx2", PACKAGES)
     assert told["MINITORCH_TARGET"] == "avx2" and told["ATEN_CPU_CAPABILITY"] == "avx2"
-    assert targets.environment("native", ["minitorch", "numpy", "jax", "torch"]) == {}
+    assert targets.environment("native", PACKAGES) == {}
     assert set(targets.environment("sse2", ["minitorch", "numpy"])) == {"MINITORCH_TARGET"}
     assert not targets.is_comparable("sse2") and targets.is_comparable("avx2")
-    probes = [targets.Probe("llvm", {}, "", rate, 100e9) for rate in (105e9, 200e9)]
-    assert [probe.obeyed for probe in probes] == [True, False]
-    assert [str(probe).endswith("NOT RESTRICTED") for probe in probes] == [False, True]
+    assert processor.command("avx2", "this") == [sys.executable, "-m", "this"]
+
+
+def test_where_cpuid_shows_less_only_other_programs_are_told(monkeypatch):
+    monkeypatch.setattr(processor, "can_hide", lambda: True)
+    assert targets.environment("avx2", PACKAGES).keys() == {"MINITORCH_TARGET", "TORCHINDUCTOR_CPP_MARCH"}
+    assert targets.environment("vnni", PACKAGES) == targets.environment("native", PACKAGES) == {}
+    assert processor.command("avx2", "this", "1")[2:] == ["benchmarks.processor", "avx2", "this", "1"]
+    assert processor.command("native", "this")[2:] == processor.command("sse2", "this")[2:] == ["this"]
+
+
+def test_a_contender_is_restricted_if_no_number_format_is_faster_than_the_target():
+    peaks = {"float32": 100e9, "int8": 200e9}
+    rates = [{"float32": 105e9}, {"float32": 200e9}, {"float32": 90e9, "int8": 300e9}, {"int8": 210e9}]
+    probes = [targets.Probe("llvm", "avx2", {}, "", (), each, peaks) for each in rates]
+    assert [probe.obeyed for probe in probes] == [True, False, False, True]
+    assert [str(probe).endswith("NOT RESTRICTED") for probe in probes] == [False, True, True, False]
+    assert "cpuid shows it amx_int8, too" in str(targets.Probe("a", "vnni", {}, "", ("amx_int8",), {}, peaks))
 
 
 def test_flags_that_are_set_already_are_kept(monkeypatch):
+    monkeypatch.setattr(processor, "can_hide", lambda: False)
     monkeypatch.setenv("XLA_FLAGS", "--xla_dump_to=somewhere")
     assert targets.environment("avx2", ["jax"])["XLA_FLAGS"].split()[0] == "--xla_dump_to=somewhere"
 
@@ -273,7 +293,7 @@ def test_a_target_that_others_cannot_be_restricted_to_is_minitorchs_alone(tmp_pa
     timed = written["cases"]["gelu 1e2"]["contenders"]
     assert timed["llvm"]["median"] > 0 and "numpy" not in timed
     (restriction,) = written["restrictions"]
-    assert restriction["says"] == "vectors of 16 bytes" and restriction["rate"] > 0
+    assert restriction["says"] == "vectors of 16 bytes" and restriction["rates"]["float32"] > 0
 
 
 def test_unknown_contenders_and_cases_are_refused():

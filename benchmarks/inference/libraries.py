@@ -16,7 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from minitorch.primitives import dot
+
 from ..libraries import EPS, JAX, Array, Library, Minitorch, Torch
+from ..peaks import INT8
 from . import onnx_graphs
 from .models import Model, calibration, state
 
@@ -26,6 +29,7 @@ Step = Callable[[], Any]
 # (`cases.deviation`); 0 for the tolerance of the case, of the largest error. A step of int8 is 1/127 of the largest
 # number of a channel, one of int4 1/7 of the largest of 32, bfloat16 has 8 bits. Four layers add up.
 TOLERANCES = {"float32": 0.0, "bfloat16": 0.02, "int8": 0.06, "int8 weights": 0.03, "int4 weights": 0.25}
+ENGINES = "x86", "onednn"  # of torch.ao
 TRIAL = 0.1  # seconds for each form in a trial
 
 
@@ -88,6 +92,12 @@ class Ours(Inference):
     def to_probe(self) -> Library:
         return Minitorch("llvm")
 
+    def products(self, size: int) -> Iterable[tuple[str, Step]]:
+        mt = self.mt
+        x, y = (mt.tensor(np.ones((size, size), kind)) for kind in (np.uint8, np.int8))
+        product = mt.jit(lambda x, y: dot(x, y, dtype=mt.int32))
+        return [(INT8, lambda: product(x, y))]
+
     def inference(self, model: Model, parameters: list[Array], x: Array) -> Step:
         mt, given = self.mt, self.mt.tensor(x)
         module = model.module(mt.nn, mt.nn.functional, parameters)
@@ -135,6 +145,11 @@ class Jitted(Inference, JAX):
 
     def to_probe(self) -> Library:
         return JAX()
+
+    def products(self, size: int) -> Iterable[tuple[str, Step]]:
+        x = self.jnp.ones((size, size), self.jnp.int8)
+        product = self.jax.jit(partial(self.jnp.matmul, preferred_element_type=self.jnp.int32))
+        return [(INT8, lambda: product(x, x))]
 
     def array(self, x: Array) -> Any:
         return JAX.array(self, x)
@@ -207,6 +222,15 @@ class TorchInt8(TorchFloat):
         super().__init__()
         self.set_precision("int8")
 
+    def products(self, size: int) -> Iterable[tuple[str, Step]]:
+        from torch.ao import quantization as q
+
+        torch = self.torch
+        x, layer = torch.ones(size, size), torch.nn.Sequential(torch.nn.Linear(size, size, bias=False))
+        for engine in ENGINES:
+            torch.backends.quantized.engine = engine
+            yield INT8, self.called(q.quantize_dynamic(layer, {torch.nn.Linear}, dtype=torch.qint8), x.numpy())
+
     def inference(self, model: Model, parameters: list[Array], x: Array) -> Step:
         self.form, step = fastest(self, self._forms(model, parameters, x))
         engine = self.form.split()[-1]
@@ -218,7 +242,7 @@ class TorchInt8(TorchFloat):
         from torch.ao.quantization import quantize_fx as fx
 
         torch = self.torch
-        for engine in ("x86", "onednn"):
+        for engine in ENGINES:
             torch.backends.quantized.engine = engine
             mapping = q.get_default_qconfig_mapping(engine)
             if model.name == "block":  # scores, softmax and norms stay in float, as in the others
@@ -266,19 +290,25 @@ class OnnxRuntime(Inference):
         """Its weights of 4 bits are those of ``MatMul`` nodes alone."""
         return super().supports(program) and (self.precision != "int4 weights" or program.name == "product")
 
-    def instructions(self) -> str:
-        return "MLAS, which cannot be restricted: it uses all that the processor has"
+    def products(self, size: int) -> Iterable[tuple[str, Step]]:
+        square = np.ones((size, size), np.float32)
+        integers = square.astype(np.int8)
+        for kind, model, given in (
+            ("float32", onnx_graphs.graph("product", [square], square.shape), square),
+            (INT8, onnx_graphs.product_of_8_bits(integers), square.astype(np.uint8)),
+        ):
+            yield kind, self.session(model.SerializeToString(), given)
 
     def inference(self, model: Model, parameters: list[Array], x: Array) -> Step:
         with tempfile.TemporaryDirectory() as folder:
             self.form, step = fastest(self, self._forms(model, parameters, x, Path(folder)))
         return step
 
-    def session(self, model: Any, x: Array) -> Step:
-        """A call of a model, whose result is a NumPy array."""
+    def session(self, model: Path | bytes, x: Array) -> Step:
+        """A call of a model, a file or its bytes, whose result is a NumPy array."""
         options = self.runtime.SessionOptions()
         options.log_severity_level = 3
-        session = self.runtime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+        session = self.runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         return lambda: session.run(["y"], {"x": x})[0]
 
     def _forms(self, model: Model, parameters: list[Array], x: Array, folder: Path) -> Iterable[tuple[str, Step]]:

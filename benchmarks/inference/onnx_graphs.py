@@ -119,12 +119,22 @@ def product_of_4_bits(weight: Array, shape: tuple[int, ...], accuracy: int) -> A
     return _finished(write, "product", shape)
 
 
-def _finished(write: Writer, name: str, shape: tuple[int, ...]) -> Any:
+def product_of_8_bits(weight: Array) -> Any:
+    """The ONNX model of a product of matrices, uint8 [n, in] by int8 [in, out], with sums of 32 bits."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    write = Writer(helper, numpy_helper)
+    write.nodes.append(helper.make_node("Identity", [write("MatMulInteger", "x", weight)], ["y"]))
+    return _finished(write, "product", weight.shape, TensorProto.UINT8, TensorProto.INT32)
+
+
+def _finished(write: Writer, name: str, shape: tuple[int, ...], inside: int = 1, outside: int = 1) -> Any:
+    """The model: what is written, with an input and an output of these types, float32 (1) unless told."""
     import onnx
     from onnx import helper
 
-    given = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)
-    found = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [f"d{axis}" for axis in range(len(shape))])
+    given = helper.make_tensor_value_info("x", inside, shape)
+    found = helper.make_tensor_value_info("y", outside, [f"d{axis}" for axis in range(len(shape))])
     made = helper.make_graph(write.nodes, name, [given], [found], write.constants)
     opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid(MICROSOFT, 1)]
     model = helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION)
