@@ -11,6 +11,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn.functional as F
 from minitorch import primitives as P
+from minitorch import quantization as q
 from minitorch.errors import DTypeError
 from minitorch.passes import DEFAULT, LOWERING, mixed_precision
 from minitorch.passes.attention import attentions
@@ -140,6 +141,62 @@ def test_a_bias_written_out_is_rounded_as_in_linear() -> None:
     with mt.autocast("cpu"):
         assert (x @ w + b - 1).item() == 2.0**-12
     assert found().item() == 0
+
+
+# Quantised layers ------------------------------------------------------------------------------------------------
+
+
+def convert(model: mt.nn.Module, x: mt.Tensor) -> mt.nn.Module:
+    return q.convert(q.calibrate(q.prepare(model), [x]))
+
+
+QUANTIZED: dict[str, Callable[[mt.nn.Module, mt.Tensor], mt.nn.Module]] = {
+    "static": convert,
+    "dynamic": lambda model, x: q.quantize_dynamic(model),
+    "weights in 8 bits": lambda model, x: q.quantize_weights_(model, bits=8),
+    "weights in 4 bits": lambda model, x: q.quantize_weights_(model, bits=4, group_size=4),
+}
+
+
+ALL_QUANTIZED = [(how, name) for how in QUANTIZED for name in ("mlp", "cnn") if (how, name) != ("dynamic", "cnn")]
+
+
+@pytest.mark.parametrize(("how", "name"), ALL_QUANTIZED)
+def test_quantised_layers_stay_as_they_are(how: str, name: str) -> None:
+    """In a graph as in eager mode, which switches autocast off inside of them: the numbers are those without it."""
+    model, x, _ = model_and_data(name)
+    quantized = QUANTIZED[how](model, x)
+    assert difference(quantized, x, mt.bfloat16) == 0
+    with mt.no_grad():
+        found = mt.passes.autocast()(mt.jit(quantized, backend="interpret").graph(x))
+        compiled = mt.jit(quantized, passes=(mt.passes.autocast(), *DEFAULT, *LOWERING))
+        assert (compiled(x) == mt.jit(quantized)(x)).all()
+    assert {node.dtype for node in found.nodes if node.primitive is P.dot} == {mt.float32}
+
+
+def test_float_layers_before_and_behind_them_are_cast() -> None:
+    mt.manual_seed(2)
+    x = mt.randn(6, 8)
+    layers = [mt.nn.Linear(8, 8), mt.nn.ReLU(), mt.nn.Linear(8, 8), mt.nn.ReLU(), mt.nn.Linear(8, 3)]
+    model = mt.nn.Sequential(*layers).eval()
+    mixed = q.convert(q.calibrate(q.prepare(model, leave_in_float=["0", "4"]), [x]))
+    with mt.no_grad():
+        found = mt.passes.autocast()(mt.jit(mixed, backend="interpret").graph(x))
+    assert [node.dtype for node in found.nodes if node.primitive is P.dot] == [mt.bfloat16, mt.float32, mt.bfloat16]
+    assert difference(mixed, x, mt.bfloat16) == 0
+
+
+def test_a_picture_in_bytes_is_data() -> None:
+    w = mt.randn(4, 5)
+    graph = mt.jit(lambda x: x.float() * (1 / 255) @ w, backend="interpret").graph(mt.ones(3, 4, dtype=mt.uint8))
+    assert [node.dtype for node in mt.passes.autocast()(graph).nodes if node.primitive is P.dot] == [mt.bfloat16]
+
+
+def test_casting_dequantised_operands_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x, _ = model_and_data("mlp")
+    quantized = convert(model, x)
+    monkeypatch.setattr(mixed_precision, "_is_of_integers", lambda node: False)
+    assert difference(quantized, x, mt.bfloat16) > 0
 
 
 def test_the_type_is_one_of_16_bits() -> None:

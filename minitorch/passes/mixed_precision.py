@@ -4,6 +4,7 @@ A graph has primitives, and no functions such as `linear` or `softmax`, whose li
 goes by what is computed:
 
     contraction (`dot`)              its operands are cast, its result is in the lower type
+    contraction of integers          in float32: of two dequantised operands, or of a weight in 8 or 4 bits
     bias after it (`expand`, `add`)  in the lower type, as it is within `linear` and convolutions
     movement, selection              in the type of the operand: they round nothing
     sum of two lower values          in the lower type, as promotion has it
@@ -17,11 +18,17 @@ multiplied later, is rounded here where the next contraction reads it. They diff
 
 - where eager mode rounds what no contraction reads: an elementwise function of a lower value on its way to a
   residual, a result or a loss stays in float32 here;
+- behind a quantised layer whose input is in the lower type, of whose result eager mode makes that type again;
 - in gradients, of which eager mode sums those of biases in the lower type;
 - for ``x @ w + b`` written out, of which eager mode adds b in float32, and for the bias of a single vector, which looks
   like a residual.
 
 But for ``x @ w + b``, this form is the more exact one.
+
+Contractions of integers stay as they are because the layers of `minitorch.quantization` switch autocast off inside:
+their integers are the lower precision already, and passes make products of 8-bit integers of them, or decode a weight
+as it is read. In a graph these are contractions whose operands both are bytes up to scales, or of which one is, with
+scales of its own along an axis. A picture in bytes, times one number, is data, and is cast.
 """
 
 from __future__ import annotations
@@ -37,8 +44,9 @@ from ..errors import DTypeError
 from ..graph.build import apply, with_inputs
 from ..graph.graph import Graph
 from ..graph.values import is_splat
-from ..ir import INPUT, Node
+from ..ir import INPUT, POINTWISE, Node
 from .attention import attentions
+from .dequantized import BYTES
 from .pipeline import Pass
 
 MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.pad, P.flip, P.unfold, P.diagonal, P.barrier))
@@ -170,7 +178,7 @@ class _Caster:
         """Whether a float32 node is computed in the lower type."""
         primitive, inputs = node.primitive, node.inputs
         if primitive is P.dot:
-            is_product = all(each.dtype is float32 for each in inputs)
+            is_product = all(each.dtype is float32 for each in inputs) and not _is_of_integers(node)
             self.products.update([node] if is_product else [])
             return is_product
         floats = [each for each in inputs if each.dtype is float32]
@@ -237,6 +245,43 @@ def _only_multiplied(graph: Graph) -> set[Node]:
         if node.primitive is not P.dot and not (node.primitive in MOVEMENTS and node in found):
             found.difference_update(node.inputs)
     return found
+
+
+def _is_of_integers(node: Node) -> bool:
+    """Whether a contraction is one of a quantised layer: of dequantised operands, or of a decoded weight."""
+    scales = [_scales(operand) for operand in node.inputs]
+    return None not in scales or max(each or 1 for each in scales) > 1
+
+
+def _scales(node: Node) -> int | None:
+    """How many numbers integers of at most 8 bits are multiplied with to make a float value; None of another value."""
+    count = 1
+    while node.primitive is not P.cast:
+        if node.primitive in MOVEMENTS or node.primitive is P.sub:
+            node = node.inputs[0]
+        elif node.primitive is P.mul:
+            is_right = node.inputs[0].primitive is P.expand or is_splat(node.inputs[0])
+            node, other = node.inputs[is_right], node.inputs[not is_right]
+            while other.primitive is P.expand:
+                other = other.inputs[0]
+            count = max(count, 1 if is_splat(other) else other.spec.size)
+        else:
+            return None
+    return count if node.inputs[0].dtype.category == "int" and _is_of_bytes(node.inputs[0]) else None
+
+
+def _is_of_bytes(node: Node) -> bool:
+    """Whether integers are bytes, or parts of bytes."""
+    pending, seen = [node], {node}
+    while pending:
+        each = pending.pop()
+        if each.dtype in BYTES:
+            return True
+        if each.primitive.kind in POINTWISE or each.primitive in MOVEMENTS:
+            fresh = [operand for operand in each.inputs if operand not in seen]
+            seen.update(fresh)
+            pending += fresh
+    return False
 
 
 def _is_bias(node: Node) -> bool:
