@@ -124,6 +124,18 @@ def test_a_residual_network_moves_a_quarter_of_the_bytes_between_layers() -> Non
     assert sum(kernel.name.count("contract") for kernel in kernels) == len(kernels) == 8  # convolutions
 
 
+def test_compiled_without_constants_only_bytes_lie_between_kernels() -> None:
+    """Scales and zero points are inputs: zeros are padded by a selection, and the sums over weights are computed."""
+    _, quantized, x = made(ResNet)
+    jitted, frozen = mt.jit(quantized), mt.freeze(quantized, x)
+
+    def written(compiled: Any) -> list[int]:
+        return [each.bytes_written for each in compiled.ledger(x).kernels if "contract" in each.name]
+
+    assert len(written(jitted)) == 8
+    assert written(jitted) == written(frozen)
+
+
 @pytest.mark.parametrize("way", ["jit", "freeze", "lazy"])
 def test_every_mode_computes_the_same(way: str) -> None:
     model, quantized, x = made(ResNet)

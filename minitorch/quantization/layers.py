@@ -27,7 +27,7 @@ from ..functional.comparison import isfinite
 from ..functional.creation import zeros
 from ..functional.extremes import amax, amin
 from ..functional.facts import numel
-from ..functional.selection import where
+from ..functional.selection import maximum, where
 from ..interpreters import autocasting
 from ..nn.layers import Affine
 from ..nn.module import Module
@@ -37,6 +37,7 @@ from .observers import Observer
 from .qconfig import FakeQuantize, QConfig
 from .schemes import SYMMETRIC, QParams, choose_qparams
 
+LEAST_SCALE = 2.0**-126  # the least normal number; no observer gives a scale below it
 LENGTHS = ("", "length", "height, width")  # of a convolution's input
 
 
@@ -141,6 +142,11 @@ def observer_of(module: Observer | FakeQuantize) -> Observer:
     return module.observer if isinstance(module, FakeQuantize) else module
 
 
+def positive(scale: Tensor) -> Tensor:
+    """A scale as a graph shows it to be above 0, so that a maximum may be taken before or behind rounding."""
+    return maximum(scale, LEAST_SCALE)
+
+
 class Stored(Module):
     """A layer whose weight is stored as integers: `computed` is the layer itself, in float32.
 
@@ -243,7 +249,7 @@ class Quantized(_Integers):
 
     def quantized(self, input: Tensor) -> QParams:
         """The fixed ones."""
-        return QParams(self.scale, self.zero_point.to(int32), self.dtype, *self.range)
+        return QParams(positive(self.scale), self.zero_point.to(int32), self.dtype, *self.range)
 
     def extra_repr(self) -> str:
         """The layer, its types, and the scale of its input."""

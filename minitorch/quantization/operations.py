@@ -25,7 +25,7 @@ from ..ir import Primitive
 from ..nn.module import Module
 from ..tensor import Tensor
 from .affine import dequantize, quantize
-from .layers import observer_of
+from .layers import observer_of, positive
 from .qconfig import FakeQuantize, QConfig
 from .schemes import QParams
 
@@ -136,7 +136,7 @@ class QuantizedOperation(Module):
     def qparams(self) -> list[QParams]:
         """How each operand is quantised."""
         return [
-            QParams(getattr(self, f"scale_{at}"), getattr(self, f"zero_point_{at}"), *each)
+            QParams(positive(getattr(self, f"scale_{at}")), getattr(self, f"zero_point_{at}"), *each)
             for at, each in enumerate(self.types)
         ]
 

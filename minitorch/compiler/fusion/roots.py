@@ -72,10 +72,19 @@ def base_of(node: Node) -> Node:
 
 
 def _unpadded(node: Node) -> Node:
-    """The value at the beginning of a chain of views and paddings, as there is before a convolution."""
-    while node.primitive.is_view or node.primitive.name == "pad":
-        node = node.inputs[0]
-    return node
+    """The value at the beginning of a chain of views and paddings, as there is before a convolution.
+
+    A padding with a number that is not known is a selection: of the padded value inside, and of that number around it.
+    """
+    while True:
+        is_selected = node.primitive.name == "where" and _is_padded(node.inputs[0]) and _is_padded(node.inputs[1])
+        if not (is_selected or node.primitive.is_view or node.primitive.name == "pad"):
+            return node
+        node = node.inputs[is_selected]
+
+
+def _is_padded(node: Node) -> bool:
+    return base_of(node).primitive.name == "pad"
 
 
 def output_base(node: Node) -> Node:
