@@ -287,13 +287,15 @@ def intermediates(compiled, x: mt.Tensor) -> int:
 
 @pytest.mark.parametrize("batch", [1, 4])
 def test_a_quantised_cnn_has_a_kernel_for_conv_bn_relu_and_moves_a_quarter_of_the_bytes(batch):
-    """Each writes 8 bits: bias, ReLU and requantisation are its epilogue."""
+    """Each writes 8 bits: bias, ReLU and requantisation are its epilogue. Each pixel of the input is quantised once."""
     x = mt.randn(batch, 3, 16, 16)
     floats, integers = mt.freeze(q.fuse(cnn()), x), mt.freeze(quantized(cnn(), x), x)
-    kernels = integers.ledger(x).kernels
+    quantising, *kernels = integers.ledger(x).kernels
     assert len(kernels) == 4  # the last one does the pool and the linear layer, too
     assert all(kernel.name.split("_", 1)[1].startswith("contract_cast") for kernel in kernels)
-    assert intermediates(integers, x) * 4 == intermediates(floats, x)
+    assert quantising.bytes_written == batch * 3 * 18 * 18
+    assert (intermediates(integers, x) - quantising.bytes_written) * 4 == intermediates(floats, x)
+    assert intermediates(integers, x) <= 0.3 * intermediates(floats, x)
 
 
 @pytest.mark.parametrize("freeze", [True, False])

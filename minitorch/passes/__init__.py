@@ -14,6 +14,7 @@ from ..graph.graph import Graph
 from . import pipeline
 from .affine import AFFINE_FOLDING
 from .algebra import ALGEBRA, LAWS
+from .channels_last import CHANNELS_LAST
 from .common_subexpressions import COMMON_SUBEXPRESSIONS
 from .constant_folding import CONSTANT_FOLDING
 from .contraction_dimensions import CONTRACTION_DIMENSIONS
@@ -61,6 +62,7 @@ LOWERING: tuple[Pass, ...] = (
     SCATTER_TO_SELECT,
     CONTRACTION_DIMENSIONS,  # takes up the reshapes next to a product,
     SINK_RESHAPES,  # so that this moves only those that are left
+    CHANNELS_LAST,  # of values that are next to their products now
 )
 
 
@@ -112,6 +114,7 @@ def lowered(graph: Graph) -> Graph:
 __all__ = [
     "AFFINE_FOLDING",
     "ALGEBRA",
+    "CHANNELS_LAST",
     "COMMON_SUBEXPRESSIONS",
     "CONSTANT_FOLDING",
     "CONTRACTION_DIMENSIONS",

@@ -255,6 +255,17 @@ def cast(builder: Any, x: Any, old: DType, new: DType) -> Any:
     return x
 
 
+def nearest(builder: Any, x: Any, new: DType) -> Any:
+    """A float32 as the nearest integer, of two the even one: the last bits of what fits into 32."""
+    through = like(x, ir.IntType(32))
+    lanes = f"v{x.type.count}" if isinstance(x.type, ir.VectorType) else ""
+    name = f"llvm.lrint.{lanes}i32.{lanes}f32"
+    module = builder.module
+    function = module.globals.get(name) or ir.Function(module, ir.FunctionType(through, [x.type]), name)
+    whole, target = builder.call(function, [x]), like(x, computed_type(new))
+    return whole if through == target else builder.trunc(whole, target)
+
+
 def rounded(builder: Any, x: Any, dtype: DType) -> Any:
     """A float rounded to a 16-bit type, and still a float: every operation rounds, as it does in eager mode."""
     if dtype not in _WIDE:

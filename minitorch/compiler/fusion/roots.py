@@ -31,6 +31,7 @@ EPILOGUE = "it is the epilogue of one contraction and an operand of another"
 NARROW = "it is the epilogue of a contraction, in 8 bits, and an operand of a reduction"
 JOINED = "it is the epilogue of a contraction, in 8 bits, and an operand of another one's"
 VECTOR = "it is a vector of 8 bits, and every column of a product reads it"
+REREAD = "it is a quantisation, and a convolution reads each element repeatedly"
 CALL = "a library call computes it"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
@@ -85,6 +86,20 @@ def _unpadded(node: Node) -> Node:
 
 def _is_padded(node: Node) -> bool:
     return base_of(node).primitive.name == "pad"
+
+
+def _reread(operand: Node) -> Node | None:
+    """What a convolution reads each element of repeatedly, if it is quantised here: padded, so that nothing is masked.
+
+    An element is a few bytes to read and a byte to store; to quantise it for every place in a filter costs more.
+    """
+    base, at = _unpadded(operand), operand
+    is_quantised = base.dtype in (int8, uint8) and base.primitive.kind in POINTWISE and not is_stored_already(base)
+    if not is_quantised or operand.spec.size < 2 * base.spec.size:
+        return None
+    while at is not base and at.primitive.name != "pad":
+        at = at.inputs[0]
+    return at
 
 
 def output_base(node: Node) -> Node:
@@ -142,6 +157,9 @@ def find_roots(
                 for base in repeated:
                     if base.dtype in (int8, uint8) and base.primitive.kind in POINTWISE:
                         wanted.setdefault(base, VECTOR)
+            for read in map(_reread, node.inputs):
+                if read is not None and _unpadded(read) not in epilogue:
+                    wanted.setdefault(read, REREAD)
             epilogue[node] = place
         if node.primitive.kind in POINTWISE:
             last = max([epilogue.get(operand, -1) for operand in node.inputs], default=-1)

@@ -31,6 +31,7 @@ from .expressions import (
     looked_up,
 )
 from .index import NOWHERE, Index, Variable, linear, looked, reshaped, variable
+from .quantising import quantised
 
 uint64 = DType("uint64", "u64", np.dtype(np.uint64), "int")  # no tensor has it: random bits are computed in it
 
@@ -93,9 +94,8 @@ class Lowering:
     def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         """The element as computed from the node's inputs, stored or not."""
         if node.primitive.kind in POINTWISE:
-            return Apply(
-                node.dtype, node.primitive.name, tuple(self.element(operand, at, inside) for operand in node.inputs)
-            )
+            operands = tuple([self.element(operand, at, inside) for operand in node.inputs])
+            return quantised(Apply(node.dtype, node.primitive.name, operands))
         return _RULES[node.primitive.name](self, node, at, inside)
 
 

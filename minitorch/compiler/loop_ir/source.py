@@ -281,6 +281,8 @@ class _Printer:
             return f"({a} if {condition} else {b})"
         if name == "cast":
             return f"{scalar_type(expression.dtype)}({bare(arguments[0])})"
+        if name == "nearest":
+            return f"{scalar_type(expression.dtype)}(np.rint({bare(arguments[0])}))"
         if name == "bitcast":
             return f"{arguments[0]}.view({scalar_type(expression.dtype)})"
         if expression.arguments[0].dtype.name == "bool" and name in ("add", "mul"):

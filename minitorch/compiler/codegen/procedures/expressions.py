@@ -17,7 +17,7 @@ from ....ir import PRIMITIVES as DECLARED
 from ...loop_ir.expressions import Apply, Choose, Expression, Load, Number, Position
 from ...loop_ir.index import Index, Variable
 from ...loop_ir.tree import Place, Read
-from ..instructions import PRIMITIVES, after_load, cast, computed_type, constant, rounded
+from ..instructions import PRIMITIVES, after_load, cast, computed_type, constant, nearest, rounded
 from .conditions import Conditions
 from .indices import Indices
 from .memory import Memory
@@ -84,6 +84,8 @@ class Expressions:
         builder = self.builder
         if name == "cast":
             return cast(builder, operands[0], old, dtype)
+        if name == "nearest":
+            return nearest(builder, operands[0], dtype)
         if name == "bitcast":
             kind = computed_type(dtype)
             (x,) = operands

@@ -28,7 +28,7 @@ from functools import lru_cache
 from ...loop_ir.expressions import Expression, Load
 from ...target import Target
 from .gemm import TURNED, Contraction, Operand, extent, packing
-from .groups import Groups, grouped, in_place
+from .groups import Groups, grouped, in_place, in_planes
 
 MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
@@ -133,6 +133,8 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     rows, vectors = tile(
         product.height, -(-width // lanes), target.vector_registers, most_rows, doubling=groups is not None
     )
+    if groups is not None and in_planes(left, left_along_k):
+        rows = 1 << (rows.bit_length() - 1)
     row_tiles = -(-product.height // rows)
     whole, cache = depth * width * size, target.caches[1]
     is_readable = groups is None and right.is_one_piece and right.is_dense_across

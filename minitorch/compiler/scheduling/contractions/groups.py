@@ -23,6 +23,7 @@ from .gemm import Contraction, Operand, operand
 # The types of both factors, for each size of a group.
 KINDS: dict[int, tuple[tuple[DType, DType], ...]] = {4: ((uint8, int8), (int8, uint8)), 2: ((int16, int16),)}
 LARGEST = 4  # terms of a group
+SIDE = 16  # of squares of bytes that are turned: those of the shortest vectors that there are instructions for
 FEWEST_LANES = 4  # 32-bit ones, of the shortest vectors that there are instructions for
 
 
@@ -91,6 +92,17 @@ def in_place(factor: Operand, dtype: DType, groups: Groups) -> bool:
         return False
     is_affine = all(isinstance(atom, Variable) for atom, _ in value.index.terms)
     return is_affine and value.index.coefficient(factor.ks[0]) == 1 and factor.ks[0].extent % groups.size == 0
+
+
+def in_planes(factor: Operand, along_k: bool) -> bool:
+    """Whether a factor's rows are dense in memory, and not its groups: squares of it are turned as it is packed.
+
+    So it is with the planes of an image, one for each channel. The rows of a tile then have to be a part of a square's.
+    """
+    if along_k or not factor.is_dense_across or factor.across[-1].extent % SIDE:
+        return False
+    conditions = {each for part in factor.value.all_parts for each in getattr(part, "inside", ALWAYS).variables}
+    return conditions.isdisjoint(factor.across)
 
 
 def _fit(values: tuple[Expression, ...], kinds: tuple[DType, ...]) -> bool:

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from ...loop_ir.index import Variable
 from ..contractions.gemm import Operand, extent
 from ..contractions.gemm_tiling import Tiling
-from ..rewrites import Rewrite, fuse, overcompute, pack, regroup, reorder, split, vectorise
+from ..contractions.groups import SIDE, in_planes
+from ..rewrites import Rewrite, fuse, overcompute, pack, regroup, reorder, split, transpose, unroll, vectorise
 from .dimensions import apart, in_order
 
 
@@ -20,11 +21,26 @@ def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) ->
     assert cut.groups is not None
     size = cut.groups.size
     yield pack(argument, "left", at, "it", "r", "k", "g", pad=("r", cut.lanes * size), dtype=cut.groups.left.name)
-    k = "left_g"
-    if cut.steps > 1:
-        k = "left_kg"
-        yield fuse(k, "left_k", "left_g")
-    length = min(cut.lanes * size, _power_of_two(cut.block_k))
+    if cut.steps > 1 and in_planes(left, cut.left_along_k):
+        if cut.block_rows > cut.rows:
+            yield fuse("left_row", "left_it", "left_r")
+        yield fuse("left_kg", "left_k", "left_g")
+        yield split("left_row" if cut.block_rows > cut.rows else "left_r", SIDE, "left_rt", "left_ri")
+        yield split("left_kg", SIDE, "left_kt", "left_ki")
+        yield overcompute("left")
+        yield reorder("left_rt", "left_kt", "left_ri", "left_ki")
+        yield unroll("left_kt")
+        yield transpose("left_ri", "left_ki", "left_square")
+        return
+    k, steps = "left_k", cut.steps
+    if len(left.ks) > 1 and extent(left.ks[-1:]) > size:  # whole runs of channels are there, or none is
+        ks = _of_groups(left.ks, size)
+        *others, k = yield from apart("left_k", ks, steps)
+        steps = ks[-1].extent if others else steps
+    if steps > 1:
+        yield fuse("left_kg", k, "left_g")
+    k = "left_kg" if steps > 1 else "left_g"
+    length = min(cut.lanes * size, _power_of_two(steps * size))
     yield split(k, length, "left_kt", "left_l", cut="left_l")
     yield vectorise("left_l")
 
