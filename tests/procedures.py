@@ -207,6 +207,7 @@ def random_rewrite(random: Random, procedure: Procedure) -> R.Rewrite:
         lambda: R.transpose(*_two(random, names), fresh) if len(names) > 1 else R.unroll(loop),
         lambda: R.pad_sum(loop, random.choice((2, 4, 5))),
         lambda: R.group(loop),
+        lambda: R.group(loop, pairs="int16"),
         lambda: R.regroup(fresh, random.choice((1, 2, 4)), tuple(some), tuple(reversed(some))),
     ]
     return random.choice(makers)()

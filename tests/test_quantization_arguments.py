@@ -69,8 +69,10 @@ def test_batches_may_be_arrays_and_one_tensor_is_one_batch():
 
 
 def test_names_of_pytorch():
-    assert q.get_default_qconfig("fbgemm") is q.default_qconfig
-    assert q.get_default_qat_qconfig("x86") is q.default_qat_qconfig
+    assert q.get_default_qconfig("onednn") is q.default_qconfig
+    assert q.get_default_qat_qconfig("qnnpack") is q.default_qat_qconfig
+    observers = [q.get_default_qconfig().activation(), q.get_default_qat_qconfig("fbgemm").activation().observer]
+    assert [(each.quant_min, each.quant_max) for each in observers] == [(0, 127)] * 2
     with pytest.raises(QuantizationError, match="no engine 'tpu'"):
         q.get_default_qconfig("tpu")
     model: Any = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.ReLU()).eval()

@@ -118,7 +118,11 @@ class Ours(Inference):
     def _converted(self, module: Any, x: Array) -> Any:
         mt, q = self.mt, self.mt.quantization
         if self.precision == "int8":
-            prepared = q.prepare(module, example=mt.tensor(x))
+            from minitorch.compiler.codegen.host import host
+
+            target = host()  # of activations, 8 bits with VNNI, and 7 without it, as PyTorch's engines have them
+            self.form = "onednn" if target.avx512_vnni or target.avx_vnni else "x86"
+            prepared = q.prepare(module, q.get_default_qconfig(self.form), mt.tensor(x))
             return q.convert(q.calibrate(prepared, [mt.tensor(batch) for batch in calibration(x)]))
         if self.precision == "int8 weights":
             return q.quantize_weights_(q.fuse(module, mt.tensor(x)), bits=8)

@@ -47,7 +47,7 @@ class Observer(Module):
     Args:
         dtype: uint8 or int8.
         qscheme: one of the four names in `minitorch.quantization`, such as ``per_tensor_symmetric``.
-        reduce_range: leave one bit unused, as kernels need that add products in 16 bits; ours do not.
+        reduce_range: leave one bit unused; without VNNI, kernels then add pairs of products in 16 bits.
         quant_min: the least integer; by default, that of the type.
         quant_max: the largest one.
         eps: the least scale.

@@ -289,16 +289,32 @@ DOT_PRODUCTS: tuple[tuple[int, tuple[DType, DType], int, frozenset[str], str, bo
     (2, (dtypes.int16,) * 2, 4, frozenset({"sse2"}), "llvm.x86.sse2.pmadd.wd", False),
 )
 
+# The same of pairs that are added up in 16 bits, where they fit: `vpmaddubsw`, then `vpmaddwd` by ones.
+IN_PAIRS: tuple[tuple[int, frozenset[str], str, str], ...] = (
+    (16, frozenset({"avx512bw"}), "llvm.x86.avx512.pmaddubs.w.512", "llvm.x86.avx512.pmaddw.d.512"),
+    (8, frozenset({"avx2"}), "llvm.x86.avx2.pmadd.ub.sw", "llvm.x86.avx2.pmadd.wd"),
+    (4, frozenset({"ssse3"}), "llvm.x86.ssse3.pmadd.ub.sw.128", "llvm.x86.sse2.pmadd.wd"),
+)
+
 
 def dot_product(
-    builder: Any, size: int, kinds: tuple[DType, DType], lanes: int
+    builder: Any, size: int, kinds: tuple[DType, DType], lanes: int, in_pairs: bool = False
 ) -> Callable[[Any, Any, Any], Any] | None:
     """The instruction that adds the products of a group to each lane; None if the target has none.
+
+    Args:
+        builder: of the code.
+        size: terms of a group.
+        kinds: the types of both factors.
+        lanes: of the totals.
+        in_pairs: whether pairs of products fit into 16 bits, so that they may be added up there.
 
     Returns:
         A function of the totals and of both factors, which are words of `size` numbers of these kinds; whatever has
         fewer lanes than the totals is in all of them.
     """
+    if in_pairs:
+        return _by_pairs(builder, size, kinds, lanes)
     for own, types, count, features, name, adds in DOT_PRODUCTS:
         if (own, count) != (size, lanes) or builder.target.required.isdisjoint(features):
             continue
@@ -316,6 +332,31 @@ def dot_product(
             if adds:  # noqa: B023
                 return builder.call(function, [total, *operands])
             return builder.add(total, builder.call(function, operands))
+
+        return instruction
+    return None
+
+
+def _by_pairs(builder: Any, size: int, kinds: tuple[DType, DType], lanes: int) -> Callable[[Any, Any, Any], Any] | None:
+    """`dot_product` of pairs that fit into 16 bits."""
+    first = {(dtypes.uint8, dtypes.int8): 0, (dtypes.int8, dtypes.uint8): 1}.get(kinds)
+    if size != 4 or first is None:
+        return None
+    for count, features, of_pairs, of_both in IN_PAIRS:
+        if count != lanes or builder.target.required.isdisjoint(features):
+            continue
+        bytes_, halves, words = (ir.VectorType(ir.IntType(bits), 32 * lanes // bits) for bits in (8, 16, 32))
+
+        def intrinsic(name: str, result: Any, operands: tuple[Any, Any]) -> Any:
+            kind = ir.FunctionType(result, [each.type for each in operands])
+            function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+            return builder.call(function, operands)
+
+        def instruction(total: Any, *given: Any) -> Any:
+            operands = builder.bitcast(given[first], bytes_), builder.bitcast(given[1 - first], bytes_)  # noqa: B023
+            pairs = intrinsic(of_pairs, halves, operands)  # noqa: B023
+            ones = ir.Constant(halves, [1] * halves.count)  # noqa: B023
+            return builder.add(total, intrinsic(of_both, words, (pairs, ones)))  # noqa: B023
 
         return instruction
     return None

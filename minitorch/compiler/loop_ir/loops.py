@@ -19,6 +19,8 @@ from ...dtypes import DType, float32, float64
 from .expressions import Apply, Expression, Sum, atoms
 from .index import Index, Looked, Shape, Variable
 
+Bounds = tuple[int, int]  # the least and the largest number
+
 # The binary primitive of each reduction.
 COMBINE = {"reduce_sum": "add", "reduce_prod": "mul", "reduce_max": "maximum"}
 
@@ -109,12 +111,14 @@ class Buffer:
         dtype: of an element.
         written: whether the kernel writes it.
         constant: whether it is the same in all calls, as a frozen weight is.
+        bounds: the least and the largest number in it, where they are known and the type has others (of 8 bits).
     """
 
     shape: Shape
     dtype: DType
     written: bool
     constant: bool = False
+    bounds: Bounds | None = None
 
 
 @dataclass(frozen=True)

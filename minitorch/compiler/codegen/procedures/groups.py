@@ -1,14 +1,14 @@
 """Groups: sums of several products, as one dot-product instruction.
 
 The terms of such a sum read neighbours in memory, in both factors: numbers of one lane, or the same ones for all lanes.
-As one 32-bit word per lane they are operands of `vpdpbusd` or `vpmaddwd`. Whatever has another form is computed term by
-term, with the same result, since integers add up exactly in any order.
+As one 32-bit word per lane they are operands of `vpdpbusd`, `vpmaddwd` or `vpmaddubsw`. Whatever has another form is
+computed term by term, with the same result, since integers add up exactly in any order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from llvmlite import ir
@@ -37,7 +37,7 @@ class Groups:
 
     def added(self, each: Accumulate, total: Any) -> Any:
         """A total with a sum of products added to it by one instruction; None if there is none for it."""
-        products = _products(each.value)
+        products, in_pairs = _products(each.value)
         if each.reduction != "reduce_sum" or len(products) < 2 or self.scopes.lane is None:
             return None
         factors = [self._neighbours([product[side] for product in products]) for side in (0, 1)]
@@ -46,7 +46,8 @@ class Groups:
             return None
         size, lanes = len(products), self.scopes.lane.extent
         for kinds in ((left.dtype, right.dtype), (int16, int16)):
-            instruction = dot_product(self.builder, size, kinds, lanes) if _holds(kinds, (left, right)) else None
+            holds = _holds(kinds, (left, right))
+            instruction = dot_product(self.builder, size, kinds, lanes, in_pairs) if holds else None
             if instruction is not None:
                 words = [
                     self.scopes.shared(("group", size, kind, one), one, self._words(size, kind))
@@ -116,16 +117,28 @@ def _inside(element: Element) -> Inside:
     return element.inside if isinstance(element, Load) else ALWAYS
 
 
-def _products(value: Expression) -> list[tuple[Expression, Expression]]:
-    """The factors of all terms of a sum of products, in order; nothing if it is something else."""
+def _products(value: Expression) -> tuple[list[tuple[Expression, Expression]], bool]:
+    """The factors of all terms of a sum of products, in order, and whether pairs of them are added up in 16 bits.
+
+    Nothing if it is something else.
+    """
+    terms = _terms(value)
+    pairs = [_terms(term.arguments[0]) for term in terms if _is(term, "cast")]
+    in_pairs = len(pairs) == len(terms) and all(len(pair) == 2 and pair[0].dtype is int16 for pair in pairs)
+    if in_pairs:
+        terms = [product for pair in pairs for product in pair]
+    found = [term.arguments for term in terms if _is(term, "mul")]
+    return [(a, b) for a, b in found] if len(found) == len(terms) else [], in_pairs
+
+
+def _is(value: Expression, name: str) -> TypeGuard[Apply]:
+    return isinstance(value, Apply) and value.primitive == name
+
+
+def _terms(value: Expression) -> list[Expression]:
+    """The terms of a sum, in order."""
     terms: list[Expression] = []
-    while isinstance(value, Apply) and value.primitive == "add":
+    while _is(value, "add"):
         value, last = value.arguments
         terms.append(last)
-    found: list[tuple[Expression, Expression]] = []
-    for term in (value, *reversed(terms)):
-        if not isinstance(term, Apply) or term.primitive != "mul":
-            return []
-        a, b = term.arguments
-        found.append((a, b))
-    return found
+    return [value, *reversed(terms)]

@@ -19,7 +19,7 @@ from functools import lru_cache
 from ...loop_ir.expressions import ALWAYS, Apply, Choose, Expression, Load, Sum, computed_in
 from ...loop_ir.index import Variable
 from ...loop_ir.joining import joined
-from ...loop_ir.loops import Nest, Reduce, Write
+from ...loop_ir.loops import Bounds, Nest, Reduce, Write
 from ...target import MOST_STEP
 
 SOME_LANES = 16  # of a vector on no machine in particular
@@ -77,6 +77,7 @@ class Contraction:
         total: what is summed.
         epilogue: what is done with the sum.
         store_lanes: lanes for the epilogue, joined where its memory allows it.
+        bounds: the least and the largest number of arguments, where they are known.
     """
 
     batch: tuple[Variable, ...]
@@ -88,6 +89,7 @@ class Contraction:
     total: Reduce
     epilogue: tuple[Write, ...]
     store_lanes: tuple[Variable, ...]
+    bounds: tuple[tuple[int, Bounds], ...] = ()
 
     @property
     def itemsize(self) -> int:

@@ -130,9 +130,8 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     else:
         packs_left = not in_place(left, groups.left, groups)
     most_rows = _most_rows(left, packs_left, target)
-    rows, vectors = tile(
-        product.height, -(-width // lanes), target.vector_registers, most_rows, doubling=groups is not None
-    )
+    registers = target.vector_registers - (0 if groups is None else groups.registers)
+    rows, vectors = tile(product.height, -(-width // lanes), registers, most_rows, doubling=groups is not None)
     if groups is not None and in_planes(left, left_along_k):
         rows = 1 << (rows.bit_length() - 1)
     row_tiles = -(-product.height // rows)

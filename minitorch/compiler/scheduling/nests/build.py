@@ -24,6 +24,7 @@ from ...loop_ir.lower import At, Lowering, Reader
 from ...target import Target
 from ..contractions.gemm import recognise
 from ..layout import Layout
+from .bounds import known_bounds
 from .split import split
 from .unroll import written_out
 
@@ -279,7 +280,13 @@ def build_kernel(
         written.update(range(len(nodes), len(nodes) + len(cut.partials)))
         nodes += cut.partials
     described = tuple(
-        Buffer(node.shape, node.dtype, number in written, node.primitive is constant and is_stored_already(node))
+        Buffer(
+            node.shape,
+            node.dtype,
+            number in written,
+            node.primitive is constant and is_stored_already(node),
+            known_bounds(node, roots),
+        )
         for number, node in enumerate(nodes)
     )
     return LoopKernel(name, described, nests, (0,) * len(nests), phases), nodes

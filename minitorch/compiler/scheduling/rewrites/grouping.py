@@ -8,11 +8,14 @@ that a block of them takes through registers (`regroup`), and the terms of a gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
 
-from ...loop_ir.expressions import ALWAYS, Apply, Expression, Number, chosen
+from ....dtypes import DType, as_dtype
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Number, chosen, converted
 from ...loop_ir.index import NOWHERE, Index, Variable, linear, unravelled, variable
+from ...loop_ir.narrowing import narrowed
 from ...loop_ir.tree import (
     Accumulate,
     Allocate,
@@ -29,6 +32,8 @@ from ...loop_ir.tree import (
     substituted,
 )
 from ..analysis.finding import any_of, at_loop, extent, factors_of, nested_in
+from ..analysis.ranges import Range, of_type, value_range
+from ..analysis.stored import stored_ranges
 from ..rewrite import check_fresh, refused, step
 from .arrays import unguarded
 from .loops import check_independent
@@ -84,15 +89,21 @@ def pad_sum(procedure: Procedure, loop: str, multiple: int) -> Procedure:
 
 
 @step
-def group(procedure: Procedure, loop: str) -> Procedure:
+def group(procedure: Procedure, loop: str, pairs: str = "") -> Procedure:
     """Add the terms of all iterations of a loop to a sum of integers at once: one sum of products (tensorisation).
 
     Where their factors lie beside each other, in types that a dot-product instruction takes, it is that instruction.
 
+    Args:
+        procedure: the kernel.
+        loop: its name.
+        pairs: a narrower type, in which two products at a time are added up first, as `vpmaddubsw` does.
+
     Law: sums of integers are the same in any order, modulo a power of two. The loop contains one such sum, into an
-    element that is the same in all iterations, and nothing else.
+    element that is the same in all iterations, and nothing else. A narrower type holds the sum of two products, as the
+    ranges of what is stored show.
     """
-    what = f"group({loop!r})"
+    what = f"group({loop!r}, pairs={pairs!r})" if pairs else f"group({loop!r})"
 
     def change(each: For) -> Iterable[Statement] | None:
         law = "the loop contains a sum of integers into one element, and nothing else"
@@ -103,16 +114,37 @@ def group(procedure: Procedure, loop: str) -> Procedure:
             raise refused(f"{what}: iterations add to different elements, or read the sum", law)
         if each.variable.extent > MOST_TERMS:
             raise refused(f"{what} of {each.variable.extent} terms", f"a group has at most {MOST_TERMS} terms")
-        total: Expression | None = None
+        terms = []
         for number in range(each.variable.extent):
             (moved,) = substituted((sum_,), {each.variable: NOWHERE + number})
             assert isinstance(moved, Accumulate)
-            term = moved.value
-            total = term if total is None else Apply(term.dtype, "add", (total, term))
-        assert total is not None
-        return (replace(sum_, value=total),)
+            terms.append(moved.value)
+        if pairs:
+            terms = [_pair(what, as_dtype(pairs), terms[at : at + 2], ranges) for at in range(0, len(terms), 2)]
+        return (replace(sum_, value=reduce(_added, terms)),)
 
+    ranges = stored_ranges(procedure)
     return at_loop(procedure, loop, change)
+
+
+def _added(a: Expression, b: Expression) -> Expression:
+    return Apply(a.dtype, "add", (a, b))
+
+
+def _pair(what: str, dtype: DType, terms: list[Expression], ranges: Callable[[Expression], Range | None]) -> Expression:
+    """The sum of two products in a narrower type."""
+    law = f"{dtype.name} holds every sum of two products"
+    factors = [part for term in terms for part in term.parts()]
+    if len(terms) != 2 or any(not isinstance(term, Apply) or term.primitive != "mul" for term in terms):
+        raise refused(f"{what}: its terms are no pairs of products", law)
+    small = [one for factor in factors if (one := narrowed(factor, dtype)) is not None]
+    if len(small) < len(factors):
+        raise refused(f"{what}: a factor may not fit into {dtype.name}", law)
+    found = value_range(_added(*terms), ranges)
+    if not found.fits(of_type(dtype)):
+        raise refused(f"{what}: a sum of two products may be from {found.low} to {found.high}", law)
+    a, b, c, d = small
+    return converted(_added(Apply(dtype, "mul", (a, b)), Apply(dtype, "mul", (c, d))), terms[0].dtype)
 
 
 @step

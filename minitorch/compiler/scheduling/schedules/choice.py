@@ -36,6 +36,13 @@ SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
 )
 
 
+# What some of them are told of a nest's arguments: which are constant, and what numbers they hold.
+KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
+    few_rows_schedule: ("constants",),
+    product_schedule: ("constants", "bounds"),
+}
+
+
 class Fallback(tuple[Rewrite, ...]):
     """The schedule of a nest for which none of the engine's schedules is legal, although some know it.
 
@@ -76,11 +83,12 @@ def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_ca
     """
     reasons: list[str] = []
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
-        constants = frozenset(number for number, buffer in enumerate(buffers) if buffer.constant)
+        known = {
+            "constants": frozenset(number for number, buffer in enumerate(buffers) if buffer.constant),
+            "bounds": tuple((number, each.bounds) for number, each in enumerate(buffers) if each.bounds is not None),
+        }
         for schedule in SCHEDULES:
-            options = (
-                {"constants": constants} if constants and schedule in (few_rows_schedule, product_schedule) else {}
-            )
+            options = {name: known[name] for name in KNOWING.get(schedule, ()) if known[name]}
             proposal = schedule(nest, target, past_caches, **options)
             if proposal is not None and _is_legal(nest, buffers, proposal, reasons):
                 return _prepacked(nest, buffers, proposal)

@@ -6,10 +6,11 @@ Sizes of tiles and blocks come from `gemm_tiling`, which explains them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from ...loop_ir.expressions import Expression, Load, looked_up
 from ...loop_ir.index import Variable
-from ...loop_ir.loops import Nest
+from ...loop_ir.loops import Bounds, Nest
 from ...target import Target
 from ..contractions.gemm import Contraction, Operand, extent, recognise
 from ..contractions.gemm_tiling import Tiling, tiling
@@ -41,7 +42,11 @@ MOST_UNROLLED = 4  # vectors of a row whose masks are known beforehand; more tak
 
 
 def product_schedule(
-    nest: Nest, target: Target, past_caches: Collection[int] = (), constants: frozenset[int] = frozenset()
+    nest: Nest,
+    target: Target,
+    past_caches: Collection[int] = (),
+    constants: frozenset[int] = frozenset(),
+    bounds: tuple[tuple[int, Bounds], ...] = (),
 ) -> tuple[Rewrite, ...] | None:
     """The rewrites for a nest that is a matrix product; None for another one.
 
@@ -50,10 +55,12 @@ def product_schedule(
         target: the machine that it is made for.
         past_caches: the arguments that it writes past the caches.
         constants: the arguments that are the same in all calls.
+        bounds: the least and the largest number of arguments, where they are known.
     """
     product = recognise(nest, constants)
     if product is None:
         return None
+    product = replace(product, bounds=bounds)
     whole = whole_groups(product)
     cut = tiling(whole, target)
     if cut.groups is None or whole is product:
@@ -128,7 +135,7 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     is_first = cut.groups is None and (gathers or _has_rows(right, cut))
     yield from [*packs, of_tiles] if is_first else [of_tiles, *packs]
     if groups:
-        yield group("g")
+        yield group("g", **({"pairs": "int16"} if cut.groups is not None and cut.groups.pairs else {}))
     yield unroll("r", inside="k")
     yield unroll("v", inside="k")
     if cut.is_unrolled:
