@@ -11,7 +11,7 @@ import pytest
 
 import minitorch as mt
 from minitorch import nn
-from minitorch.errors import TracingWarning
+from minitorch.errors import TracingError, TracingWarning
 from minitorch.ir import Node
 from minitorch.quantization import MinMaxObserver
 from minitorch.tree import flatten
@@ -239,21 +239,43 @@ def parts() -> tuple[mt.Tensor, mt.optim.Optimizer, mt.amp.GradScaler]:
     return w, mt.optim.SGD([w], lr=0.5), mt.amp.GradScaler(init_scale=8.0)
 
 
-def test_an_update_outside_of_the_jitted_step_says_so() -> None:
+@pytest.mark.parametrize("called", ["unscale_", "step"])
+def test_a_jitted_part_of_a_step_is_refused(called: str) -> None:
+    """Outside, gradients would be divided twice, and the update would not see an overflow. Nothing is changed."""
     w, optimizer, scaler = parts()
 
-    def half(x: mt.Tensor) -> None:
+    def part(x: mt.Tensor) -> None:
         optimizer.zero_grad()
         scaler.scale((w * x).sum()).backward()
-        scaler.step(optimizer)
+        getattr(scaler, called)(optimizer)
 
-    with pytest.warns(match=r"MT105.*half stores a traced value bool\[\]"):
-        mt.jit(half)(mt.ones(2))
+    jitted = mt.jit(part)
+    for _ in range(2):
+        with pytest.raises(TracingError, match=rf"MT105: part calls {called}\(\) of a GradScaler, and not update\(\)"):
+            jitted(mt.ones(2))
+    assert w.grad is None and w.tolist() == [1.0, 2.0]
     with pytest.raises(RuntimeError, match=r"A jitted step calls update\(\) itself"):
         scaler.update()
-    half(mt.ones(2))  # eagerly
+    part(mt.ones(2))  # eagerly
+    scaler.step(optimizer) if called == "unscale_" else None
     scaler.update()
-    assert w.tolist() == [0.0, 1.0] and scaler.get_scale() == 8.0
+    assert w.tolist() == [0.5, 1.5] and scaler.get_scale() == 8.0
+
+
+def test_a_jitted_part_of_a_jitted_step_is_a_part_of_it() -> None:
+    w, optimizer, scaler = parts()
+    unscale = mt.jit(lambda: scaler.unscale_(optimizer))
+
+    @mt.jit
+    def step(x: mt.Tensor) -> None:
+        optimizer.zero_grad()
+        scaler.scale((w * x).sum()).backward()
+        unscale()
+        scaler.step(optimizer)
+        scaler.update()
+
+    step(mt.ones(2))
+    assert w.tolist() == [0.5, 1.5]
 
 
 def test_looking_into_a_step_keeps_what_the_scaler_knows() -> None:

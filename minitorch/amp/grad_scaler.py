@@ -13,7 +13,8 @@ that overflows is skipped there by a selection, not by a branch:
 In eager mode the optimiser is not called, as in PyTorch: the same numbers, for less work.
 
 Between `unscale_` and `update` a scaler knows the optimisers whose gradients it has looked at. In a recording that is
-knowledge of the recording: it begins with what is known outside, and goes when it is over, also where it fails.
+knowledge of the recording, and goes when it is over, also where it fails. So `unscale_`, `step` and `update` are in one
+recording, or none of them is: whoever goes on outside would divide the gradients again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from typing import Any
 from .. import primitives as P
 from ..autograd import no_grad
 from ..dtypes import float16, float32, float64, int32
+from ..errors import TracingError
 from ..functional.casting import clone
 from ..functional.comparison import isfinite
 from ..functional.data import tensor
@@ -184,6 +186,26 @@ class GradScaler:
     def under_way(self) -> bool:
         """Whether gradients were unscaled, or a step was made, since the last update outside of any recording."""
         return bool(self._checked)
+
+    def require_settled(self, state: Mapping[Optimizer, Any], name: str) -> None:
+        """Refuse the end of a recording between `unscale_` and `update`.
+
+        Args:
+            state: what the recording knows of optimisers.
+            name: of the recorded function.
+
+        Raises:
+            TracingError: naming what was called, and what was not (``MT105``).
+        """
+        if state:
+            called = "step()" if all(each.stepped for each in state.values()) else "unscale_()"
+            raise TracingError(
+                "MT105",
+                f"{name} calls {called} of a GradScaler, and not update()",
+                why="whether gradients are unscaled, and finite, is known within one recording only: a step() outside "
+                "would divide them by the scale again, and an update() would not see them",
+                fix="call unscale_(), step() and update() in one jitted function, or all of them outside of it",
+            )
 
     def _known(self) -> dict[Optimizer, _Checked]:
         """What is known of the gradients at this point of the program."""

@@ -103,7 +103,7 @@ class Staging:
         self.reads: list[Reads] = []  # told of every read (see `noting`)
         self.calls: list[Span] = []  # of modules, each after those inside of it
         self.rules: list[Span] = []  # of gradients
-        self.states: dict[Any, Any] = {}  # of objects, as the program has them; whatever becomes of it, they go with it
+        self.states: dict[Any, Any] = {}  # of objects, as the program has them; they go with it (see `require_settled`)
 
     # Inputs ---------------------------------------------------------------------------------------------
 

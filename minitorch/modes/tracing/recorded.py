@@ -77,6 +77,8 @@ def record(
         with interpreting(staging):
             args, kwargs = unflatten(structure, stand_ins)
             found, results = flatten(function(*args, **kwargs))
+            for owner, state in staging.states.items():
+                owner.require_settled(state, staging.trace.name)
             outputs: dict[int, Tensor] = {}
             for index, leaf in enumerate(found):
                 if id(leaf) in positions:
