@@ -507,6 +507,31 @@ def test_a_session_freezes_its_fetches(tmp_path: Path) -> None:
         frozen(mt.ones(3, 4), values[1])
 
 
+def test_arguments_that_are_no_placeholders_are_named() -> None:
+    with mt.Graph():
+        other = mt.placeholder((3,), name="other")
+    with mt.Graph() as g:
+        x = mt.placeholder((3,), name="x")
+        y = x * 2
+    session = mt.Session(g)
+    wrong: list[tuple[Any, str]] = [
+        (["x"], "argument 0 of the frozen function is 'x', and no placeholder"),
+        ([x, y], "argument 1 of the frozen function is a tensor of a graph, made by mul at test_frozen_files"),
+        ([other], "is a tensor of a graph, the input `other`, given at .*, and no placeholder of this graph"),
+        ([mt.ones(3)], r"is a tensor of numbers, f32\[3\], and no"),
+        ([None], "argument 0 of the frozen function is a NoneType"),
+        ("x", "the arguments of the frozen function are 'x', and no list of placeholders"),
+        (x, "the arguments of the frozen function are a tensor of a graph, the input `x`"),
+        ({x: 3}, "are a dict, and no list"),
+        (3, "are 3, and no list"),
+        ([x, x], "argument 1 of the frozen function is there twice: `x`"),
+    ]
+    for given, said in wrong:
+        with pytest.raises(FeedError, match=f"MT301: .*{said}"):
+            session.freeze(y, given)
+    assert session.freeze(y, (x,))(mt.ones(3)).tolist() == [2.0] * 3
+
+
 @pytest.mark.parametrize("layer", [nn.BatchNorm1d(3), nn.Dropout()])
 def test_a_session_refuses_training(layer: nn.Module) -> None:
     with mt.Graph() as g:

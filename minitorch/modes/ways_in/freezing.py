@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...errors import FeedError, TracingError
 from ...graph import Graph
 from ...graph.build import literal
+from ...interpreters import made_by
 from ...ir import Node
 from ...nn import Module
 from ...tensor import Tensor
@@ -17,9 +18,46 @@ from ..guards.surroundings import follows_training
 from .frozen_graph import FrozenGraph, Signature
 
 
+def placeholders_of(given: Any, find: Callable[[object], Node | None]) -> list[Node]:
+    """The placeholders that a user names as the arguments of a frozen function.
+
+    Args:
+        given: what the user gave.
+        find: the placeholder of this graph behind a tensor; None if there is none.
+
+    Raises:
+        FeedError: for something that is no list, and for what in it is no placeholder of this graph (``MT301``).
+    """
+    if isinstance(given, (str, bytes, Tensor, Mapping)) or not isinstance(given, Iterable):
+        raise FeedError(
+            "MT301",
+            f"the arguments of the frozen function are {_described(given)}, and no list of placeholders",
+            fix="give a list, also of a single one: session.freeze(y, [x])",
+        )
+    found: list[Node] = []
+    for place, each in enumerate(given):
+        node = find(each)
+        if node is None:
+            raise FeedError(
+                "MT301",
+                f"argument {place} of the frozen function is {_described(each)}, and no placeholder of this graph",
+                fix="give the tensors that mt.placeholder(...) returned in this graph, not their names or values",
+            )
+        found.append(node)
+    return found
+
+
+def _described(given: Any) -> str:
+    """What a user gave, in a message."""
+    if not isinstance(given, Tensor):
+        return f"{given!r:.60}" if isinstance(given, (str, bytes, int, float)) else f"a {type(given).__name__}"
+    node = given._value
+    return f"a tensor of a graph, {made_by(node)}" if isinstance(node, Node) else f"a tensor of numbers, {given.spec}"
+
+
 def frozen_fetches(
     graph: Graph,
-    given: Sequence[Node | None],
+    given: Sequence[Node],
     needed: Sequence[Node],
     variables: Mapping[Node, Tensor],
     results: Any,
@@ -31,7 +69,7 @@ def frozen_fetches(
 
     Args:
         graph: of the fetches.
-        given: the placeholders that are its arguments; None for something that is no placeholder.
+        given: the placeholders that are its arguments.
         needed: those that it reads.
         variables: the tensors that its other inputs stand for.
         results: `Output` in place of the fetches.
@@ -60,11 +98,10 @@ def frozen_fetches(
             )
     inputs: list[Node] = []
     for place, node in enumerate(given):
-        if node is None or node in inputs:
-            what = "no placeholder of this graph" if node is None else "there twice"
+        if node in inputs:
             raise FeedError(
                 "MT301",
-                f"argument {place} of the frozen function is {what}",
+                f"argument {place} of the frozen function is there twice: `{node.params['name']}`",
                 fix="give each placeholder of the graph once",
             )
         inputs.append(node)

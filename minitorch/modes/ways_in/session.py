@@ -169,7 +169,7 @@ class Session(Drawable):
             TracingError: for fetches that write to variables, draw random numbers or need a module in training
                 (``MT112``).
             FetchError: for what is not in this graph (``MT305``).
-            FeedError: for placeholders that are not those that are needed (``MT301``, ``MT304``).
+            FeedError: for placeholders that are not those that are needed, and for their names (``MT301``, ``MT304``).
 
         Example:
             >>> import minitorch as mt
@@ -181,11 +181,13 @@ class Session(Drawable):
             >>> frozen(mt.ones(3, 2)).shape, frozen
             ((3, 2), <frozen graph on backend 'llvm', 1 signature>)
         """
-        from .freezing import frozen_fetches
+        from .freezing import frozen_fetches, placeholders_of
 
         leaves, structure = flatten(fetches)
         found = self._compiled(leaves)
-        given = found.placeholders if placeholders is None else list(map(self._staging.placeholder_of, placeholders))
+        given = found.placeholders
+        if placeholders is not None:
+            given = placeholders_of(placeholders, self._staging.placeholder_of)
         results = unflatten(structure, [None if place is None else Output(place) for place in found.positions])
         variables = {each.input: each.tensor for each in self._staging.captured.values()}
         calls = self._staging.module_calls
