@@ -305,9 +305,13 @@ class Module(Drawable):
         return self
 
     def train(self, mode: bool = True) -> Self:
-        """Switch every module to training (or evaluation), which `Dropout` and batch normalization look at."""
-        for module in self.modules():
-            module.training = mode
+        """Switch every module to training (or evaluation), which `Dropout` and batch normalization look at.
+
+        As in PyTorch, a module switches its parts, and may do more or less than that in a method of its own.
+        """
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
         return self
 
     def eval(self) -> Self:

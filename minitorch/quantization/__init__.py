@@ -17,6 +17,7 @@ from .affine import (
 from .fusing import fuse, fuse_conv_bn_weights, fuse_modules
 from .histogram import HistogramObserver, PercentileObserver
 from .layers import DynamicQuantized, Prepared, Quantized
+from .normed import PreparedWithNorm, freeze_bn_stats, update_bn_stats
 from .observers import (
     MinMaxObserver,
     MovingAverageMinMaxObserver,
@@ -63,6 +64,7 @@ __all__ = [
     "PerChannelMinMaxObserver",
     "PercentileObserver",
     "Prepared",
+    "PreparedWithNorm",
     "QConfig",
     "QParams",
     "Quantized",
@@ -81,6 +83,7 @@ __all__ = [
     "fake_quantize",
     "fake_quantize_per_channel_affine",
     "fake_quantize_per_tensor_affine",
+    "freeze_bn_stats",
     "fuse",
     "fuse_conv_bn_weights",
     "fuse_modules",
@@ -98,4 +101,5 @@ __all__ = [
     "quantize_per_tensor",
     "quantize_weights_",
     "report",
+    "update_bn_stats",
 ]

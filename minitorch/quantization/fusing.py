@@ -133,17 +133,28 @@ def fuse(model: Module, example: Any = None) -> Module:
         )
     """
     model = copy.deepcopy(model).eval()
+    return fuse_modules(model, pairs_to_fuse(model, example))
+
+
+def pairs_to_fuse(model: Module, example: Any = None) -> list[tuple[str, str]]:
+    """The names of layers and of the normalizations that `fuse` folds into them.
+
+    Args:
+        model: in evaluation.
+        example: as of `fuse`.
+    """
     if example is None:
-        return fuse_modules(model, _neighbours(model))
+        return _neighbours(model)
     arguments = example if isinstance(example, tuple) else (example,)
+    found = []
     with no_grad():
-        pairs = _connected(model, arguments)
         expected = _leaves(model(*arguments))
-        for pair in pairs:
+        for pair in _connected(model, arguments):
             folded = fuse_modules(model, [pair])
             if _are_close(_leaves(folded(*arguments)), expected):
                 model = folded
-    return model
+                found.append(pair)
+    return found
 
 
 def _neighbours(model: Module) -> list[tuple[str, str]]:

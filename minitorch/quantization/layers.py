@@ -87,6 +87,10 @@ class Prepared(Module):
         require_fitting(self.name, self.layer, input)
         return self.layer.applied(self.activation(input), self.weight(self.layer.weight), self.layer.bias)
 
+    def stored(self) -> Affine:
+        """The layer whose weight is stored as integers."""
+        return self.layer
+
 
 def called(name: str, layer: Module) -> str:
     """A layer, in messages: by its qualified name, and its class."""
@@ -242,7 +246,7 @@ class Quantized(_Integers):
     zero_point: Tensor
 
     def __init__(self, prepared: Prepared, given: QParams) -> None:
-        super().__init__(prepared.name, prepared.layer, prepared.weight.qparams())
+        super().__init__(prepared.name, prepared.stored(), prepared.weight.qparams())
         self.dtype, self.range = given.dtype, (given.quant_min, given.quant_max)
         self.register_buffer("scale", given.scale)
         self.register_buffer("zero_point", given.zero_point)

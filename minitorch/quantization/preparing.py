@@ -3,9 +3,9 @@
     float model ──prepare──► the same with observers ──calibrate──► they have seen data ──convert──► Q/DQ form
     float model ──prepare_qat──► the same with fake quantisers ──train──► trained for it ──convert──► Q/DQ form
 
-Batch normalization is folded first. Each layer of `LAYERS` quantises its own input, so where an output goes need not be
-known: passes on the graph find out, and merge what is the same. Sums and means between layers are quantised, too, where
-an example shows what flows into them (`finding`).
+Batch normalization is folded first; for training, it is one module with its layer (`normed`). Each layer of `LAYERS`
+quantises its own input, so where an output goes need not be known: passes on the graph find out, and merge what is the
+same. Sums and means between layers are quantised, too, where an example shows what flows into them (`finding`).
 """
 
 from __future__ import annotations
@@ -17,18 +17,21 @@ from typing import Any
 
 from ..autograd import no_grad
 from ..errors import QuantizationError
+from ..nn.functions import Identity
 from ..nn.layers import Linear
 from ..nn.module import Module
+from ..nn.norms import BatchNorm1d, BatchNorm2d
 from ..nn.recurrent import RNNBase
 from ..nn.recurrent_cells import RNNCellBase
 from .arguments import batches_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
-from .fusing import fuse
+from .fusing import fuse, pairs_to_fuse
 from .layers import DynamicQuantized, Prepared, Quantized, observer_of, require_prepared
+from .normed import PreparedWithNorm
 from .operations import Operations, PreparedOperation, QuantizedOperation
 from .qconfig import QConfig, default_qat_qconfig, default_qconfig
 from .recurrent import DEFAULT, RECURRENT, dynamic
-from .replacing import LAYERS, is_under, layers_of, with_layers
+from .replacing import LAYERS, is_under, layers_of, replaced, with_layers
 from .schemes import QParams
 
 
@@ -62,7 +65,18 @@ def prepare(
     """
     refuse_prepared(model)
     require_qconfig(qconfig)
-    model, stay, groups = fuse(model, example), names_of(leave_in_float), {}
+    return _prepared(fuse(model, example), {}, qconfig, example, leave_in_float)
+
+
+def _prepared(
+    model: Module,
+    norms: dict[str, BatchNorm1d | BatchNorm2d],
+    qconfig: QConfig,
+    example: Any,
+    leave_in_float: str | Iterable[str],
+) -> Module:
+    """A copy of a model with observers; layers are trained together with their normalizations, given by name."""
+    stay, groups = names_of(leave_in_float), {}
     configs = {name: _own_qconfig(model, name, qconfig) for name, _ in layers_of(model)}
     stay += [name for name, own in configs.items() if own is None]
     if example is not None:
@@ -78,7 +92,9 @@ def prepare(
         stay = [name for name in stay if name not in found.left]
 
     def prepared(name: str, layer: Any) -> Module:
-        return Prepared(name, layer, configs[name] or qconfig, groups.get(name))
+        own, group = configs[name] or qconfig, groups.get(name)
+        norm = norms.get(name)
+        return Prepared(name, layer, own, group) if norm is None else PreparedWithNorm(name, layer, norm, own, group)
 
     return with_layers(model, prepared, but=stay)
 
@@ -98,11 +114,12 @@ def _own_qconfig(model: Module, name: str, default: QConfig) -> QConfig | None:
 def prepare_qat(
     model: Module, qconfig: QConfig = default_qat_qconfig, example: Any = None, leave_in_float: str | Iterable[str] = ()
 ) -> Module:
-    """A copy of a model, in training, with batch normalization folded and fake quantisers at each layer.
+    """A copy of a model, in training, with fake quantisers at each layer.
 
-    Its parameters are new ones: make the optimiser afterwards. Folding first means that the statistics of batches play
-    no part any more, as after PyTorch's `freeze_bn_stats`; so begin with a trained model. Observers look at all that
-    passes, in evaluation, too; ``model.apply(disable_observer)`` fixes the scales before the model is evaluated.
+    Its parameters are new ones: make the optimiser afterwards. A layer and the batch normalization behind it are one
+    module (`PreparedWithNorm`), whose weight is fake quantised with the normalization's scale in it; ``convert`` folds
+    them. For the last epochs, ``model.apply(disable_observer)`` fixes the scales, and ``model.apply(freeze_bn_stats)``
+    the statistics. Observers look at all that passes, in evaluation, too.
 
     Args:
         model: with `Linear`, `Conv1d` and `Conv2d` layers, anywhere.
@@ -122,8 +139,15 @@ def prepare_qat(
         >>> mt.quantization.convert(net)[0].weight.dtype
         minitorch.int8
     """
-    prepared = prepare(model, qconfig, example, leave_in_float)
-    return prepared.train()
+    refuse_prepared(model)
+    require_qconfig(qconfig)
+    model, stay = copy.deepcopy(model).eval(), names_of(leave_in_float)
+    norms: dict[str, Any] = {}
+    for name, of_norm in pairs_to_fuse(model, example):
+        if not is_under(name, stay) and _own_qconfig(model, name, qconfig) is not None:
+            norms[name] = model.get_submodule(of_norm)
+            model = replaced(model, {of_norm: Identity()})
+    return _prepared(model, norms, qconfig, example, stay).train()
 
 
 def calibrate(prepared: Module, data: Iterable[Any]) -> Module:
@@ -182,7 +206,7 @@ def convert(prepared: Module) -> Module:
             f"{type(prepared).__name__} has no prepared layer to convert",
             fix="call prepare(model) and calibrate(prepared, data) first; what is converted stays as it is",
         )
-    return with_layers(copy.deepcopy(prepared), made, [Prepared, PreparedOperation]).eval()
+    return with_layers(copy.deepcopy(prepared), made, [Prepared, PreparedWithNorm, PreparedOperation]).eval()
 
 
 def _are_equal(one: QParams, other: QParams) -> bool:
