@@ -31,6 +31,26 @@ def test_numbers_are_those_of_pytorch(name: str, case: str) -> None:
     assert share <= 0.025 and distance <= 1
 
 
+def beyond(found: list[float], name: str, case: str) -> int:
+    """How many numbers are farther from the exact ones than a rounding, and 64 of float32 of numbers up to 8."""
+    right = np.array(roundings.exact(mt, F, name, case))
+    lower = roundings.TYPES[case][0]
+    with np.errstate(divide="ignore"):
+        unit = UNIT[lower] * 2.0 ** np.floor(np.log2(np.abs(right)))
+    return int((np.abs(np.array(found) - right) > unit / 2 + 64 * 2.0**-24 * 8).sum())
+
+
+@pytest.mark.parametrize("case", roundings.TYPES)
+@pytest.mark.parametrize("name", roundings.ALL)
+def test_each_number_is_the_exact_one_rounded_once(name: str, case: str) -> None:
+    """In PyTorch, too, but where it rounds exponentials or statistics to the type, as well."""
+    assert not beyond(roundings.value(mt, F, name, case), name, case)
+    lower, weights = roundings.TYPES[case]
+    recorded = beyond(read("roundings")[name][case], name, case)
+    rounds_twice = name in roundings.ROUNDED_TWICE and (weights == lower or name.startswith("attention"))
+    assert (recorded > 0) == rounds_twice
+
+
 @pytest.mark.parametrize("where", ["attention", "layer_norm"])
 def test_a_second_rounding_is_seen(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: operands that are not widened, so that every step rounds."""

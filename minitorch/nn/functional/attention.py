@@ -59,8 +59,9 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """``softmax(query @ key.mT * scale + mask) @ value``.
 
-    In 16 bits, scores, weights and sums are in float32, and the result is rounded once. So they are in PyTorch on the
-    CPU, where it computes by this formula; its kernel for operands of four dimensions rounds exponentials, too.
+    In 16 bits, scores, weights and sums are in float32, and the result is rounded once: it is off by half a unit in the
+    last place of its type, and by the rounding errors of float32. So they are in PyTorch on the CPU, where it computes
+    by this formula; its kernel for operands of four dimensions rounds exponentials, too, and is off by more.
 
     Args:
         query: [..., queries, features].

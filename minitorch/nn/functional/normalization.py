@@ -1,6 +1,7 @@
 """Normalizations, which keep the activations of a network in range, and dropout, which regularises it.
 
-16-bit inputs are normalized in float32 and rounded once, as PyTorch does: a mean of squares overflows float16 early.
+16-bit inputs are normalized in float32 and rounded once, as PyTorch does: a mean of squares overflows float16 early. So
+a result is off by half a unit in the last place of its type, and by the rounding errors of float32.
 """
 
 from __future__ import annotations
@@ -185,6 +186,9 @@ def batch_norm(
         eps: added to the variance.
 
     As in PyTorch, the batch is divided by its own (biased) variance, and the unbiased one goes into `running_var`.
+
+    In 16 bits, statistics are in float32, and the result is rounded once. In training PyTorch rounds them to the type
+    of the weights, so with weights in 16 bits, its results are off by more than half a unit in the last place.
 
     Raises:
         ValueError: in training, if there is only one value per channel.
