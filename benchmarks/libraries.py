@@ -30,6 +30,7 @@ class Library:
 
     version = ""
     tolerance = 0.0  # of `cases.deviation`, where numbers are rounded on purpose; 0 for the tolerance of the case
+    prepared: Callable[[], Any] | None = None  # the call of a case that is to be measured in turns
     form = ""  # of what was prepared last, where a library has several ways to the same
 
     def array(self, x: Array) -> Any:

@@ -2,6 +2,12 @@
 
 Every round starts new processes. In the first the caches on disk are empty, so that first calls are cold; in the later
 ones they are warm. Results are compared with a NumPy reference in float64 in the first round, before anything is timed.
+
+    one turn:      a prepares and is measured, b prepares and is measured, ...         for each case
+    three turns:   a prepares, b prepares, ...;  a b c ... are measured,  b c ... a,  c ... a b
+
+With several turns, all hold a case at the same time, and what slows the machine down for seconds, such as others'
+traffic to memory, slows all of them down.
 """
 
 from __future__ import annotations
@@ -36,15 +42,16 @@ NOTHING: Mapping[str, str] = {}
 
 @dataclass
 class Entry:
-    """What one contender did in one case: a time per round, and the first calls.
+    """What one contender did in one case: a time per turn, and the first calls.
 
     Attributes:
-        seconds: the typical time of a call, by round.
+        seconds: the typical time of a call, by turn; those of a round follow those of the round before.
         first: the first call of a process, with an empty cache on disk.
         warm: the same with what the rounds before left on disk.
         error: the distance to the reference.
         failed: why it was not timed.
         form: what was measured, of a library with several ways to the same, the last time.
+        skipped: it does not take part in this case.
     """
 
     seconds: dict[int, float] = field(default_factory=dict)
@@ -53,6 +60,7 @@ class Entry:
     error: float | None = None
     failed: str = ""
     form: str = ""
+    skipped: bool = False
 
 
 @dataclass
@@ -182,25 +190,29 @@ def run(
     advance: Callable[[str, str], None] = lambda case, what: None,
     target: str = NATIVE,
     cores: int | None = None,
+    turns: int = 1,
+    probed: Sequence[Probe] | None = None,
 ) -> Results:
     """Measure all cases with all contenders.
 
     Args:
         cases: rows of the table.
         contenders: names of installed ones.
-        rounds: how often everything is measured.
+        rounds: how often processes start, prepare, and are measured.
         seconds: how long a measurement takes at least.
         advance: called before each measurement, with the case and who is measured.
         target: to which all are restricted.
         cores: how many each process may use; None for all.
+        turns: how often everything is measured in a round.
+        probed: how contenders are restricted, if that is known.
     """
     results = Results(list(contenders), list(cases), target=target, cores=cores)
     with tempfile.TemporaryDirectory(prefix="minitorch-benchmarks-") as name:
         if target != NATIVE:
             advance(f"restricted to {target}", "")
-            results.probes = _probes(results, Path(name))
+            results.probes = _probes(results, Path(name)) if probed is None else list(probed)
         for number in range(rounds):
-            _round(results, number, seconds, Path(name), advance)
+            _round(results, number, turns, seconds, Path(name), advance)
     return results
 
 
@@ -232,7 +244,9 @@ def _probes(results: Results, folder: Path) -> list[Probe]:
     ]
 
 
-def _round(results: Results, number: int, seconds: float, folder: Path, advance: Callable[[str, str], None]) -> None:
+def _round(
+    results: Results, number: int, turns: int, seconds: float, folder: Path, advance: Callable[[str, str], None]
+) -> None:
     with running(_workers(results, folder)) as asked:
         for worker in asked:
             advance("start", worker.name)
@@ -249,36 +263,46 @@ def _round(results: Results, number: int, seconds: float, folder: Path, advance:
                 paths["reference"].write_bytes(pickle.dumps(expected, 5))
                 del expected
             del inputs
-            turn = (number + position) % len(asked)  # nobody is always first, or always after the same one
-            for worker in (*asked[turn:], *asked[:turn]):
+            request = {
+                "case": case.name,
+                "inputs": str(paths["inputs"]),
+                "reference": str(paths["reference"]) if number == 0 else None,
+                "seconds": seconds if turns == 1 else 0,
+                "traffic": results.traffic[case.name],
+            }
+            copied = case.streaming and sum(results.traffic[case.name]) >= LARGE
+            taking_part = [worker for worker in asked if worker.name != COPY or copied]
+            first = (number + position) % len(taking_part)  # nobody is always first, or always after the same one
+            for worker in _from(taking_part, first):
                 advance(case.name, worker.name)
-                if worker.name == COPY and not (case.streaming and sum(results.traffic[case.name]) >= LARGE):
-                    continue
-                entry = results.entry(case.name, worker.name)
-                if entry.failed:
-                    continue
-                time.sleep(QUIET)
-                answer = worker.ask(
-                    {
-                        "case": case.name,
-                        "inputs": str(paths["inputs"]),
-                        "reference": str(paths["reference"]) if number == 0 else None,
-                        "seconds": seconds,
-                        "traffic": results.traffic[case.name],
-                    }
-                )
-                _note(entry, answer, number)
+                _ask(results.entry(case.name, worker.name), worker, request, number)
+            again = {"kind": "again", "seconds": seconds}
+            for turn in range(turns if turns > 1 else 0):
+                for worker in _from(taking_part, first + turn):
+                    _ask(results.entry(case.name, worker.name), worker, again, number * turns + turn)
 
 
-def _note(entry: Entry, answer: Answer, number: int) -> None:
-    """Add an answer to what is known."""
+def _from(workers: Sequence[Worker], first: int) -> list[Worker]:
+    """All of them, in turn from one of them."""
+    first %= len(workers)
+    return [*workers[first:], *workers[:first]]
+
+
+def _ask(entry: Entry, worker: Worker, request: Answer, number: int) -> None:
+    """One request about a case, and its answer into the entry; none of who has failed or does not take part."""
+    if entry.failed or entry.skipped:
+        return
+    time.sleep(QUIET)
+    answer = worker.ask(request)
     if "failed" in answer:
         entry.failed = answer["failed"]
-    elif "seconds" in answer:
+        return
+    entry.skipped = "skipped" in answer
+    if "seconds" in answer:
         entry.seconds[number] = answer["seconds"]
-        entry.form = answer.get("form", "")
-        entry.error = answer.get("error", entry.error)
-        if "first" in answer and number == 0:
-            entry.first = answer["first"]
-        elif "first" in answer:
-            entry.warm.append(answer["first"])
+    entry.form = answer.get("form", entry.form)
+    entry.error = answer.get("error", entry.error)
+    if "first" in answer and number == 0:
+        entry.first = answer["first"]
+    elif "first" in answer:
+        entry.warm.append(answer["first"])

@@ -65,8 +65,9 @@ def load(path: str) -> Any:
 
 
 def measure(library: Library, request: Request) -> Answer:
-    """First call, comparison, and time of one case."""
+    """First call, comparison, and time of one case; where no time is asked for, it stays prepared."""
     case = EVERY_CASE[request["case"]]
+    library.prepared = None
     if not library.supports(case.program):
         return {"skipped": True}
     call = case.prepare(library, load(request["inputs"]))
@@ -84,7 +85,15 @@ def measure(library: Library, request: Request) -> Answer:
     del result
     if request["seconds"]:
         answer["seconds"] = typical_seconds(call, library.wait, request["seconds"])
+    else:
+        library.prepared = call
     return {**answer, "form": library.form}
+
+
+def again(library: Library, request: Request) -> Answer:
+    """The time of the case that was prepared last, and not measured."""
+    assert library.prepared is not None
+    return {"seconds": typical_seconds(library.prepared, library.wait, request["seconds"])}
 
 
 def count(library: Library, request: Request) -> Answer:
@@ -126,7 +135,12 @@ def copy_measure(request: Request) -> Answer:
     return {"seconds": min(typical_seconds(call, lambda _: None, request["seconds"]) for call in calls)}
 
 
-KINDS: dict[str, Callable[[Library, Request], Answer]] = {"measure": measure, "count": count, "probe": probe}
+KINDS: dict[str, Callable[[Library, Request], Answer]] = {
+    "measure": measure,
+    "again": again,
+    "count": count,
+    "probe": probe,
+}
 
 
 def ready(name: str) -> tuple[Callable[[Request], Answer], Answer]:

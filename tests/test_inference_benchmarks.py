@@ -10,6 +10,7 @@ from benchmarks.inference import CASES, CONTENDERS, __main__, report
 from benchmarks.inference.contenders import FROZEN, INT4_WEIGHTS, INT8, INT8_WEIGHTS, TABLE, UNFROZEN
 from benchmarks.report import BEGIN, END
 from benchmarks.run import Entry, Results, reference
+from benchmarks.targets import Probe
 from benchmarks.worker import EVERY_CASE, EVERYBODY
 
 HERE = [row.name for row in TABLE if row.package in ("minitorch", "jax") and row.installed()]
@@ -76,12 +77,31 @@ def test_a_bound_that_was_not_measured_is_not_kept():
     assert kept(results_of(jit=[1.0])) == [False, False, False, False, True]
 
 
-def test_ours_in_int8_is_the_faster_way_and_ratios_are_taken_within_a_round():
-    results = results_of(int8=[2.0, 20.0, 6.0], weights=[9.0, 9.0, 9.0], rival=[4.0, 40.0, 6.0])
+def test_ours_in_int8_is_the_faster_way_and_ratios_are_taken_within_a_turn():
+    results = results_of(int8=[2.0, 2.8, 2.5], weights=[9.0, 9.0, 9.0], rival=[4.0, 5.6, 2.5])
     against, name = report.times_as_fast(results, CASES[0].name)
     assert (against.median, name) == (2.0, RIVAL)
-    results.entries[CASES[0].name, INT8_WEIGHTS] = Entry({0: 1.0, 1: 10.0, 2: 1.0})
+    results.entries[CASES[0].name, INT8_WEIGHTS] = Entry({0: 1.0, 1: 1.4, 2: 1.2})
     assert report.times_as_fast(results, CASES[0].name)[0].median == 4.0
+
+
+def test_a_stall_is_left_out_together_with_the_others_of_its_turn():
+    results = results_of(int8=[2.0, 2.0, 3.1, 2.0], rival=[4.0, 8.0, 1.0, 4.0])
+    assert report.seconds(results, CASES[0].name, INT8) == {0: 2.0, 1: 2.0, 3: 2.0}
+    against, _ = report.times_as_fast(results, CASES[0].name)
+    assert (against.low, against.median, against.high) == (2.0, 2.0, 2.0)  # of turns 0 and 3, where both were timed
+    assert report.left_out([results]).endswith(f": {2 * len(CASES)} of {8 * len(CASES)}.")
+    assert report.left_out([results_of(int8=[2.0, 2.9])]).endswith(f": 0 of {2 * len(CASES)}.")
+
+
+def test_how_everybody_was_held_to_a_target_is_said_once():
+    probe = Probe(INT8, "avx2", {}, "", (), {"int8": 1e9}, {"int8": 2e9})
+    both = [results_of(target="avx2", **FAST) for _ in range(2)]
+    for results in both:
+        results.probes = [probe]
+    parts = report.texts(both)
+    assert len(parts) == 3 and parts[0].startswith("Held to avx2:\n\n    int8 ") and "int8 1 of 2" in parts[0]
+    assert report.texts([results_of(**FAST)]) == [report.text(results_of(**FAST))]
 
 
 def test_a_missed_case_is_named_with_what_it_is_behind_and_a_wrong_one_is_not_timed():
@@ -122,7 +142,8 @@ def test_the_command_measures_prints_and_writes(tmp_path, capsys):
     assert "**MISSED**: int8 at least as fast as the fastest of the others\n" in printed
     (written,) = json.loads((tmp_path / "results.inference.json").read_text())
     assert written["cores"] == 1 and {row["contender"] for row in written["entries"]} == {UNFROZEN, FROZEN}
-    assert all(row["seconds"]["0"] > 0 and not row["failed"] for row in written["entries"])
+    assert all(row["seconds"].keys() == {"0", "1", "2"} and not row["failed"] for row in written["entries"])
+    assert all(time > 0 for row in written["entries"] for time in row["seconds"].values())
     with pytest.raises(SystemExit, match="there is no contender 'fast'"):
         __main__.main(["--contenders", "fast"])
 

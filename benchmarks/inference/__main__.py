@@ -24,7 +24,10 @@ from . import report
 from .contenders import CONTENDERS, TABLE
 from .models import CASES
 
-ROUNDS, SECONDS, QUICK_SECONDS = 3, 0.05, 0.01  # SECONDS of a measurement: the longer, the less noise
+# Of new processes; of measurements in each; of each measurement. More and longer ones are less noise. With these, two
+# targets on one and on two cores take about ten minutes of an idle machine with two cores, half of them to prepare.
+ROUNDS, TURNS, SECONDS = 1, 7, 0.03
+QUICK_TURNS, QUICK_SECONDS = 3, 0.01
 FOLDER = Path(__file__).resolve().parents[1]
 PAGE = FOLDER.parent / "docs" / "inference.md"
 
@@ -36,7 +39,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--target", metavar="A,B", default=targets.NATIVE, type=targets.chosen, help="one run for each")
     parser.add_argument("--cores", metavar="1,2", default="", help="one run for each number; all cores unless told")
     parser.add_argument("--rounds", type=int, help=f"{ROUNDS} unless told; each starts new processes")
-    parser.add_argument("--quick", action="store_true", help="one round of short measurements")
+    parser.add_argument("--turns", type=int, help=f"{TURNS} unless told: measurements in a round")
+    parser.add_argument("--quick", action="store_true", help="one round of few and short measurements")
     parser.add_argument("--check", action="store_true", help="end with 1 if a bound is missed")
     parser.add_argument("--output", type=Path, default=FOLDER, help="the folder of results.inference.json")
     parser.add_argument("--save", action="store_true", help=f"write the tables of docs/{PAGE.name}")
@@ -57,14 +61,15 @@ def _load() -> str:
     return f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
 
 
-def described(measured: Sequence[Results], rounds: int, before: str, remark: str) -> str:
+def described(measured: Sequence[Results], rounds: int, turns: int, before: str, remark: str) -> str:
     """The machine, the versions, how it was measured, and how busy the machine was before."""
     versions = {name: version for results in measured for name, version in results.versions.items() if version}
     packages = {CONTENDERS[name].package: version for name, version in versions.items() if name in CONTENDERS}
     lines = [
         f"{machine.sentence(machine.describe(), None)}; {machine.describe()['system']}.",
         f"{', '.join(f'{package} {version}' for package, version in packages.items())}.",
-        f"Medians of {rounds} round{'s' if rounds > 1 else ''}; ratios are medians of those within a round.",
+        f"Medians of {rounds * turns} turns ({rounds} × new processes); ratios are medians of those within a turn.",
+        f"{report.left_out(measured)}",
         f"Processes that were running before: {before} (load average).",
     ]
     return " ".join([*lines, *([remark] if remark else [])])
@@ -77,14 +82,17 @@ def measured(options: argparse.Namespace) -> tuple[list[Results], str]:
     if not cases or not names:
         raise SystemExit(f"no case matches {options.cases!r}, or no contender is installed")
     rounds = options.rounds or (1 if options.quick else ROUNDS)
+    turns = options.turns or (QUICK_TURNS if options.quick else TURNS)
     cores: list[int | None] = [int(number) for number in options.cores.split(",") if number]
     before, found = _load(), []
     runs = [(target, number) for target in options.target for number in cores or [None]]
+    probed: dict[str, list[targets.Probe]] = {}
     with progress(len(runs) * rounds * (len(names) + 1) * (len(cases) + 1)) as advance:
         for target, number in runs:
             every = QUICK_SECONDS if options.quick else SECONDS
-            found.append(run(cases, names, rounds, every, advance, target, number))
-    parts = [described(found, rounds, before, options.remark), *map(report.text, found)]
+            found.append(run(cases, names, rounds, every, advance, target, number, turns, probed.get(target)))
+            probed[target] = found[-1].probes
+    parts = [described(found, rounds, turns, before, options.remark), *report.texts(found)]
     return found, "\n\n".join(parts)
 
 

@@ -17,6 +17,8 @@ TIMES_FLOAT32 = {"avx2": 1.7}  # our int8, in cases that arithmetic bounds, as t
 TIMES_FLOAT32_VNNI = 3.0  # the same, with VNNI
 INT4_TIMES_FLOAT32 = 3.0  # of a matrix times a vector
 NOT_SLOWER = 0.97  # frozen, times as fast as not frozen: what two runs of one program differ by
+# Times the median of a contender's turns in a case: a slower turn is a stall, left out. Raising it leaves fewer out.
+STALL = 1.5
 
 
 def arithmetic_bounds(case: Case) -> bool:
@@ -25,8 +27,18 @@ def arithmetic_bounds(case: Case) -> bool:
 
 
 def seconds(results: Results, case: str, name: str) -> dict[int, float]:
-    """The time by round; empty if it was not measured."""
-    return results.entry(case, name).seconds if name in results.contenders else {}
+    """The time by turn, without stalls; empty if it was not measured."""
+    found = results.entry(case, name).seconds if name in results.contenders else {}
+    most = STALL * statistics.median(found.values()) if found else 0.0
+    return {turn: time for turn, time in found.items() if time <= most}
+
+
+def left_out(measured: Sequence[Results]) -> str:
+    """How many turns are stalls, as a sentence."""
+    entries = [(results, key) for results in measured for key in results.entries]
+    every = sum(len(results.entries[key].seconds) for results, key in entries)
+    kept = sum(len(seconds(results, *key)) for results, key in entries)
+    return f"Left out as stalls, {STALL} times as slow as the contender's median or slower: {every - kept} of {every}."
 
 
 def in_int8(results: Results, case: str) -> dict[int, float]:
@@ -88,10 +100,9 @@ def head(results: Results) -> str:
 
 
 def _cell(results: Results, case: str, name: str) -> str:
-    entry = results.entry(case, name)
-    if entry.seconds:
-        return duration(statistics.median(entry.seconds.values()))
-    return "failed" if entry.failed else "-"
+    if found := seconds(results, case, name):
+        return duration(statistics.median(found.values()))
+    return "failed" if results.entry(case, name).failed else "-"
 
 
 def markdown(results: Results) -> str:
@@ -101,8 +112,8 @@ def markdown(results: Results) -> str:
     lines += [[name, *(_cell(results, case, name) for case in cases)] for name in results.contenders]
     rivals = [times_as_fast(results, case) for case in cases]
     floats = [times_float32(results, case) for case in cases]
-    lines.append(["int8 as fast as", *(f"{each[0].median:.2f} × {each[1]}" if each else "-" for each in rivals)])
-    lines.append(["int8 as fast as our float32", *(f"{each.median:.2f}" if each else "-" for each in floats)])
+    lines.append(["int8 as fast as", *(f"{str(each[0]).strip()} × {each[1]}" if each else "-" for each in rivals)])
+    lines.append(["int8 as fast as our float32", *(str(each).strip() if each else "-" for each in floats)])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
@@ -124,7 +135,22 @@ def verdicts(results: Results) -> str:
     return "\n".join([*lines, *([f"- the fastest ways were, of {chosen}"] if chosen else [])])
 
 
+def restrictions(results: Results) -> str:
+    """How everybody was held to the target."""
+    return "\n".join(f"    {line}" for probe in results.probes for line in str(probe).splitlines())
+
+
 def text(results: Results) -> str:
-    """How everybody was restricted, the table, and the verdicts."""
-    told = "\n".join(f"    {line}" for probe in results.probes for line in str(probe).splitlines())
-    return "\n\n".join(part for part in (markdown(results), told, verdicts(results)) if part)
+    """The table, and the verdicts."""
+    return f"{markdown(results)}\n\n{verdicts(results)}"
+
+
+def texts(measured: Sequence[Results]) -> list[str]:
+    """Those of all runs; before the first of a target, how everybody was held to it."""
+    found, before = [], ""
+    for results in measured:
+        if results.target != before and results.probes:
+            found.append(f"Held to {results.target}:\n\n{restrictions(results)}")
+        found.append(text(results))
+        before = results.target
+    return found
