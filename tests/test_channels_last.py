@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,16 @@ def test_packing_copies_runs_of_channels() -> None:
         _, _, second, _ = frozen.ledger(x).for_target(target).kernels
         packing = [line for line in second.steps[-1].source.splitlines() if line.strip().startswith("left[")]
         assert packing and all("left_l // " not in line and "left_l % " not in line for line in packing)
+
+
+def test_a_run_of_channels_is_copied_without_a_mask() -> None:
+    """Where it is beyond the image, a constant is read instead; one comparison says so for each dimension."""
+    frozen, x = cnn()
+    for name in ("avx2", "avx512"):
+        _, _, second, _ = frozen.ledger(x).for_target(name).kernels
+        (packing,) = re.findall(r"\.left_\w+:\n(.*?)\.Lfunc_end", second.assembly, re.DOTALL)
+        assert "vpmovzxbw" in packing and "cmov" in packing, name
+        assert not any(mask in packing for mask in ("vpmovmskb", "vpinsrb", "kmov", "{%k")), name
 
 
 def layer(x: Any, channels: int) -> Any:

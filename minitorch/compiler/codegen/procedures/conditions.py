@@ -85,6 +85,9 @@ class Conditions:
             return ir.Constant(BIT, int(low <= place.constant < high))
 
         def within() -> Any:
+            if lowest < low and highest >= high and not isinstance(place.type, ir.VectorType):  # one comparison
+                distance = self.builder.sub(place, splat(place.type, low)) if low else place
+                return self.builder.icmp_unsigned("<", distance, splat(place.type, high - low))
             parts = []
             if lowest < low:
                 parts.append(self.builder.icmp_signed(">=", place, splat(place.type, low)))

@@ -49,6 +49,9 @@ STREAMED, STREAMED_VECTORS, STREAMED_TILES = 8, 2, 4
 STREAMED_GROUPS = 4  # groups of rows, if they are packed on the way: more do not fit into the first cache, side by side
 UNIT = 1 << 21  # operations that a unit should have, at least
 UNITS_PER_CORE = 4
+# To begin so many units takes about as long as a row of 64 sums: calls, and operands that the first cache has lost.
+# Raising it makes smaller units, of which fewer rows are beyond the edge.
+UNITS_PER_ROW = 2
 
 
 def _collides(left: Operand, target: Target) -> bool:
@@ -255,6 +258,8 @@ def _blocks(
             waiting = height * length * product.itemsize // size if block_k < product.depth else 0
             beyond = max(0, packed[0] * height * block_k + packed[1] * length * block_k + waiting - room)
             packs = (each_call[0] * height + each_call[1] * _copied(length, run, lanes)) * down * across
+            if each_call == [True, False]:  # rows beyond the last one are computed, too
+                packs += down * across // UNITS_PER_ROW
             grids.append((beyond, max(0, wanted - down * across * batch), packs, down * across, height, length))
     *_, count, height, length = min(grids)
     return height, length, count
