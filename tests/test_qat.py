@@ -76,7 +76,7 @@ def test_a_layer_and_its_normalization_are_trained_as_in_pytorch(label: str, mod
         "beta": layer.norm.bias,
         "mean": layer.norm.running_mean,
         "var": layer.norm.running_var,
-        "scale": layer.weight.qparams().scale,
+        "scale": layer.weight_observer.qparams().scale,
         "input": [each.item() for each in layer.activation.calculate_qparams()],
     }
     for name, values in found.items():

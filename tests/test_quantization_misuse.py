@@ -162,3 +162,72 @@ def test_the_overflow_of_a_loss_scale_is_named() -> None:
     scaler, loss = mt.amp.GradScaler(), mt.tensor([60000.0], dtype=mt.float16)
     with pytest.warns(UserWarning, match="float16 overflow in a loss scale: 60000 times the scale 65536"):
         scaler.scale(loss)
+
+
+STATES = {
+    "scale": ("0.scale is 0, and a scale is a finite number above 0", mt.tensor(0.0)),
+    "scale, NaN": ("0.scale is nan, and a scale", mt.tensor(float("nan"))),
+    "scale, negative": ("0.scale is -2, and a scale", mt.tensor(-2.0)),
+    "weight_scale": ("0.weight_scale is inf, and a scale", mt.tensor([1.0, float("inf"), 0.0])),
+    "zero_point": ("0.zero_point is 999, and a zero point of uint8 is from 0 to 255", mt.tensor(999)),
+    "zero_point, negative": ("0.zero_point is -1, and", mt.tensor(-1)),
+}
+
+
+@pytest.mark.parametrize("case", STATES)
+def test_a_state_with_an_impossible_scale_is_not_loaded(case):
+    message, value = STATES[case]
+    net = mt.nn.Sequential(mt.nn.Linear(4, 3), mt.nn.ReLU())
+    model = q.convert(q.calibrate(q.prepare(net), [mt.randn(8, 4)]))
+    before = {name: each.tolist() for name, each in model.state_dict().items()}
+    state = {**model.state_dict(), f"0.{case.split(',')[0]}": value}
+    with pytest.raises(RuntimeError, match=rf"(?s)does not fit Sequential, and nothing was loaded:.*{message}"):
+        model.load_state_dict(state)
+    assert {name: each.tolist() for name, each in model.state_dict().items()} == before
+    model.load_state_dict({name: mt.tensor(each) for name, each in before.items()})
+
+
+def test_scales_of_weights_alone_and_of_recurrent_layers_are_looked_at_too():
+    weights = q.quantize_weights_(mt.nn.Sequential(mt.nn.Linear(64, 3)), bits=4, group_size=32)
+    with pytest.raises(RuntimeError, match=r"0.scale is 0, and"):
+        weights.load_state_dict({"0.scale": mt.zeros(3, 2)}, strict=False)
+    lstm = q.quantize_dynamic(mt.nn.Sequential(mt.nn.LSTM(3, 4)))
+    with pytest.raises(RuntimeError, match=r"0.weight_hh_l0_scale is -1, and"):
+        lstm.load_state_dict({"0.weight_hh_l0_scale": mt.tensor(-1.0)}, strict=False)
+
+
+class Tied(mt.nn.Module):
+    """Reads the weight of a layer itself, too, as tied embeddings do."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = mt.nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x) @ self.layer.weight + self.layer.bias
+
+
+def test_a_model_may_read_the_weight_of_a_prepared_layer():
+    net, x = Tied(), mt.randn(8, 4)
+    assert mt.allclose(q.prepare(net)(x), net(x))
+    q.prepare_qat(net)(x).sum().backward()
+    with pytest.raises(mt.errors.DTypeError, match=r"MT202: .*f32\[8,4\] and i8\[4,4\]"):
+        q.convert(q.calibrate(q.prepare(net), [x]))(x)
+
+
+def test_normalizations_that_stay_are_named_where_there_is_no_example():
+    class Net(mt.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv, self.norm = mt.nn.Conv2d(1, 2, 3), mt.nn.BatchNorm2d(2)
+
+        def forward(self, x):
+            return self.norm(self.conv(x))
+
+    for function in (q.prepare, q.prepare_qat):
+        with pytest.warns(
+            UserWarning, match=r"norm of Net stay in float.*pass prepare(_qat)?\(model, example=x\)"
+        ) as found:
+            function(Net())
+        assert found[0].filename == __file__
+    q.prepare(Net(), example=mt.zeros(1, 1, 5, 5))

@@ -7,7 +7,7 @@ have to be named (`register_buffer`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from ..autograd import no_grad
@@ -256,7 +256,8 @@ class Module(Drawable):
 
         Raises:
             TypeError: if it is not a dict of tensors or arrays.
-            RuntimeError: listing all names that are missing, unexpected or have another shape.
+            RuntimeError: listing all names that are missing, unexpected or have another shape, and values that a module
+                refuses.
 
         Example:
             >>> import minitorch as mt
@@ -286,6 +287,10 @@ class Module(Drawable):
             for name, tensor in own.items()
             if name in given and given[name].shape != tensor.shape
         ]
+        for path, module in self.named_modules():
+            inside = f"{path}." if path else ""
+            own_part = {name.removeprefix(inside): value for name, value in given.items() if name.startswith(inside)}
+            problems += [f"{inside}{problem}" for problem in module.state_problems(own_part)]
         if problems:
             head = f"the state does not fit {type(self).__name__}, and nothing was loaded:"
             raise RuntimeError("\n  ".join([head, *problems]))
@@ -294,6 +299,14 @@ class Module(Drawable):
                 if name in given:
                     assign(tensor, given[name], "load_state_dict")
         return keys
+
+    def state_problems(self, given: Mapping[str, Tensor]) -> Iterable[str]:
+        """What `load_state_dict` has to refuse besides names and shapes; each begins with a name.
+
+        Args:
+            given: the values for the module's own parameters and buffers, and for those of its parts, by name.
+        """
+        return ()
 
     # For the whole tree ------------------------------------------------------------------------------------
 

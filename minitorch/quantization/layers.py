@@ -36,6 +36,7 @@ from .affine import dequantize, quantize
 from .observers import Observer
 from .qconfig import FakeQuantize, QConfig
 from .schemes import SYMMETRIC, QParams, choose_qparams
+from .states import Scaled
 
 LEAST_SCALE = 2.0**-126  # the least normal number; no observer gives a scale below it
 LENGTHS = ("", "length", "height, width")  # of a convolution's input
@@ -58,8 +59,8 @@ class Prepared(Module):
     def __init__(self, name: str, layer: Affine, qconfig: QConfig, group: int | None = None) -> None:
         super().__init__()
         self.name, self.layer, self.group = name, layer, group
-        self.activation, self.weight = qconfig.activation(), qconfig.weight()
-        of_input, of_weight = (observer_of(each) for each in (self.activation, self.weight))
+        self.activation, self.weight_observer = qconfig.activation(), qconfig.weight()
+        of_input, of_weight = (observer_of(each) for each in (self.activation, self.weight_observer))
         of_input.name, of_weight.name = (f"the {each} of {called(name, layer)}" for each in ("input", "weight"))
         if of_weight.dtype is not int8 or of_weight.qscheme not in SYMMETRIC or of_weight.axis not in (None, 0):
             raise QuantizationError(
@@ -85,7 +86,17 @@ class Prepared(Module):
             ShapeError: if the input has another number of channels than the layer takes (``MT201``).
         """
         require_fitting(self.name, self.layer, input)
-        return self.layer.applied(self.activation(input), self.weight(self.layer.weight), self.layer.bias)
+        return self.layer.applied(self.activation(input), self.weight_observer(self.layer.weight), self.layer.bias)
+
+    @property
+    def weight(self) -> Tensor:
+        """The weight of the layer, for code of the model's that reads it."""
+        return self.layer.weight
+
+    @property
+    def bias(self) -> Tensor | None:
+        """The bias of the layer."""
+        return self.layer.bias
 
     def stored(self) -> Affine:
         """The layer whose weight is stored as integers."""
@@ -151,7 +162,7 @@ def positive(scale: Tensor) -> Tensor:
     return maximum(scale, LEAST_SCALE)
 
 
-class Stored(Module):
+class Stored(Scaled):
     """A layer whose weight is stored as integers: `computed` is the layer itself, in float32.
 
     Args:
@@ -246,7 +257,7 @@ class Quantized(_Integers):
     zero_point: Tensor
 
     def __init__(self, prepared: Prepared, given: QParams) -> None:
-        super().__init__(prepared.name, prepared.stored(), prepared.weight.qparams())
+        super().__init__(prepared.name, prepared.stored(), prepared.weight_observer.qparams())
         self.dtype, self.range = given.dtype, (given.quant_min, given.quant_max)
         self.register_buffer("scale", given.scale)
         self.register_buffer("zero_point", given.zero_point)

@@ -59,7 +59,7 @@ class PreparedWithNorm(Prepared):
         self.norm = norm
         self.statistics = Statistics()
         with no_grad():
-            of_weight = observer_of(self.weight)
+            of_weight = observer_of(self.weight_observer)
             of_weight.reset_min_max_vals()  # the weight alone is nothing that will be stored
             of_weight(self._scaled(self._scale()))
 
@@ -72,7 +72,8 @@ class PreparedWithNorm(Prepared):
         require_fitting(self.name, self.layer, input)
         scale, bias = self._scale(), self.layer.bias
         along = -1, *[1] * getattr(self.layer, "dims", 0)
-        made = self.layer.applied(self.activation(input), self.weight(self._scaled(scale)), None) / scale.reshape(along)
+        weight = self.weight_observer(self._scaled(scale))
+        made = self.layer.applied(self.activation(input), weight, None) / scale.reshape(along)
         result: Tensor = self.norm(made if bias is None else made + bias.reshape(along))
         return result
 

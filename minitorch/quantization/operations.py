@@ -28,6 +28,7 @@ from .affine import dequantize, quantize
 from .layers import observer_of, positive
 from .qconfig import FakeQuantize, QConfig
 from .schemes import QParams
+from .states import Scaled
 
 COUNTED = (P.add, P.reduce_sum)
 
@@ -117,7 +118,7 @@ class PreparedOperation(Module):
         return "fake quantised" if isinstance(self.observers()[0], FakeQuantize) else "observed"
 
 
-class QuantizedOperation(Module):
+class QuantizedOperation(Scaled):
     """An operation of dequantised integers: what `convert` makes of a `PreparedOperation`.
 
     Its buffers: `scale_0` (float32, []) and `zero_point_0` ([], of the integers' type), and so on for each operand.

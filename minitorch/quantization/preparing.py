@@ -11,7 +11,8 @@ same. Sums and means between layers are quantised, too, where an example shows w
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+import warnings
+from collections.abc import Container, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..nn.recurrent import RNNBase
 from ..nn.recurrent_cells import RNNCellBase
 from .arguments import batches_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
-from .fusing import fuse, pairs_to_fuse
+from .fusing import NORMS, fuse, pairs_to_fuse
 from .layers import DynamicQuantized, Prepared, Quantized, observer_of, require_prepared
 from .normed import PreparedWithNorm
 from .operations import Operations, PreparedOperation, QuantizedOperation
@@ -50,6 +51,7 @@ def prepare(
             quantised.
 
     Raises:
+        UserWarning: for normalizations that are not folded, where there is no example.
         QuantizationError: for observers that do not fit, for unknown names, for a model that is prepared or quantised
             already (``MT702``), and for a weight that is not finite (``MT701``).
 
@@ -65,7 +67,22 @@ def prepare(
     """
     refuse_prepared(model)
     require_qconfig(qconfig)
-    return _prepared(fuse(model, example), {}, qconfig, example, leave_in_float)
+    folded = fuse(model, example)
+    if example is None:
+        _warn_of_norms("prepare", folded, ())
+    return _prepared(folded, {}, qconfig, example, leave_in_float)
+
+
+def _warn_of_norms(function: str, model: Module, known: Container[str]) -> None:
+    """Say which normalizations stay layers of their own, of a model whose flow of data is not known."""
+    left = [name for name, each in model.named_modules() if isinstance(each, NORMS) and name not in known]
+    if left:
+        warnings.warn(
+            f"{function}: {', '.join(left[:3])}{' and others' if len(left) > 3 else ''} of {type(model).__name__} stay "
+            "in float, since without an example only neighbours in a Sequential are known to belong together: pass "
+            f"{function}(model, example=x) to fold them into the layers before them",
+            stacklevel=3,
+        )
 
 
 def _prepared(
@@ -143,10 +160,13 @@ def prepare_qat(
     require_qconfig(qconfig)
     model, stay = copy.deepcopy(model).eval(), names_of(leave_in_float)
     norms: dict[str, Any] = {}
-    for name, of_norm in pairs_to_fuse(model, example):
+    pairs = pairs_to_fuse(model, example)
+    for name, of_norm in pairs:
         if not is_under(name, stay) and _own_qconfig(model, name, qconfig) is not None:
             norms[name] = model.get_submodule(of_norm)
             model = replaced(model, {of_norm: Identity()})
+    if example is None:
+        _warn_of_norms("prepare_qat", model, [of_norm for _, of_norm in pairs])
     return _prepared(model, norms, qconfig, example, stay).train()
 
 
@@ -194,8 +214,8 @@ def convert(prepared: Module) -> Module:
         if isinstance(layer, PreparedOperation):
             pairs = zip(layer.observers(), layer.groups, strict=True)
             return QuantizedOperation([given(observer, group) for observer, group in pairs])
-        of_weight = observer_of(layer.weight)
-        if layer.weight is of_weight:  # no training: of the weight as it is, not as it was
+        of_weight = observer_of(layer.weight_observer)
+        if layer.weight_observer is of_weight:  # no training: of the weight as it is, not as it was
             of_weight.reset_min_max_vals()
             of_weight(layer.layer.weight)
         return Quantized(layer, given(layer.activation, layer.group))
@@ -239,7 +259,7 @@ def quantize_dynamic(model: Module, kinds: type[Module] | Iterable[type[Module]]
     def made(name: str, layer: Any) -> Module:
         if isinstance(layer, (RNNBase, RNNCellBase)):
             return dynamic(name, layer)
-        return DynamicQuantized(name, layer, Prepared(name, layer, default_qconfig).weight.qparams())
+        return DynamicQuantized(name, layer, Prepared(name, layer, default_qconfig).weight_observer.qparams())
 
     refuse_prepared(model)
     return with_layers(model, made, kinds_of(kinds, (*LAYERS, *RECURRENT))).eval()

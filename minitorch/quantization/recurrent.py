@@ -34,13 +34,14 @@ from ..nn.sequences import OPTIONS, Recurrent
 from ..tensor import Tensor
 from .affine import dequantize, quantize
 from .schemes import REDUCED, QParams, choose_qparams, require_finite
+from .states import Scaled
 
 # Those that `quantize_dynamic` takes by default are PyTorch's; it can take an `RNN` as well.
 DEFAULT: tuple[type[Module], ...] = (LSTM, GRU, LSTMCell, RNNCell, GRUCell)
 RECURRENT: tuple[type[Module], ...] = (*DEFAULT, RNN)
 
 
-class Products(Module):
+class Products(Scaled):
     """Products with stored weights: buffers ``weight_ih_l0`` (int8), ``weight_ih_l0_scale`` (float32, []), the biases.
 
     Args:
