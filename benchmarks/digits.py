@@ -2,6 +2,7 @@
 
 python -m benchmarks.digits            five seeds, the table
 python -m benchmarks.digits --check    ends with 1 if int8 is more than half a point below float32
+python -m benchmarks.digits --save     writes the table of docs/freezing.md
 
 The CNN has three convolutions with batch normalization and ReLU, and a linear layer. It is trained in float32 on 1437
 images; scales are calibrated on 256 of them, and accuracy is that on the other 360. Training for quantisation (QAT)
@@ -14,11 +15,15 @@ import argparse
 import statistics
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import minitorch as mt
 from minitorch import quantization as q
 
+from .report import saved
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "freezing.md"
 nn, F = mt.nn, mt.nn.functional
 SEEDS = range(5)
 EPOCHS, QAT_EPOCHS, BATCH = 12, 3, 48
@@ -88,22 +93,38 @@ def measured(seed: int, epochs: int = EPOCHS, qat_epochs: int = QAT_EPOCHS) -> d
     }
 
 
-def table(runs: list[dict[str, float]]) -> str:
-    """Mean, spread and difference from float32 of each form, over the seeds."""
-    lines = [f"{'accuracy, %':<14}{'mean':>7}{'least':>7}{'most':>7}{'less than float32, points':>28}"]
+HEAD = ("accuracy, %", "mean", "least", "most", "points less than float32")
+
+
+def rows(runs: list[dict[str, float]]) -> list[tuple[str, ...]]:
+    """Name, mean, spread and difference from float32 of each form, over the seeds."""
+    found = []
     for name in runs[0]:
         every = [run[name] for run in runs]
         less = statistics.mean(run["float32"] - run[name] for run in runs)
-        lines.append(f"{name:<14}{statistics.mean(every):>7.2f}{min(every):>7.2f}{max(every):>7.2f}{less:>28.2f}")
-    return "\n".join(lines)
+        found.append((name, *(f"{value:.2f}" for value in (statistics.mean(every), min(every), max(every), less))))
+    return found
+
+
+def table(runs: list[dict[str, float]]) -> str:
+    """The rows, in columns."""
+    return "\n".join(f"{row[0]:<14}{row[1]:>7}{row[2]:>7}{row[3]:>7}{row[4]:>27}" for row in (HEAD, *rows(runs)))
+
+
+def markdown(runs: list[dict[str, float]]) -> str:
+    """The rows, for the page."""
+    return "\n".join(f"| {' | '.join(row)} |" for row in (HEAD, ("---",) * len(HEAD), *rows(runs)))
 
 
 def main(arguments: list[str] | None = None, measure: Callable[[int], dict[str, float]] = measured) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.digits", description="Accuracy of a quantised CNN.")
     parser.add_argument("--check", action="store_true", help="end with 1 if int8 loses more than half a point")
+    parser.add_argument("--save", action="store_true", help=f"write the table of docs/{PAGE.name}")
     options = parser.parse_args(arguments)
     runs = [measure(seed) for seed in SEEDS]
     print(table(runs))
+    if options.save:
+        PAGE.write_text(saved(PAGE.read_text(encoding="utf-8"), markdown(runs)), encoding="utf-8")
     lost = {name: statistics.mean(run["float32"] - run[name] for run in runs) for name in ("int8", "int8, QAT")}
     return int(options.check and max(lost.values()) > AT_MOST_BELOW)
 

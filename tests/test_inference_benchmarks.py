@@ -1,13 +1,15 @@
 """Models for inference: every way to run them is near the reference, and what is made of the figures is right."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.cases import deviation, distance
-from benchmarks.inference import CASES, CONTENDERS, __main__, report
+from benchmarks.inference import CASES, CONTENDERS, __main__, reasons, report
 from benchmarks.inference.contenders import FROZEN, INT4_WEIGHTS, INT8, INT8_WEIGHTS, TABLE, UNFROZEN
+from benchmarks.libraries import NumPy
 from benchmarks.report import BEGIN, END
 from benchmarks.run import Entry, Results, reference
 from benchmarks.targets import Probe
@@ -117,6 +119,38 @@ def test_a_missed_case_is_named_with_what_it_is_behind_and_a_wrong_one_is_not_ti
     assert f"**MISSED**: every case of ours is right\n  - {wrong}: {FROZEN} wrong by 1.0e+00" in text
     assert f"- not timed: {FROZEN}, {wrong}: wrong by 1.0e+00" in text and "| failed |" in text
     assert f"| int8 as fast as | 1.00 × {RIVAL} | 0.50 × {RIVAL} |" in text
+
+
+def test_a_counted_reason_stands_under_the_case_that_misses_a_bound():
+    block = CASES[4]
+    results = results_of(target="vnni", **{**FAST, "int8": [2.1], "rival": [3.0]})
+    lines = report.verdicts(results).splitlines()
+    place = lines.index(f"  - {block.name}: 2.86 of {FROZEN}")
+    assert "8.4 of 109.1 million multiply-adds" in lines[place + 1] and "at most 3.25 times" in lines[place + 1]
+    assert sum("million" in line for line in lines) == 1  # under no other case, and no other bound
+    assert reasons.reasons("native", "int8 at least 3.0 x our float32 where arithmetic bounds", block) == []
+    assert reasons.at_most(3, 1, 3) == 2 and reasons.at_most(1, 0, 4) == 4
+
+
+def test_the_multiply_adds_of_a_block_are_those_of_its_program():
+    block = CASES[4]
+    products = []
+
+    class Counting(NumPy):
+        def inference(self, model, parameters, x):
+            return super().inference(model, [each.view(Counted) for each in parameters], x.view(Counted))
+
+        def attention(self, q, k, v, causal):
+            products.append(2 * q.size * k.shape[-2])  # each element of q meets each key, and of v likewise
+            return super().attention(np.asarray(q), np.asarray(k), np.asarray(v), causal).view(Counted)
+
+    class Counted(np.ndarray):
+        def __matmul__(self, other):
+            products.append(self.size * other.shape[-1])
+            return (np.asarray(self) @ np.asarray(other)).view(Counted)
+
+    block.prepare(Counting(), block.make_inputs(block.tiny))()
+    assert sum(products) == sum(reasons.block_products(replace(block, shape=block.tiny)))
 
 
 def test_what_memory_bounds_need_not_be_three_times_as_fast():

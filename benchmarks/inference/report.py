@@ -11,6 +11,7 @@ from ..run import Results
 from ..targets import NATIVE
 from .contenders import CONTENDERS, FROZEN, INT4_WEIGHTS, INT8, INT8_WEIGHTS, UNFROZEN
 from .models import MLP, PRODUCT
+from .reasons import reasons
 
 OURS_IN_INT8 = (INT8, INT8_WEIGHTS)  # the faster of the two, as others choose among their ways
 TIMES_FLOAT32 = {"avx2": 1.7}  # our int8, in cases that arithmetic bounds, as the project promises it
@@ -118,12 +119,15 @@ def markdown(results: Results) -> str:
 
 
 def verdicts(results: Results) -> str:
-    """Each bound, kept or missed, and by which cases; who was not timed; the ways that were chosen."""
+    """Each bound, kept or missed, by which cases and why; who was not timed; the ways that were chosen."""
     lines = []
     for bound in bounds(results):
         value = "" if bound.value is None else f": {bound.value:.2f} at the least"
         lines.append(f"- {'kept' if bound.kept else '**MISSED**'}: {bound.text}{value}")
-        lines += [f"  - {each}" for each in bound.missed_by]
+        for each in bound.missed_by:
+            lines.append(f"  - {each}")
+            cases = [case for case in results.cases if each.startswith(f"{case.name}: ")]
+            lines += [f"    - {reason}" for case in cases for reason in reasons(results.target, bound.text, case)]
     for (case, name), entry in results.entries.items():
         if entry.failed:
             lines.append(f"- not timed: {name}, {case}: {entry.failed}")
