@@ -204,6 +204,20 @@ def test_pairs_are_added_in_16_bits_where_they_fit_and_nowhere_else() -> None:
         assert bool(pairs_in(frozen, given)) is pairs
 
 
+@pytest.mark.parametrize("target", TARGETS_HERE)
+@pytest.mark.parametrize("k", [64, 784, 1024, 788])
+def test_a_vector_times_rows_takes_groups_whatever_is_left_of_k(target: str, k: int) -> None:
+    """784 is no multiple of the bytes of a vector: what is left is read under a mask, of whole groups."""
+    x, w = extreme((1, k), 0, 255, np.uint8, 0), extreme((20, k), -64, 63, np.int8, 0)
+    frozen = with_weight(w, mt.tensor(x))
+    (kernel,) = frozen.ledger(mt.tensor(x)).for_target(TARGETS_HERE[target]).kernels
+    found = kernel.steps[-1](x).numpy()
+    assert np.array_equal(found, (x.astype(np.int64) @ w.T.astype(np.int64)).astype(np.int32))
+    assert any(each.name == "group" for each in kernel.schedule)
+    if target == "avx2":
+        assert kernel.assembly.count("vpmaddubsw") > 0
+
+
 def test_a_result_tells_the_next_kernel_its_range() -> None:
     def two(x: mt.Tensor, w: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
         hidden = clamped(product(127)(x, w).to(mt.float32) * 0.01, 0, 127)

@@ -68,22 +68,31 @@ def grouped(product: Contraction, target: Target, lanes: int) -> Groups | None:
     size = group_size(product.total.value.dtype, *factors, target, lanes)
     if size < 2 or product.depth <= size:
         return None
-    in_pairs = _in_pairs(product, target, lanes) if size == 2 else None
-    return in_pairs or next(Groups(size, *kinds) for kinds in KINDS[size] if _fit(factors, kinds))
+    if size == 2 and product.depth > LARGEST:
+        kinds = paired(*factors, dict(product.bounds), target, lanes)
+        if kinds is not None:
+            return Groups(LARGEST, *kinds, pairs=True)
+    return next(Groups(size, *kinds) for kinds in KINDS[size] if _fit(factors, kinds))
 
 
-def _in_pairs(product: Contraction, target: Target, lanes: int) -> Groups | None:
-    """Groups of four whose pairs are added up in 16 bits, if the target does that and they fit; else None."""
-    needed = PAIRS.get(lanes)
-    if needed not in target.required or product.depth <= LARGEST:
+def paired(
+    left: Expression, right: Expression, bounds: Mapping[int, Bounds], target: Target, lanes: int
+) -> tuple[DType, DType] | None:
+    """The types of factors of which a target adds two products in 16 bits; None if it does not, or they may not fit.
+
+    Args:
+        left, right: the factors.
+        bounds: the least and the largest number of arguments, where they are known.
+        target: the machine.
+        lanes: 32-bit ones of a vector.
+    """
+    if PAIRS.get(lanes) not in target.required:
         return None
-    factors, bounds = (product.left.value, product.right.value), dict(product.bounds)
-    for kinds in KINDS[4]:
-        if _fit(factors, kinds):
-            ends = [value_range(factor, lambda part: of_load(part, bounds)) for factor in factors]
-            if two_fit(*ends):
-                return Groups(4, *kinds, pairs=True)
-    return None
+    kinds = next((each for each in KINDS[LARGEST] if _fit((left, right), each)), None)
+    if kinds is None:
+        return None
+    ends = (value_range(factor, lambda part: of_load(part, bounds)) for factor in (left, right))
+    return kinds if two_fit(*ends) else None
 
 
 def of_load(part: Expression, bounds: Mapping[int, Bounds]) -> Range | None:

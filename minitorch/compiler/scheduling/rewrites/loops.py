@@ -183,13 +183,10 @@ def unswitch(procedure: Procedure, loop: str) -> Procedure:
     Law: with ``j < a``, ``a * i + j < a * n`` is the same as ``i < n``.
     """
 
-    def change(each: For) -> Iterable[Statement]:
-        changed = _unswitched(each)
-        if changed == each:
-            raise refused(f"unswitch({loop!r})", "a guard in the loop holds in all of its iterations, or in none")
-        return (changed,)
-
-    return at_loop(procedure, loop, change)
+    found = at_loop(procedure, loop, lambda each: (_unswitched(each),), tidy=False)
+    if found == procedure:
+        raise refused(f"unswitch({loop!r})", "a guard in the loop holds in all of its iterations, or in none")
+    return replace(found, body=tidied(found.body))
 
 
 def _unswitched(loop: For) -> For:

@@ -40,6 +40,7 @@ SCHEDULES: tuple[Callable[..., Schedule | None], ...] = (
 KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
     few_rows_schedule: ("constants",),
     product_schedule: ("constants", "bounds"),
+    dot_schedule: ("bounds",),
 }
 
 

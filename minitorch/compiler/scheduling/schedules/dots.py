@@ -10,17 +10,26 @@ from collections.abc import Collection, Iterator
 
 from ...loop_ir.expressions import Apply, Expression, Load
 from ...loop_ir.index import Variable
-from ...loop_ir.loops import Nest, Reduce, Write
+from ...loop_ir.loops import Bounds, Nest, Reduce, Write
 from ...target import Target
 from ..contractions.gemm import recognise
-from ..contractions.groups import group_size
+from ..contractions.groups import LARGEST, group_size, paired
 from ..rewrites import Rewrite, group, parallelise, place, split, split_reduction, unroll, unswitch, vectorise
 
 COPIES = 4  # vectors of sums, so that one need not wait for the addition before
 
 
-def dot_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) -> tuple[Rewrite, ...] | None:
-    """The rewrites for a nest that sums products of small integers along memory; None for another one."""
+def dot_schedule(
+    nest: Nest, target: Target, past_caches: Collection[int] = (), bounds: tuple[tuple[int, Bounds], ...] = ()
+) -> tuple[Rewrite, ...] | None:
+    """The rewrites for a nest that sums products of small integers along memory; None for another one.
+
+    Args:
+        nest: what is computed.
+        target: the machine that it is made for.
+        past_caches: the arguments that it writes past the caches.
+        bounds: the least and the largest number of arguments, where they are known.
+    """
     if nest.has_sums or nest.scratch or past_caches or len(nest.loops) != 2 or recognise(nest) is not None:
         return None
     sums, rest = nest.loops
@@ -39,9 +48,17 @@ def dot_schedule(nest: Nest, target: Target, past_caches: Collection[int] = ()) 
         return None
     left, right = value.parts()
     size = group_size(value.dtype, left, right, target, lanes)
-    if size < 2 or k.extent % size or k.extent < lanes * size:
+    in_pairs = size == 2 and _is_whole(k, LARGEST, lanes) and paired(left, right, dict(bounds), target, lanes)
+    if in_pairs:
+        size = LARGEST
+    if size < 2 or not _is_whole(k, size, lanes):
         return None
-    return tuple(_steps(nest, f"total{total.slot}", k, size, lanes))
+    return tuple(_steps(nest, f"total{total.slot}", k, size, lanes, {"pairs": "int16"} if in_pairs else {}))
+
+
+def _is_whole(k: Variable, size: int, lanes: int) -> bool:
+    """Whether k is groups of a size, and enough of them for a vector."""
+    return k.extent % size == 0 and k.extent >= lanes * size
 
 
 def _is_along(factor: Expression, k: Variable) -> bool:
@@ -54,7 +71,7 @@ def _is_along(factor: Expression, k: Variable) -> bool:
     return element.index.coefficient(k) == 1
 
 
-def _steps(nest: Nest, total: str, k: Variable, size: int, lanes: int) -> Iterator[Rewrite]:
+def _steps(nest: Nest, total: str, k: Variable, size: int, lanes: int, pairs: dict[str, str]) -> Iterator[Rewrite]:
     whole, rest = divmod(k.extent, lanes * size)
     arrays = [total, f"{total}_lanes"]
     yield split(k.name, lanes * size, "v", "lanes", cut="lanes")
@@ -62,7 +79,7 @@ def _steps(nest: Nest, total: str, k: Variable, size: int, lanes: int) -> Iterat
     if rest:
         yield unswitch("g")
     yield split_reduction(total, "l", f"{total}_lanes")
-    yield group("g")
+    yield group("g", **pairs)
     copies = min(COPIES, whole)
     if copies > 1:
         arrays.append(f"{total}_copies")
