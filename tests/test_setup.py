@@ -56,7 +56,7 @@ def version_of(pin):
 
 def test_the_engine_needs_three_packages_and_the_extras_are_five():
     assert [Requirement(text).name for text in PROJECT["dependencies"]] == ["numpy", "ml_dtypes", "llvmlite"]
-    assert set(EXTRAS) == {"jax", "viz", "course", "cluster", "dev"}
+    assert set(EXTRAS) == {"jax", "onnx", "viz", "course", "cluster", "dev"}
 
 
 @pytest.mark.parametrize("asked", ASKED_FOR)
