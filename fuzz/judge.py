@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from . import api, departures
-from .modes import COMPILED, TORCH
+from .modes import COMPILED, FOREIGN, TORCH
 from .noise import Noisy
 from .outcome import Outcome, run
 from .program import Program
@@ -189,7 +189,7 @@ def numbers(reference: Reference, mode: str, found: Outcome) -> list[Finding]:
         for name in names
         if name in found.values
         and np.shape(expected.values[name]) == np.shape(found.values[name])
-        and not same(expected.values[name], found.values[name], mode == TORCH)
+        and not same(expected.values[name], found.values[name], mode in FOREIGN)
     ]
     if mode == TORCH:
         _excuse(reference, found, wrong)
@@ -280,7 +280,7 @@ def _within_noise(reference: Reference, mode: str, found: Outcome, name: str, co
     added = reference.program.backward and name.endswith(".grad")
     if mode not in COMPILED and mode != TORCH and not added and not rewritten(reference.program):
         return False
-    samples = reference.samples(count, added or mode == TORCH)
+    samples = reference.samples(count, added or mode in FOREIGN)
     return explained(reference.outcome, found, name, samples, mode)
 
 
@@ -351,7 +351,7 @@ def explained(expected: Outcome, found: Outcome, name: str, samples: list[Outcom
         if np.shape(sample.values[name]) != np.shape(a):
             return True
         spread = np.maximum(spread, apart(a, sample.values[name]))
-    times = TIMES * (4 if mode == TORCH else 1)
+    times = TIMES * (4 if mode in FOREIGN else 1)
     allowed = times * spread
     if isinstance(a, np.ndarray) and a.dtype.kind not in "biu" and a.size and (spread > 0).any():
         with np.errstate(all="ignore"):
@@ -360,7 +360,7 @@ def explained(expected: Outcome, found: Outcome, name: str, samples: list[Outcom
         allowed = allowed + departures.HALF_STEPS * float(ml_dtypes.finfo(a.dtype).eps) * largest(a)
         with np.errstate(all="ignore"):  # what overflows in 16 bits may not in the 32 that PyTorch takes on the way
             allowed = np.where(np.isfinite(a), allowed, np.inf)
-    return bool(np.all((apart(a, b) <= allowed) | zeros(a, b, mode == TORCH or bool((spread > 0).any()))))
+    return bool(np.all((apart(a, b) <= allowed) | zeros(a, b, mode in FOREIGN or bool((spread > 0).any()))))
 
 
 def largest(array: Array) -> float:

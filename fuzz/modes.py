@@ -57,6 +57,12 @@ def session(program: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-MODES: dict[str, Way] = {each.__name__: each for each in (eager, interpret, passes, loops, jit, lazy, session)}
-TORCH = "torch"
-COMPILED = ("jit", "lazy", "session", "loops", "passes")  # sums may be taken in another order
+def xla(program: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled by XLA."""
+    return mt.jit(program, backend="xla")
+
+
+MODES: dict[str, Way] = {each.__name__: each for each in (eager, interpret, passes, loops, jit, lazy, session, xla)}
+TORCH, XLA = "torch", "xla"
+COMPILED = ("jit", "lazy", "session", "loops", "passes", XLA)  # sums may be taken in another order
+FOREIGN = (TORCH, XLA)  # every operation may be rounded in another way

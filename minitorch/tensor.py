@@ -1,6 +1,7 @@
 """`Tensor`, the one object that users hold, and what it remembers: its value, its view, its place on the tape.
 
-A tensor's value is an `ndarray` (eager) or a graph `Node` (while a program is being recorded); nothing else differs.
+A tensor's value is an `ndarray` (eager), a graph `Node` (while a program is being recorded), or `OnDevice` (computed by
+a backend that has memory of its own, and not yet asked for by Python); nothing else differs.
 Operators and methods (`+`, `.sum()`, `.reshape()`) are compositions of primitives and live in `minitorch.functional`,
 which installs them in the base class, `TensorMethods`; this file computes nothing.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,54 @@ from .errors import AutogradError
 from .ir import Node, Primitive, Shape, Spec
 from .methods import TensorMethods
 
-TensorValue = np.ndarray[Any, Any] | Node | Spec
+
+class Flags(NamedTuple):
+    """What is asked of the memory of an array."""
+
+    c_contiguous: bool = True
+    writeable: bool = True
+
+
+class OnDevice:
+    """A value in the memory of a device. Backends that compute there make and take these; for all others see `on_host`.
+
+    NumPy takes it for nothing: an operation of eager mode that meets one fails, and is done again on the host's copy.
+    Its `dtype` is ours and not NumPy's, so no signature of arrays is equal to one with such a value in it.
+
+    Args:
+        array: the value, as the backend knows it.
+        shape, dtype: of the value.
+        copy: makes the host's copy of it, with memory of its own.
+    """
+
+    __slots__ = ("_copy", "_host", "array", "dtype", "shape")
+
+    flags = Flags()
+
+    def __init__(self, array: Any, shape: Shape, dtype: DType, copy: Callable[[Any], np.ndarray[Any, Any]]) -> None:
+        self.array = array
+        self.shape = shape
+        self.dtype = dtype
+        self._copy = copy
+        self._host: np.ndarray[Any, Any] | None = None
+
+    @property
+    def on_host(self) -> np.ndarray[Any, Any]:
+        """The same value in the host's memory, copied at the first time; all that share the value share it."""
+        if self._host is None:
+            self._host = self._copy(self.array)
+        return self._host
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether there is a copy on the host: it may have been written to since."""
+        return self._host is not None
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray[Any, Any]:
+        raise TypeError("a value on a device is not an array: ask for its `on_host`")
+
+
+TensorValue = np.ndarray[Any, Any] | Node | Spec | OnDevice
 
 
 class Tensor(TensorMethods):
@@ -174,7 +222,7 @@ class Tensor(TensorMethods):
         Raises:
             TypeError: for a traced value, which there is nothing of to copy.
         """
-        if not isinstance(self._value, np.ndarray):
+        if not isinstance(on_host(self), np.ndarray):
             raise TypeError(f"a traced {self.spec} has no value that could be copied or stored")
         leaf = self._requires_grad and self._entry is None
         return _rebuilt, (type(self), self._value, leaf, self._grad)
@@ -268,6 +316,14 @@ class TapeEntry:
 
     def __repr__(self) -> str:
         return f"<gradient of {self.primitive.name}>"
+
+
+def on_host(tensor: Tensor) -> Any:
+    """The value of a tensor; one that lies on a device is copied, and from now on is the host's."""
+    value = tensor._value
+    if type(value) is OnDevice:
+        value = tensor._value = value.on_host
+    return value
 
 
 def note_write(tensor: Tensor) -> None:

@@ -71,38 +71,12 @@ CASES = {
     "padded pointwise Conv": ((nn.Conv2d(2, 8, 2), nn.Conv2d(8, 3, 1, padding=1)), (2, 2, 5, 4), 2, 2),
     "Conv of channels in other groups": ((nn.Conv2d(4, 8, 1, groups=2), nn.Conv2d(8, 4, 1)), (2, 4, 5, 4), 1, 2),
     "depthwise Conv + pointwise Conv": ((nn.Conv2d(8, 8, 3, groups=8), nn.Conv2d(8, 2, 1)), (2, 8, 5, 4), 1, 2),
-    "pointwise Conv + Conv": ((nn.Conv2d(2, 8, 1), nn.Conv2d(8, 3, 3)), (2, 2, 5, 6), 1, 1),
-    "pointwise Conv + Conv with stride + BN": (
-        (nn.Conv2d(2, 8, 1), nn.Conv2d(8, 3, 3, stride=2, dilation=2), nn.BatchNorm2d(3)),
-        (2, 2, 9, 9),
-        1,
-        1,
-    ),
-    "pointwise Conv without bias + padded Conv": (
-        (nn.Conv2d(2, 8, 1, bias=False), nn.Conv2d(8, 3, 3, padding=1)),
-        (2, 2, 5, 6),
-        1,
-        1,
-    ),
-    "pointwise Conv1d + Conv1d": ((nn.Conv1d(1, 8, 1), nn.Conv1d(8, 2, 4)), (3, 1, 9), 1, 1),
-    "pointwise Conv with a bias + padded Conv": (
-        (nn.Conv2d(2, 8, 1), nn.Conv2d(8, 3, 3, padding=1)),
-        (2, 2, 5, 6),
-        2,
-        2,
-    ),
-    "pointwise Conv that narrows + Conv": ((nn.Conv2d(8, 2, 1), nn.Conv2d(2, 8, 3)), (2, 8, 5, 6), 1, 2),
-    "pointwise Conv + grouped Conv": ((nn.Conv2d(2, 8, 1), nn.Conv2d(8, 4, 3, groups=2)), (2, 2, 5, 6), 1, 2),
     "BN + ReLU": ((nn.BatchNorm2d(3), nn.ReLU()), (2, 3, 4, 4), 2, 0),
     "Linear + ReLU": ((nn.Linear(5, 4), nn.ReLU()), (3, 5), 1, 1),
 }
 
 
-UNCHANGED = (
-    "Linear + ReLU",
-    "padded pointwise Conv",
-    "pointwise Conv with a bias + padded Conv",
-)  # a bias of the first is no bias where zeros are padded
+UNCHANGED = ("Linear + ReLU", "padded pointwise Conv")  # a bias of the first is no bias where zeros are padded
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -175,11 +149,6 @@ V = "%4 = constant([[1.0, 2.0], [3.0, -4.0]]) : f32[2,2] "
 
 REFUSED = {  # programs of x: f32[2,3], y: f32[2,2] and z: f32[2,1]
     "a second reader": (W + S + "%4 = mul(%1, %3) %5 = exp(%1) %6 = add(%4, %5) return %6", why.SECOND_READER),
-    "two readers that scale": (W + S + "%4 = mul(%1, %3) %5 = mul(%1, 7.0) return %4, %5", why.APART),
-    "two readers of what was moved": (
-        W + "%2 = reshape(%1, shape=[4]) %3 = mul(%2, 3.0) %4 = mul(%2, 7.0) return %3, %4",
-        why.APART,
-    ),
     "a result of the program": (W + S + "%4 = mul(%1, %3) return %1, %4", why.RESULT),
     "a scale of data": (
         W + "%2 = reduce_sum(y, dims=[0]) %3 = expand(%2, shape=[2,2]) %4 = mul(%1, %3) return %4",
@@ -252,56 +221,6 @@ def test_what_is_refused_and_why(name):
     assert reason in {decision.reason for decision in result.refused}, str(result)
     assert result.graph is graph
     assert reason in str(result)
-
-
-def test_readers_of_a_short_sum_have_a_product_each():
-    """An outer product costs no more than the scale of it. Of three terms it does, and the ledger says so."""
-    program = "%0 = constant([[1.0, 2.0]]) : f32[1,2] %1 = dot(z, %0, dtype=f32) "
-    scales = "%2 = mul(%1, 3.0) %3 = add(%2, 1.0) %4 = mul(%1, -7.0) %5 = add(%4, 0.5) %6 = mul(%5, 2.0) return %3, %6"
-    result = fold_and_check(Graph.parse(f"graph(z: f32[2,1]): {program}{scales}"))
-    assert count(result.graph, "dot") == 2 and not result.refused
-    assert elementwise_on_data(result.graph) == ["add", "add"]
-    assert result.saved == 4  # five steps became two, for 8 operations of a second product
-
-
-def random_pointwise(seed: int) -> tuple[nn.Module, tuple[int, ...]]:
-    """A pointwise convolution and another one, with random channels, windows, strides and paddings."""
-    random = np.random.default_rng(seed)
-    channels = [int(length) for length in random.integers(1, 7, 3)]
-    size, stride, padding, dilation = (tuple(random.integers(low, low + 2, 2).tolist()) for low in (2, 1, 0, 1))
-    layers: list[nn.Module] = [
-        nn.Conv2d(channels[0], channels[1], 1, bias=bool(random.integers(2))),
-        nn.Conv2d(channels[1], channels[2], size, stride, padding, dilation),
-    ]
-    if random.integers(2):
-        layers.insert(1, nn.BatchNorm2d(channels[1]))
-    return nn.Sequential(*layers), (int(random.integers(1, 3)), channels[0], 7, 6)
-
-
-def test_random_pointwise_convolutions_are_within_the_bound():
-    """Joined only with fewer operations: of all FLOPs there are never more."""
-    joined = 0
-    for seed in range(60):
-        model, shape = random_pointwise(seed)
-        graph = frozen_graph(randomized(model), mt.zeros(*shape))
-        result = fold_and_check(graph, seed)
-        joined += any("M(dot" in decision.rule for decision in result.folded)
-        assert cost(result.graph) <= cost(graph)
-    assert 10 < joined < 50
-
-
-def cost(graph: Graph) -> int:
-    """Operations of all products."""
-    return sum(2 * node.spec.size * node.inputs[0].shape[-1] for node in graph.nodes if node.primitive.name == "dot")
-
-
-def test_weights_joined_in_another_order_are_caught(monkeypatch):
-    """Planted: channels and taps exchanged."""
-    real = np.einsum
-    monkeypatch.setattr(np, "einsum", lambda _, taps, v: real("obma,mc->oacb", taps, v))
-    graph = frozen_graph(randomized(nn.Sequential(nn.Conv2d(2, 8, 1), nn.Conv2d(8, 3, 3))), mt.zeros(2, 2, 5, 6))
-    with pytest.raises(AssertionError):
-        fold_and_check(graph)
 
 
 def test_batch_norm_in_training_is_refused():

@@ -289,24 +289,6 @@ def test_printed_loops(function: Function) -> None:
         assert_close(memory[node].reshape(value.shape), value, function)
 
 
-def in_one_row(qkv: mt.Tensor) -> mt.Tensor:
-    """Queries, keys and values of all heads beside each other, as a linear layer makes them."""
-    length, width = qkv.shape[0], qkv.shape[1] // 3
-    heads = qkv.reshape(length, 3, width // 32, 32).permute(1, 2, 0, 3)
-    return F.scaled_dot_product_attention(heads[0], heads[1], heads[2])
-
-
-@pytest.mark.parametrize(("width", "copied"), [(256, True), (32, False)])
-def test_values_that_compete_for_places_of_the_cache_are_copied(width: int, copied: bool) -> None:
-    """With 256 numbers of each, rows of values lie 3072 bytes from each other: a cache has few places for them."""
-    (qkv,) = tensors((128, 3 * width))
-    for target in ("avx2", "avx512"):
-        (kernel,) = mt.jit(in_one_row, backend="llvm").ledger(qkv).for_target(target).kernels
-        packed = [each.arguments()["into"] for each in kernel.schedule if each.name == "pack"]
-        assert ("other" in packed) is copied
-    check(in_one_row, qkv)
-
-
 def test_narrow_vectors() -> None:
     q, k, v, g = tensors(*[(2, 3, 70, 20)] * 4)
     for kernel in ledger_of(mt.jit(gradient(causal)).stages(q, k, v, g).graph, host()).kernels:

@@ -13,6 +13,7 @@ back. And the memory of the inputs in `donated` may be used for any output. Neit
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -26,7 +27,11 @@ Executable = Callable[..., list[Array]]  # of (arrays, overwrite=True)
 Compile = Callable[..., Executable]  # of (graph, updates=None, donated=())
 
 # The module of each backend, loaded with its dependencies (such as LLVM) when it is first used.
-BACKENDS = {"interpret": "interpret", "llvm": "llvm", "loops": "loops"}
+BACKENDS = {"interpret": "interpret", "llvm": "llvm", "loops": "loops", "xla": "xla"}
+
+# The package that a backend needs beyond those of the engine, and what to do without it.
+NEEDED = {"xla": "jax"}
+MISSING = {"xla": "JAX, which is not installed: pip install 'minitorch[jax]'"}
 
 DEFAULT = "llvm"
 
@@ -40,7 +45,8 @@ def check(name: str) -> None:
     Raises:
         ValueError: naming those that there are.
     """
-    if name not in BACKENDS:
+    kind, _, device = name.partition(":")
+    if kind not in BACKENDS or (device and not has_device(kind)):
         raise ValueError(f"there is no backend {name!r}; there is {', '.join(map(repr, BACKENDS))}")
 
 
@@ -51,18 +57,47 @@ def get(name: str) -> Compile:
         ValueError: naming those that there are.
     """
     check(name)
-    compiler: Compile = import_module(f"{__name__}.{BACKENDS[name]}").compile
-    return compiler
+    kind, _, device = name.partition(":")
+    try:
+        compiler: Compile = import_module(f"{__name__}.{BACKENDS[kind]}").compile
+    except ModuleNotFoundError as error:
+        if error.name != NEEDED.get(kind):
+            raise
+        raise ModuleNotFoundError(f"the backend {kind!r} needs {MISSING[kind]}", name=error.name) from None
+    return partial(compiler, device=device) if device else compiler
+
+
+def placed(name: str, device: str | None) -> str:
+    """A backend on a device, as one name: that is what programs are kept by.
+
+    Raises:
+        ValueError: for an unknown backend, or one that has no choice of devices.
+
+    Example:
+        >>> placed("xla", "cuda"), placed("llvm", None)
+        ('xla:cuda', 'llvm')
+    """
+    check(name)
+    if device is None:
+        return name
+    if not has_device(name):
+        raise ValueError(f"the backend {name!r} computes on the CPU; device={device!r} is for backend='xla'")
+    return f"{name.partition(':')[0]}:{device}"
 
 
 def passes_for(name: str) -> tuple[Pass, ...]:
     """The default passes of a graph on its way to a backend.
 
     Example:
-        >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")]
-        ['early quantisation', 'integer products', 'scatter to select', 'contraction dimensions', 'sink reshapes']
+        >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")][:3]
+        ['early quantisation', 'integer products', 'scatter to select']
     """
     return (*OPTIMISATIONS, *LOWERING) if name in COMPILING else OPTIMISATIONS
+
+
+def has_device(name: str) -> bool:
+    """Whether a backend has values in a memory of its own, which are copied when Python asks for them."""
+    return name.partition(":")[0] == "xla"
 
 
 def clear_caches() -> None:

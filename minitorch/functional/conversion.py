@@ -18,7 +18,7 @@ from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
 from ..errors import DTypeError, ShapeError, TracingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
-from ..tensor import Tensor, note_write
+from ..tensor import Tensor, note_write, on_host
 from .layout import array_text, html_table, with_suffixes
 from .parts import unbind
 
@@ -198,7 +198,7 @@ def from_dlpack(source: Any) -> Tensor:
 
 def _visible(tensor: Tensor) -> Array | None:
     """The tensor's values if they can be shown now, without an error and without changing a recording."""
-    value, staging = tensor._value, current_staging()
+    value, staging = on_host(tensor), current_staging()
     if staging is None:
         return value if isinstance(value, np.ndarray) else None
     if staging.defers:

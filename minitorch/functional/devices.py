@@ -35,7 +35,8 @@ def on_cpu(device: Any) -> None:
             "MT203",
             f"there is no device {str(device)!r}",
             why="minitorch computes on the CPU alone, on as many of its cores as mt.get_num_threads() says",
-            fix='leave the device out, or write device="cpu"; what makes a function faster is mt.jit',
+            fix='write device="cpu", or leave it out; functions run elsewhere by '
+            'mt.jit(f, backend="xla", device="cuda")',
         )
 
 

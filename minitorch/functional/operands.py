@@ -20,7 +20,7 @@ from ..dtypes import DType
 from ..errors import DTypeError
 from ..interpreters import current_staging
 from ..primitives import Literal, cast, constant
-from ..tensor import Tensor
+from ..tensor import Tensor, on_host
 
 __all__ = ["promote_types", "result_type"]
 
@@ -346,7 +346,7 @@ def require_between(what: str, x: Tensor, low: float, high: float) -> None:
     Raises:
         ValueError: naming the smallest and the largest element.
     """
-    if current_staging() is not None or not isinstance(array := x._value, np.ndarray) or not array.size:
+    if current_staging() is not None or not isinstance(array := on_host(x), np.ndarray) or not array.size:
         return
     least, most = array.min().item(), array.max().item()
     if not (low <= least and most <= high):

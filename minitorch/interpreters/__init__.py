@@ -26,7 +26,7 @@ from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsin
 from .recorder import ArrayMeta, Operation, Recorder, Timed
 from .staging import Callback, Captured, Span, Staging, current_staging
 from .state import Autocast, Handle, Interpreter, current, interpreting, is_grad_enabled, run_silently, set_grad_enabled
-from .views import ArgumentLayout, is_contiguous, layout_text, memory_owner, reshape_is_view, visible_strides
+from .views import ArgumentLayout, is_contiguous, layout_text, may_share, memory_owner, reshape_is_view, visible_strides
 
 __all__ = [
     "ArgumentLayout",
@@ -71,6 +71,7 @@ __all__ = [
     "leaked",
     "leave_autocast",
     "made_by",
+    "may_share",
     "memory_owner",
     "note",
     "noting",

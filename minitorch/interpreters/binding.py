@@ -12,7 +12,7 @@ import numpy as np
 from ..dtypes import DType
 from ..errors import TracingError
 from ..ir import Primitive
-from ..tensor import TapeEntry, Tensor, View, ghost, twin_of
+from ..tensor import TapeEntry, Tensor, View, ghost, on_host, twin_of
 from .broadcasting import expand_operands
 from .provenance import leaked
 from .reads import is_rehearsal, note, readers
@@ -86,7 +86,7 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
     staging = current_staging()
     if staging is not None:
         return staging.concrete(tensor, what, code, fix)
-    value = tensor._value
+    value = on_host(tensor)
     if isinstance(value, np.ndarray):
         return value
     raise leaked(tensor)

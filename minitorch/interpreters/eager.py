@@ -11,7 +11,7 @@ import numpy as np
 from ..dtypes import DType
 from ..errors import TracingError
 from ..ir import Node, Primitive, Source, Spec, user_source
-from ..tensor import Tensor
+from ..tensor import OnDevice, Tensor, on_host
 from .provenance import leaked
 from .shapes import common_shape
 
@@ -36,11 +36,15 @@ class Eager:
 
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate the primitive now."""
-        if primitive.refuses and inputs[0]._value.dtype.kind in primitive.refuses:
-            raise explained(TypeError(primitive.name), primitive, inputs, params)
         try:
+            if primitive.refuses and inputs[0]._value.dtype.kind in primitive.refuses:
+                raise TypeError(primitive.name)
             value = self.run(primitive.evaluate, *[tensor._value for tensor in inputs], **params)
         except Exception as error:
+            if any(type(tensor._value) is OnDevice for tensor in inputs):
+                for tensor in inputs:
+                    on_host(tensor)
+                return self.bind(primitive, inputs, params)
             raise explained(error, primitive, inputs, params) from None
         if type(value) is not np.ndarray or not value.flags.c_contiguous:
             value = settled(value, primitive)
@@ -52,11 +56,11 @@ class Eager:
 
     def assign(self, tensor: Tensor, value: Tensor) -> None:
         """Write into the memory, which all views share."""
-        array = tensor._value
+        array = on_host(tensor)
         if not isinstance(array, np.ndarray):
             raise leaked(tensor)
         check_writeable(array, tensor)
-        np.copyto(array, value._value)
+        np.copyto(array, on_host(value))
 
 
 def check_writeable(array: np.ndarray[Any, Any], tensor: Tensor) -> None:

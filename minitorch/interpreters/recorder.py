@@ -18,7 +18,7 @@ from weakref import ref
 import numpy as np
 
 from ..ir import Place, Primitive, user_place
-from ..tensor import Tensor
+from ..tensor import Tensor, on_host
 from .eager import Eager, explained, settled
 from .views import shares_memory
 
@@ -186,7 +186,7 @@ class Timed(Eager):
     def bind(self, primitive: Primitive, inputs: tuple[Tensor, ...], params: Mapping[str, Any]) -> Tensor:
         """Evaluate now, and note when: the method of `Eager`, with a look at the clock between its lines."""
         entered = perf_counter_ns()
-        arrays = [tensor._value for tensor in inputs]
+        arrays = list(map(on_host, inputs))
         begin = perf_counter_ns()
         try:
             value = self.run(primitive.evaluate, *arrays, **params)

@@ -18,7 +18,7 @@ from .eager import check_writeable
 from .provenance import Trace, leaked, made_by
 from .reads import Reads, note
 from .state import Handle, thread
-from .views import memory_owner
+from .views import may_share, memory_owner
 
 
 class Captured:
@@ -146,7 +146,7 @@ class Staging:
     def _neighbours(self, tensor: Tensor) -> Iterator[Captured]:
         """Captured tensors that share memory with a tensor, and are no views of the same root."""
         for other in self.memory.get(memory_owner(tensor._value), ()):
-            if other.tensor._root is not tensor._root and np.may_share_memory(other.tensor._value, tensor._value):
+            if other.tensor._root is not tensor._root and may_share(other.tensor._value, tensor._value):
                 yield other
 
     def aliased(self, written: Captured, other: Captured) -> TracingError:

@@ -26,6 +26,11 @@ def memory_owner(array: np.ndarray[Any, Any]) -> int:
         owner = lender
 
 
+def may_share(one: Any, other: Any) -> bool:
+    """Whether two values may share memory; on a device a value shares its memory with nothing but itself."""
+    return one is other or bool(type(one) is type(other) is np.ndarray and np.may_share_memory(one, other))
+
+
 def shares_memory(base: np.ndarray[Any, Any], result: np.ndarray[Any, Any]) -> bool:
     """Whether a movement gave a view. A reshape is a copy where no strides make it a view."""
     return result.base is base or (base.base is not None and result.base is base.base)

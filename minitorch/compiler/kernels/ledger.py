@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ...graph import Graph, topological_order
 from ...graph.cost import in_units
-from ...ir import INPUT, Node
+from ...ir import INPUT, Node, Source
 from ...passes.integer_products import kept_in_floats
 from ..fusion.fuse import fuse
 from ..fusion.fusions import ALL_ON, PHASES, RECOMPUTING, ROWS, SIDE_BY_SIDE, SPLITTING, TRANSIENT
@@ -105,6 +105,15 @@ class Ledger:
         """
         named = target_named(target) if isinstance(target, str) else target
         return ledger_of(self.graph, named, self.without, self.own)
+
+    def by_source(self) -> dict[Source, tuple[str, ...]]:
+        """The names of the kernels that each line is a part of."""
+        found: dict[Source, dict[str, None]] = {}
+        for kernel in self.kernels:
+            for node in kernel.nodes:
+                if node.source is not None:
+                    found.setdefault(node.source, {})[kernel.name] = None
+        return {source: tuple(names) for source, names in found.items()}
 
     def __str__(self) -> str:
         placement = place(self.graph, self.kernels)

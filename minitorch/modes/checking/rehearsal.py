@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...interpreters import Reads, rehearsing
-from ...tensor import Tensor, forget_writes
+from ...tensor import Tensor, forget_writes, on_host
 from ...tree import Structure, flatten, unflatten
 from ..guards.watch import PLAIN, Watch
 
@@ -83,7 +83,7 @@ class _Before(Reads):
         """Put a value aside."""
         root = tensor._root
         if not self._knows(root, self.values):
-            self.values[id(root)] = weakref.ref(root), np.array(root._value, order="K"), root._version
+            self.values[id(root)] = weakref.ref(root), np.array(on_host(root), order="K"), root._version
 
     def gradient(self, tensor: Tensor) -> None:
         """Put a gradient aside."""
@@ -180,7 +180,7 @@ class Rehearsal:
             if type(traced) is Output:
                 if not isinstance(own, Tensor):
                     return Rehearsed({}, f"result {place} is {own!r:.40}, and not a tensor")
-                outputs[traced.position] = np.array(own._value)
+                outputs[traced.position] = np.array(on_host(own))
             elif type(traced) is Argument:
                 if own is not tensors[traced.position]:
                     return Rehearsed({}, f"result {place} is not the argument that the trace takes it for")
@@ -196,7 +196,7 @@ class Rehearsal:
         for place, target in targets.items():
             if target is None:
                 return Rehearsed({}, f"it stores no {self._names[place]}")
-            outputs[place] = np.array(target._value)
+            outputs[place] = np.array(on_host(target))
             written.append((target, outputs[place]))
         with_gradient = {id(owner) for owner in new.values()}
         outside = {id(tensor._root) for tensor in (*tensors, *self._outside)}
@@ -223,7 +223,7 @@ def _unwritten(written: list[tuple[Tensor, Array]], own: set[int], before: _Befo
         written: the targets of the graph's writes, with the new values.
         own: the roots that the function has made itself.
     """
-    after = [(root, np.array(root._value, order="K")) for root, _ in before.written_to()]
+    after = [(root, np.array(on_host(root), order="K")) for root, _ in before.written_to()]
     before.put_back()
     for target, value in written:
         if not target._value.flags.writeable:

@@ -17,7 +17,7 @@ from ...errors import ArgumentError
 from ...functional.operands import from_array
 from ...interpreters import current_autocast, is_grad_enabled
 from ...nn import Module
-from ...tensor import Tensor
+from ...tensor import OnDevice, Tensor, on_host
 from ...tree import LEAF, Structure, flatten
 from . import donation, surroundings
 from .donation import Names as Donations
@@ -71,9 +71,17 @@ class Signatures:
         parameters: the function's parameters, if Python knows them.
         usual_length: the number of positional arguments of a call in normal form; -1 if there is none.
         donated: the names and numbers of the donated parameters.
+        takes_devices: whether calls may be given values on a device.
     """
 
-    def __init__(self, function: Callable[..., Any], static_argnames: tuple[str, ...], donate: Donations) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static_argnames: tuple[str, ...],
+        donate: Donations,
+        takes_devices: bool = False,
+    ) -> None:
+        self.takes_devices = takes_devices
         self._name = surroundings.name(function)
         self._static_argnames = static_argnames
         self.parameters = surroundings.parameters(function, static_argnames)
@@ -101,7 +109,7 @@ class Signatures:
                     continue
                 tensors[id(leaf)] = leaf
                 needs = leaf._requires_grad and (2 if leaf._entry is None else 1)
-                kinds.append((leaf._value.shape, leaf._value.dtype, needs))
+                kinds.append((leaf._value.shape, self._type_of(leaf), needs))
                 if needs == 2 and (hooks := hooks_of(leaf)):  # a backward inside runs them
                     kinds.append(hooks)
             elif isinstance(leaf, Static):
@@ -116,6 +124,15 @@ class Signatures:
                 raise self._not_plain(leaf, self.leaf_names(structure)[index])
         kinds += is_grad_enabled(), current_autocast()
         return leaves, structure, list(tensors.values()), tuple(kinds)
+
+    def _type_of(self, tensor: Tensor) -> Any:
+        """NumPy's type of a tensor's elements; a value on a device is copied, unless the backend takes it there."""
+        value = tensor._value
+        if type(value) is not OnDevice:
+            return value.dtype
+        if not self.takes_devices:
+            on_host(tensor)
+        return value.dtype.numpy
 
     def leaf_names(self, structure: Structure) -> list[str]:
         """A name for each leaf of a call, such as ``x`` or ``batch.images.0``."""

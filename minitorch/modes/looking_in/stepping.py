@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from ...interpreters import run_silently, settled
 from ...ir import Node, Source
 from ...tensor import Tensor
 from ..guards.naming import Names
-
-if TYPE_CHECKING:
-    from ...compiler.kernels.ledger import Ledger
 
 Array = np.ndarray[Any, Any]
 
@@ -89,16 +86,6 @@ class Values(Mapping[str, tuple[Value, ...]]):
         return "\n".join(f"{line}\n" + "\n".join(f"  {row}" for row in self[line]) for line in self)
 
     __repr__ = __str__
-
-
-def kernels_of(ledger: Ledger) -> dict[Source, tuple[str, ...]]:
-    """The kernels that each line is a part of."""
-    found: dict[Source, dict[str, None]] = {}
-    for kernel in ledger.kernels:
-        for node in kernel.nodes:
-            if node.source is not None:
-                found.setdefault(node.source, {})[kernel.name] = None
-    return {source: tuple(names) for source, names in found.items()}
 
 
 def values(graph: Graph, arrays: Sequence[Array], names: Names, kernels: Mapping[Source, tuple[str, ...]]) -> Values:

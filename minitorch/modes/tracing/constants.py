@@ -18,7 +18,7 @@ from ...graph.build import literal
 from ...interpreters import Callback, Captured, Span, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
-from ...tensor import Tensor
+from ...tensor import Tensor, on_host
 from ..guards.surroundings import Surroundings, follows_training
 from ..guards.watch import Watch
 from .effects import Effects
@@ -53,7 +53,7 @@ class Constants:
         """The constant for a tensor, with the value that it had when it was met first."""
         tensor = item.tensor
         if id(tensor) not in self._known:
-            node = literal(tensor._value, source=item.input.source)
+            node = literal(on_host(tensor), source=item.input.source)
             self._known[id(tensor)] = tensor, node
             root = tensor._root
             self._versions.append((tensor, tensor._value, root, root._version, str(item.input.params["name"])))

@@ -16,7 +16,7 @@ from ...interpreters import Callback, concrete, current_staging, is_grad_enabled
 from ...ir import INPUT, Node, Spec, user_source
 from ...passes import Pass
 from ...primitives import constant, reshape
-from ...tensor import Tensor
+from ...tensor import OnDevice, Tensor
 from .callbacks import Callbacks
 from .effects import Effects
 from .recording import CallStaging, Program, replay
@@ -174,6 +174,11 @@ class Differentiable:
         return [*self._effects.written_arguments(), *places]
 
 
+def _kept(value: Any) -> Any:
+    """A value that later writes do not change: on a device none does."""
+    return value if type(value) is OnDevice else np.array(value)
+
+
 class _Call:
     """One call on the tape: its inputs and saved values, and its gradients."""
 
@@ -188,7 +193,7 @@ class _Call:
         self.saved = [*[arrays[place] for place in of._read], *computed]
         self.versions = [tensor._root._version for tensor in inputs]
         # A random generator's state, a running mean: a replay starts from their earlier values.
-        self.before = {place: np.array(arrays[place]) for place in of.overwritten(inputs)}
+        self.before = {place: _kept(arrays[place]) for place in of.overwritten(inputs)}
 
     def backward(
         self, cotangents: dict[int, Tensor], saved: dict[int, Tensor], asked: list[bool]
@@ -226,7 +231,7 @@ class _Call:
             values = [*self.saved, *arrays]
             if self.of.callbacks is not None:
                 self.of.callbacks(values)
-            return [Tensor(value) for value in program.execute(values)]
+            return [Tensor(value) for value in program.run(values)]
         return self._recorded([*map(Tensor, self.saved), *cotangents])
 
     def _recorded(self, tensors: Sequence[Tensor]) -> list[Tensor]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...autograd.gradients import backward
 from ...errors import TracingError
-from ...interpreters import Staging, check_writeable, memory_owner
+from ...interpreters import Staging, check_writeable, may_share, memory_owner
 from ...ir import Node
 from ...tensor import Tensor
 from .recording import write
@@ -139,7 +139,7 @@ class Effects:
             owner = memory_owner(array)
             neighbours = known.setdefault(owner, [])
             for memory, other in (*around.get(owner, ()), *neighbours):
-                if (is_written or other) and np.may_share_memory(array, memory):
+                if (is_written or other) and may_share(array, memory):
                     return position
             neighbours.append((array, is_written))
         return None
@@ -160,7 +160,7 @@ class Effects:
     def are_apart(self) -> bool:
         """Whether captured tensors that are written share no memory with other captured ones."""
         return not any(
-            (is_written or too) and np.may_share_memory(one, other)
+            (is_written or too) and may_share(one, other)
             for neighbours in self._memories().values()
             for (one, is_written), (other, too) in itertools.combinations(neighbours, 2)
         )

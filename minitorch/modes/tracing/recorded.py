@@ -11,7 +11,7 @@ from ...dtypes import BY_NUMPY
 from ...graph import Graph
 from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text, visible_strides
 from ...ir import Node, Shape, Spec
-from ...tensor import Tensor, forget_writes
+from ...tensor import OnDevice, Tensor, forget_writes
 from ...tree import Structure, flatten, unflatten
 from ..checking.rehearsal import Argument, Output
 from .differentiable import Backward, record_backward
@@ -23,7 +23,9 @@ Kind = tuple[Shape, Any, Shape | None]
 
 
 def kind_of(array: Any) -> Kind:
-    """The properties of a captured tensor that a trace depends on."""
+    """The properties of a captured tensor that a trace depends on; on a device all values are contiguous."""
+    if type(array) is OnDevice:
+        return array.shape, array.dtype.numpy, None
     return array.shape, array.dtype, None if array.flags.c_contiguous else visible_strides(array)
 
 

@@ -7,6 +7,7 @@ and the new values of whatever was written in place. `Program` is such a graph, 
 from __future__ import annotations
 
 import itertools
+import sys
 import time
 from collections.abc import Collection, Container, Mapping, Sequence
 from contextlib import nullcontext
@@ -19,10 +20,19 @@ import numpy as np
 from ... import backends
 from ...autograd.function import in_forward
 from ...graph import Graph
-from ...interpreters import Captured, Handle, Staging, current_recorder, is_grad_enabled, memory_owner, set_grad_enabled
+from ...interpreters import (
+    Captured,
+    Handle,
+    Staging,
+    current_recorder,
+    is_grad_enabled,
+    may_share,
+    memory_owner,
+    set_grad_enabled,
+)
 from ...ir import Node, Primitive, Spec
 from ...passes import LOWERING, Pass, Run, run_pipeline
-from ...tensor import Tensor, note_write
+from ...tensor import OnDevice, Tensor, note_write, on_host
 
 if TYPE_CHECKING:
     from ...compiler.kernels.ledger import Ledger
@@ -46,6 +56,7 @@ class Program:
         pipeline: the snapshots before and after each pass; ``pipeline.graph`` is what was compiled.
         compiled: the backend's executable.
         execute: the executable, or that with its shadow.
+        run: the same, but with values that stay on the backend's device, if it has one of its own.
         compile_time: seconds that passes and backend took.
     """
 
@@ -74,7 +85,17 @@ class Program:
             from ..checking.shadow import Shadowed
 
             self.execute = Shadowed(self, None if check is True else check)
+        self.run: backends.Executable = self.execute if check else getattr(self.compiled, "on_device", self.execute)
         self.compile_time = time.perf_counter() - start
+
+    @property
+    def takes_devices(self) -> bool:
+        """Whether `run` takes and gives values on a device."""
+        return self.run is not self.execute
+
+    def values(self, tensors: Sequence[Tensor]) -> list[Any]:
+        """The values of tensors for `run`: those on a device are copied, unless it computes there."""
+        return [tensor._value for tensor in tensors] if self.takes_devices else list(map(on_host, tensors))
 
     @cached_property
     def lowering(self) -> Run:
@@ -134,14 +155,36 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
     return [values[node] for node in graph.outputs]
 
 
+OWN_REFERENCES = 3  # to an array that only its tensor holds: the tensor's, a local name's, and that of the asking
+
+
 def write(tensor: Tensor, array: Array) -> None:
     """Write a computed value into a tensor's memory, as an in-place operation would.
 
     If the array is the tensor's own, the value is there already.
     """
-    if array is not tensor._value:
-        np.copyto(tensor._value, array)
+    put(tensor, array)
     note_write(tensor)
+
+
+def put(tensor: Tensor, array: Array | OnDevice) -> None:
+    """The same, where the write has been counted."""
+    if type(array) is OnDevice:
+        _replace(tensor, array)
+    elif array is not tensor._value:
+        np.copyto(on_host(tensor), array)
+
+
+def _replace(tensor: Tensor, value: OnDevice) -> None:
+    """Give a tensor a value on a device, if nobody else looks at its memory; else write it into that."""
+    memory = tensor._value
+    is_own = type(memory) is OnDevice and not memory.is_copied
+    if not is_own and type(memory) is np.ndarray:
+        is_own = tensor._view is None and memory.base is None and sys.getrefcount(memory) <= OWN_REFERENCES
+    if is_own:
+        tensor._value = value
+    else:
+        np.copyto(on_host(tensor), value.on_host)
 
 
 def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
@@ -151,7 +194,7 @@ def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:
     for place, array in enumerate(arrays) if written else ():
         neighbours.setdefault(memory_owner(array), []).append(place)
     return not any(
-        (one in written or other in written) and np.may_share_memory(arrays[one], arrays[other])
+        (one in written or other in written) and may_share(arrays[one], arrays[other])
         for places in neighbours.values()
         for one, other in itertools.combinations(places, 2)
     )

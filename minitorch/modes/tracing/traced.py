@@ -12,7 +12,7 @@ from ...backends import Executable
 from ...interpreters import layout_text, visible_strides
 from ...ir import Node
 from ...nn import Module
-from ...tensor import Tensor
+from ...tensor import OnDevice, Tensor, on_host
 from ...tree import LEAF, Structure, unflatten
 from ..checking.rehearsal import Argument, Output, Rehearsal
 from ..guards import surroundings
@@ -72,7 +72,7 @@ class Traced:
         self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
         self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
         self._may_overwrite = False  # whether targets may be overwritten while the graph runs
-        self._look_at([tensor._value for tensor in self._outside])
+        self._look_at(program.values(self._outside))
         self.rehearsal: Rehearsal | None = None  # in shadow mode
 
     # Whether the graph still describes the function -----------------------------------------------------------
@@ -89,13 +89,15 @@ class Traced:
         if [tensor._requires_grad for tensor in self._outside] != self._needs:
             return False
         arrays = [tensor._value for tensor in self._outside]
-        if not all(map(is_, arrays, self._seen)) and not self._look_at(arrays):
+        if not all(map(is_, arrays, self._seen)) and not self._look_at(self.program.values(self._outside)):
             return False
         for place, layout in self._layouts:
             if visible_strides(tensors[place]._value) != layout:
                 return False
         for where, kind in self._guards:
             grad = (tensors[where] if isinstance(where, int) else where)._grad
+            if grad is not None and type(grad._value) is OnDevice and not self.program.takes_devices:
+                on_host(grad)
             if (None if grad is None else kind_of(grad._value)) != kind:
                 return False
         return True
@@ -218,15 +220,18 @@ class Traced:
         if self._acts:
             effects.check_aliases(tensors, self.program.graph.name)
         inputs = self.inputs(tensors)
-        arrays = [tensor._value for tensor in inputs]
+        arrays = [tensor._value for tensor in inputs] if execute is None else list(map(on_host, inputs))
         if self._callbacks is not None:
             self._callbacks(arrays)
-        values = (execute or self.program.execute)(arrays, self._overwrites(tensors, arrays))
+        values = (execute or self.program.run)(arrays, self._overwrites(tensors, arrays))
         outputs = [Tensor(value) for value in values[: effects.results]]
         if self._acts:
             effects.ask_for_gradients(tensors)
             if self._differentiable is not None:
                 self._differentiable.connect(inputs, arrays, outputs, values)
+            if self.program.takes_devices:
+                self._seen = arrays = []  # memory is held by tensors alone, so that a new value can take its place
+                effects.forget_memories()
             effects.carry_out(tensors, values)
         if self._donated:
             tensors = self._take(tensors)
@@ -255,7 +260,7 @@ class Traced:
         """A function that does everything of a call except the graph; None if a call has effects."""
         if self._acts or self._donated or self._callbacks is not None:
             return None
-        values = self.program.compiled([tensor._value for tensor in self.inputs(tensors)])
+        values = self.program.compiled(list(map(on_host, self.inputs(tensors))))
         return lambda: self(tensors, lambda arrays, overwrites: values)
 
     def inputs(self, tensors: Sequence[Tensor]) -> list[Tensor]:

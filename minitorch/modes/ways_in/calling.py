@@ -78,7 +78,9 @@ class Calling(Generic[P, R]):
         self.schedules = schedules or {}
         self.static_argnames = (static_argnames,) if isinstance(static_argnames, str) else tuple(static_argnames)
         self.donate = donate if isinstance(donate, (str, int)) else tuple(donate)
-        self._signatures = Signatures(function, self.static_argnames, self.donate)
+        self._signatures = Signatures(
+            function, self.static_argnames, self.donate, backends.has_device(backend) and not check
+        )
         self._signature = self._signatures.of
         self._usual_length = self._signatures.usual_length
         self._traced: dict[Any, list[Traced]] = {}
@@ -106,11 +108,15 @@ class Calling(Generic[P, R]):
 
     def _find(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced | None, Sequence[Tensor]]:
         """The trace of a call, if there is one, and the call's tensors."""
+        usual = None
         if not kwargs and len(args) == self._usual_length:
-            for known in self._traced.get(key_of_tensors(args), ()):
+            usual = key_of_tensors(args)
+            for known in self._traced.get(usual, ()):
                 if known.is_current(args):
                     return known, args
         _, _, tensors, key = self._signature(args, kwargs)
+        if usual is not None and usual not in self._traced and key in self._traced:  # values on a device
+            self._traced[usual] = self._traced[key]
         return self._known(key, tensors), tensors
 
     def _intercepted(self, interpreter: Interpreter, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ from ...graph.build import literal
 from ...interpreters import made_by
 from ...ir import Node
 from ...nn import Module
-from ...tensor import Tensor
+from ...tensor import Tensor, on_host
 from ..checking.rehearsal import Argument
 from ..guards.surroundings import follows_training
 from .frozen_graph import FrozenGraph, Signature
@@ -114,7 +114,7 @@ def frozen_fetches(
                 fix="add it to the placeholders, or leave them out",
             )
     constants = {
-        node: literal(variables[node]._value, source=node.source) for node in graph.inputs if node in variables
+        node: literal(on_host(variables[node]), source=node.source) for node in graph.inputs if node in variables
     }
     baked = graph.substitute(constants)
     whole = Graph(inputs, baked.outputs, baked.nodes, graph.name)

@@ -132,6 +132,7 @@ def jit(
     max_signatures: int = ...,
     donate: Donations = ...,
     check: bool | str | Path = ...,
+    device: str | None = ...,
 ) -> JittedModule: ...
 
 
@@ -145,6 +146,7 @@ def jit(
     max_signatures: int = ...,
     donate: Donations = ...,
     check: bool | str | Path = ...,
+    device: str | None = ...,
 ) -> Jitted[P, R]: ...
 
 
@@ -158,6 +160,7 @@ def jit(
     max_signatures: int = ...,
     donate: Donations = ...,
     check: bool | str | Path = ...,
+    device: str | None = ...,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 
 
@@ -170,6 +173,7 @@ def jit(
     max_signatures: int = MAX_SIGNATURES,
     donate: Donations = (),
     check: bool | str | Path = False,
+    device: str | None = None,
 ) -> Jitted[..., Any] | Callable[[Callable[..., Any]], Jitted[..., Any]]:
     """Compile a function: trace it once per signature, then run the graph.
 
@@ -192,6 +196,8 @@ def jit(
             nothing, the error names the faulty pass, or the kernel and the node, and a reproducer is written (to a
             temporary folder, or to the one given here). ``checked()`` gives the largest difference of each output, in
             units in the last place. If every part is right, rounding errors have added up, which is no error.
+        device: where the graph runs, for a backend that has a choice: with ``backend="xla"`` what JAX sees, ``"cpu"``,
+            ``"cuda"``, ``"tpu"`` or ``"cuda:1"``. Results stay there until Python asks for their numbers.
 
     Returns:
         A `Jitted`, which is called like the function. Plain numbers among the arguments are part of the signature:
@@ -219,6 +225,8 @@ def jit(
         >>> print(f.graph(mt.ones(3), mt.ones(3)).nodes[0].primitive.name)
         mul
     """
+
+    backend = backends.placed(backend, device)
 
     def compiled(function: Callable[..., Any]) -> Jitted[..., Any]:
         return _kind_of(function)(function, backend, passes, static_argnames, max_signatures, donate, check)

@@ -19,10 +19,10 @@ from ...graph import Graph
 from ...interpreters import Staging, Trace, current_staging, interpreting
 from ...ir import Node, user_source
 from ...methods import Drawable
-from ...tensor import Tensor
+from ...tensor import Tensor, on_host
 from ..looking_in.history import History
 from ..tracing.callbacks import Callbacks
-from ..tracing.recording import Program, are_apart, written
+from ..tracing.recording import Program, are_apart, put, written
 
 _PROGRAMS_KEPT = 128
 
@@ -77,7 +77,7 @@ class LazyStaging(Staging, Drawable):
             self.flush(what)
         elif self._is_used(tensor._root):
             self.flush(what)
-        array: np.ndarray[Any, Any] = tensor._value
+        array: np.ndarray[Any, Any] = on_host(tensor)
         return array
 
     def _is_used(self, root: Tensor) -> bool:
@@ -113,7 +113,7 @@ class LazyStaging(Staging, Drawable):
         if callbacks:
             inputs = [item.input for item in captured]
             called = Callbacks(inputs, callbacks, "lazy", lambda graph: _program(graph, self.backend, {})[0])
-            called([item.tensor._value for item in captured])
+            called([on_host(item.tensor) for item in captured])
         if outputs:
             self._compute(captured, owners, writes, outputs, cause)
         for view in views:
@@ -127,15 +127,15 @@ class LazyStaging(Staging, Drawable):
         graph = Graph([item.input for item in captured], outputs, name="lazy", verify=False)
         places = {id(item): place for place, item in enumerate(captured)}
         updates = {len(owners) + number: places[id(item)] for number, (item, _) in enumerate(writes)}
-        inputs = [item.tensor._value for item in captured]
         program, is_new = _program(graph, self.backend, updates)
         self._history.add(program, is_new, cause, None if cause == AT_THE_END else user_source())
-        arrays = program.execute(inputs, are_apart(inputs, updates.values()))
+        inputs = program.values([item.tensor for item in captured])
+        arrays = program.run(inputs, are_apart(inputs, updates.values()))
+        del inputs
         for tensor, array in zip(owners, arrays, strict=False):
             tensor._value = array
         for (item, _), array in zip(writes, arrays[len(owners) :], strict=True):
-            if array is not item.tensor._value:
-                np.copyto(item.tensor._value, array)  # the write was counted when it was recorded
+            put(item.tensor, array)  # the write was counted when it was recorded
 
     def _start_again(self) -> None:
         ended, self.trace = self.trace, Trace(self.trace.name, defers=True)
@@ -155,7 +155,7 @@ def _show(view: Tensor) -> None:
         at = at._view.base
     for tensor in reversed(chain):
         assert tensor._view is not None
-        tensor._value = tensor._view.primitive.evaluate(tensor._view.base._value, **tensor._view.params)
+        tensor._value = tensor._view.primitive.evaluate(on_host(tensor._view.base), **tensor._view.params)
 
 
 _programs: OrderedDict[Any, Program] = OrderedDict()
@@ -175,7 +175,7 @@ def _program(graph: Graph, backend: str, updates: dict[int, int]) -> tuple[Progr
 
 
 @contextmanager
-def lazy(backend: str = backends.DEFAULT) -> Iterator[LazyStaging | None]:
+def lazy(backend: str = backends.DEFAULT, device: str | None = None) -> Iterator[LazyStaging | None]:
     """Record operations inside the `with` block, and run them when a value is needed.
 
     A value is needed by ``item``, ``numpy``, ``print``, ``bool`` and the like, and at the end of the block, where
@@ -189,6 +189,7 @@ def lazy(backend: str = backends.DEFAULT) -> Iterator[LazyStaging | None]:
 
     Args:
         backend: what runs the graphs.
+        device: where, for a backend that has a choice.
 
     Raises:
         TracingError: ``MT110`` inside the definition of a Session's graph.
@@ -201,7 +202,7 @@ def lazy(backend: str = backends.DEFAULT) -> Iterator[LazyStaging | None]:
         ...     print(y.item())           # now it is
         16.0
     """
-    backends.check(backend)
+    backend = backends.placed(backend, device)
     staging = current_staging()
     if staging is not None:
         if staging.is_definition:

@@ -14,7 +14,7 @@ from ...graph import Graph
 from ...interpreters import is_grad_enabled
 from ...ir import Source, Spec
 from ...methods import Drawable
-from ...tensor import Tensor
+from ...tensor import Tensor, on_host
 from ...tree import unflatten
 from ..guards.naming import Names
 from ..guards.signature import Call, plain
@@ -26,6 +26,7 @@ from ..tracing.traced import Traced
 from .calling import Calling, P, R
 
 if TYPE_CHECKING:
+    from ...backends.xla.hlo import Hlo
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.ledger import Ledger
     from ..checking.shadow import Report
@@ -80,7 +81,7 @@ class Looking(Calling[P, R], Drawable):
         from ..looking_in import stepping
 
         traced, tensors, names = self._looked_at(args, kwargs)
-        arrays = [tensor._value for tensor in traced.inputs(tensors)]
+        arrays = [on_host(tensor) for tensor in traced.inputs(tensors)]
         return stepping.values(traced.program.graph, arrays, names, self._kernels(traced))
 
     def debug(self, *args: Any, break_at: str | None = None, **kwargs: Any) -> Any:
@@ -109,6 +110,27 @@ class Looking(Calling[P, R], Drawable):
         traced, tensors, names = self._looked_at(args, kwargs)
         return traced(tensors, Stepper(traced.program.graph, names, self._kernels(traced), break_at))
 
+    def hlo(self, *args: Any, **kwargs: Any) -> Hlo:
+        """What XLA makes of the call, beside what we would: for functions on the backend ``"xla"``.
+
+        Returns:
+            An `Hlo`: ``before`` and ``after`` are the program's text before and after XLA's passes, ``kernels`` is what
+            it runs. Printed, it is a table: for each line of yours, the operations, our kernels and XLA's.
+
+        Raises:
+            ArgumentError: on another backend (``MT108``).
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: (x * 2).sum(), backend="xla")
+            >>> found = f.hlo(mt.ones(8))
+            >>> len(found.kernels), "multiply" in found.before
+            (1, True)
+        """
+        from ..tracing.hlo import hlo_of
+
+        return hlo_of(self.traced(*args, **kwargs).program, self.__name__)
+
     def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
         """The trace of a call, its tensors, and the names of its variables."""
         call = leaves, structure, tensors, _ = self._signature(args, kwargs)
@@ -118,10 +140,8 @@ class Looking(Calling[P, R], Drawable):
 
     def _kernels(self, traced: Traced) -> dict[Source, tuple[str, ...]]:
         """The kernels that each line is a part of, on backends with kernels."""
-        from ..looking_in.stepping import kernels_of
-
         ledger = getattr(traced.program.compiled, "ledger", None)
-        return {} if ledger is None else kernels_of(ledger)
+        return {} if ledger is None else ledger.by_source()
 
     def cost(self, *args: Any, **kwargs: Any) -> FusedCost:
         """Kernels, bytes, FLOPs and peak memory of the fused program, beside those of its operations one by one.
@@ -165,7 +185,7 @@ class Looking(Calling[P, R], Drawable):
         """
         call = _, _, tensors, _ = self._signature(args, kwargs)
         traced = self._traced_for(call)
-        return traced.program, [np.array(tensor._value) for tensor in traced.inputs(tensors)]
+        return traced.program, [np.array(on_host(tensor)) for tensor in traced.inputs(tensors)]
 
     def break_even(self, *args: Any, **kwargs: Any) -> BreakEven:
         """After how many calls with these arguments compiling has paid; measured on copies of what the graph reads.
@@ -227,7 +247,7 @@ class Looking(Calling[P, R], Drawable):
             names, given = self._signatures.leaf_names(structure), plain(leaves)
             report = SignatureReport.of_call(names, given, structure, is_grad_enabled())
             traced = trace(self.function, given, structure, names, self.backend, self.passes, {}, report)
-        arrays = [tensor._value for tensor in traced.inputs(tensors)]
+        arrays = [on_host(tensor) for tensor in traced.inputs(tensors)]
         return ablate(traced.program, arrays, seconds)
 
     @property

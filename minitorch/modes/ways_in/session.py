@@ -16,7 +16,7 @@ from ...interpreters import Captured, current_staging, made_by
 from ...ir import Node, warn_user
 from ...methods import Drawable
 from ...nn import Module
-from ...tensor import Tensor
+from ...tensor import Tensor, on_host
 from ...tree import flatten, unflatten
 from ..checking.rehearsal import Output
 from ..tracing.callbacks import Callbacks
@@ -37,6 +37,7 @@ class Session(Drawable):
     Args:
         graph: defined with ``with mt.Graph() as graph:``.
         backend: runs it.
+        device: where, for a backend that has a choice.
 
     Each set of fetches is optimised and compiled once. An in-place write is carried out when it is fetched, by itself
     or as a part of ``optimizer.minimize(loss)``; that has also the writes of the modules that the loss was computed
@@ -55,8 +56,8 @@ class Session(Drawable):
         ([1.0, 2.0, 3.0], 3.0)
     """
 
-    def __init__(self, graph: Graph, backend: str = backends.DEFAULT) -> None:
-        backends.check(backend)
+    def __init__(self, graph: Graph, backend: str = backends.DEFAULT, device: str | None = None) -> None:
+        backend = backends.placed(backend, device)
         if not isinstance(graph, BaseGraph):
             raise TypeError(f"a session is made of a graph, mt.Graph(), not of {type(graph).__name__}")
         if getattr(graph, "_staging", None) is None:
@@ -116,7 +117,8 @@ class Session(Drawable):
         arrays = program.arguments(fed)
         if self._staging.callbacks:
             self._call_back(fed)
-        values = program.program.execute(arrays, are_apart(arrays, program.program.updates.values()))
+        values = program.program.run(arrays, are_apart(arrays, program.program.updates.values()))
+        del arrays  # memory is held by tensors alone, so that a new value can take its place
         results = [None if position is None else Tensor(values[position]) for position in program.positions]
         for captured, array in zip(program.written, values[program.fetched :], strict=True):
             write(captured.tensor, array)
@@ -210,7 +212,7 @@ class Session(Drawable):
                 inputs, possible, self.graph.name, lambda graph: Program(graph, self.backend)
             )
         arrays = [fed[id(node)] for node in staging.placeholders if id(node) in fed]
-        self._callbacks[key]([*arrays, *(item.tensor._value for item in staging.captured.values())])
+        self._callbacks[key]([*arrays, *(on_host(item.tensor) for item in staging.captured.values())])
 
     def _look_at_modes(self) -> None:
         """Warn once of a module that was switched between training and evaluation after the definition."""
@@ -329,7 +331,8 @@ class _Compiled:
 
     def arguments(self, fed: dict[int, np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         """The program's inputs: present values of variables, fed arrays of placeholders."""
-        return [item.tensor._value if isinstance(item, Captured) else fed[id(item)] for item in self._inputs]
+        variables = iter(self.program.values([item.tensor for item in self._inputs if isinstance(item, Captured)]))
+        return [next(variables) if isinstance(item, Captured) else fed[id(item)] for item in self._inputs]
 
 
 def _last_writes(staging: GraphStaging, nodes: list[Node], asked: list[Write]) -> list[Write]:

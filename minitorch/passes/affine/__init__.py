@@ -7,8 +7,6 @@ one itself. Where weights are constants, so are their products with scales. The 
 ``scaled_after``: dot(x, w)*s + t     dot(x, w*s) + t, if `s` varies along no axis of `x`
 ``scaled_before``: dot(x*s + t, w)    dot(x, s*w) + t@w, if `s` and `t` vary along the summed axis alone
 ``associated``: dot(dot(x, v), w)     dot(x, v@w), if that costs no more operations; of convolutions, too
-``pointwise_first``: the same, with   windows of x taken instead, if that costs fewer operations
-windows taken in between
 ``shortened``: ((x - m)/d)*g + b      x*s + t, for three steps or more, of which no product takes up any
 ====================================  ===================================================================
 
@@ -69,13 +67,12 @@ from .after import scaled_after
 from .before import scaled_before
 from .decisions import Decision, Match
 from .maps import View
-from .pointwise import pointwise_first
 from .products import associated, shortened
 
 Rule = Callable[[View], Iterator[Match | Decision]]
 
 # In this order: a shift that a rule moves behind a product meets the steps there in the next round.
-RULES: tuple[Rule, ...] = (scaled_after, scaled_before, associated, pointwise_first, shortened)
+RULES: tuple[Rule, ...] = (scaled_after, scaled_before, associated, shortened)
 
 
 @dataclass(frozen=True)

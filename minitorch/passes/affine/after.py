@@ -3,15 +3,12 @@
 The scale is a factor of all terms of a sum, so it can be a factor of the weights, if it varies along no axis of the
 data. Between the product and the scale there may be movements: those of a convolution, which put the filters' axis in
 its place. The scale is moved back through them, and the shift stays where it is.
-
-Where several readers scale a product, each in its own way, every one of them can have a product of its own, with its
-own weights. That is done where it costs no more operations, as it does for very short sums only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +17,6 @@ from ...graph.build import apply, with_inputs
 from ...ir import Node
 from .channels import BACKWARD, FORWARD, Array
 from .decisions import (
-    APART,
     CAST,
     DATA,
     DECODED,
@@ -67,13 +63,11 @@ class _Path:
     beyond: AffineMap
 
 
-def _follow(view: View, dot: Node, first: Node | None) -> _Path:
-    """The path from a product by way of one of its readers, which may have others."""
-    at = dot
-    path: list[Node] = []
+def _follow(view: View, dot: Node) -> _Path:
+    at, path = dot, []
     beyond = found = identity(dot)
     count = 0
-    while (reader := view.reader(at) if path else first) is not None:
+    while (reader := view.reader(at)) is not None:
         step = view.step(reader)
         following = beyond.then(step) if step else beyond.moved(reader)
         if following is None:
@@ -104,38 +98,12 @@ def scaled_after(view: View) -> Iterator[Match | Decision]:
         side = constant_side(view, dot)
         if side is None:
             continue
-        shared = list(_shared(view, dot, side))
-        if shared:
-            yield from shared
-            continue
-        path = _follow(view, dot, view.reader(dot))
+        path = _follow(view, dot)
         if _gains(path.found):
             yield _match(view, dot, side, path)
         reason = _stopped(view, dot, side, path)
         if reason:
             yield Decision(LAW, where(dot), reason)
-
-
-def _shared(view: View, dot: Node, side: int) -> Iterator[Match | Decision]:
-    """Where all of several readers scale a product: one for each of them, if these cost no more operations."""
-    readers = view.readers(dot)
-    if len(readers) < 2 or view.is_result(dot) or any(reader.inputs.count(dot) != 1 for reader in readers):
-        return
-    paths = [_follow(view, dot, reader) for reader in readers]
-    if not all(_gains(path.found) for path in paths):
-        return
-    found = [_match(view, dot, side, path) for path in paths]
-    matches = [each for each in found if isinstance(each, Match)]
-    if len(matches) < len(found):
-        yield from (each for each in found if isinstance(each, Decision))
-        return
-    more = 2 * dot.inputs[side].shape[-1 - side] * dot.spec.size * (len(matches) - 1)
-    saved = sum(match.decision.saved for match in matches) - more
-    if saved < 0:
-        yield Decision(LAW, where(dot), APART)
-        return
-    for place, match in enumerate(matches):
-        yield replace(match, decision=replace(match.decision, saved=0 if place else saved))
 
 
 def _match(view: View, dot: Node, side: int, path: _Path) -> Match | Decision:
@@ -186,10 +154,10 @@ def _stopped(view: View, dot: Node, side: int, path: _Path) -> str:
     for reader in view.readers(at):
         if reader.primitive in ARITHMETIC and _is_per_channel_of_data(view, reader, at, side, path.movements):
             return DATA
-    steps = [view.step(reader) for reader in view.readers(at)]
-    scaled = [step is not None and _gains(path.beyond.then(step)) for step in steps]
-    if any(scaled):
-        return RESULT if view.is_result(at) else APART if all(scaled) and len(scaled) > 1 else SECOND_READER
+    for reader in view.readers(at):
+        step = view.step(reader)
+        if step is not None and _gains(path.beyond.then(step)):
+            return RESULT if view.is_result(at) else SECOND_READER
     if any(map(view.rounds, view.readers(at))):
         return ROUNDING
     (first, *_) = view.readers(at) or (None,)

@@ -16,7 +16,6 @@ FOLDED = "folded"
 
 # Why a scale or a shift stays an operation of its own.
 SECOND_READER = "the value before it is read by somebody else, who needs it as it is"
-APART = "several readers scale it, each for itself, and a product for each would cost more operations than that"
 RESULT = "the value before it is a result of the program, which is needed as it is"
 DATA = "it depends on data, as the statistics of a batch do, and is not known before a call"
 ROWS = "it varies along an axis of the data, and so is no factor of a column of the weights"

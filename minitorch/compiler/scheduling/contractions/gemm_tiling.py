@@ -61,18 +61,8 @@ def _collides(left: Operand, target: Target) -> bool:
     """
     assert isinstance(left.value, Load)
     step = abs(left.value.index.coefficient(left.ks[-1])) * left.value.dtype.itemsize if left.ks else 0
-    return compete(step, extent(left.ks), target.caches[1])
-
-
-def compete(step: int, count: int, cache: int) -> bool:
-    """Whether a cache of so many bytes cannot hold one line at each of some places that are `step` bytes apart.
-
-    Example:
-        >>> compete(step=4096, count=64, cache=32 << 10), compete(step=4096 + 64, count=64, cache=32 << 10)
-        (True, False)
-    """
-    span = cache // WAYS
-    return step >= LINE and count > WAYS * (span // math.gcd(step, span))
+    span = target.caches[1] // WAYS
+    return step >= LINE and extent(left.ks) > WAYS * (span // math.gcd(step, span))
 
 
 def _most_rows(left: Operand, packs_left: bool, target: Target) -> int:

@@ -20,7 +20,6 @@ from ...loop_ir.loops import Nest
 from ...loop_ir.tree import Read
 from ...target import Target
 from ..contractions.attention import Attention, Output, Part, buffer_of, recognise
-from ..contractions.gemm_tiling import compete
 from ..rewrites import (
     Rewrite,
     distribute,
@@ -74,7 +73,7 @@ class _Schedule:
     """
 
     def __init__(self, at: Attention, target: Target) -> None:
-        self.at, self.registers, self.first_cache = at, target.vector_registers, target.caches[0]
+        self.at, self.registers = at, target.vector_registers
         self.lanes = target.vector_bytes // at.itemsize
         vectors = min(ROWS // self.lanes, 1 << (-(-at.row.extent // self.lanes) - 1).bit_length())
         self.several = at.columns > COLUMNS
@@ -268,18 +267,9 @@ class _Schedule:
             names, into = self.names[each.lane.extent], f"other{number or ''}"
             whole = each.lane.extent % (self._beside(each.lane.extent) * self.lanes) == 0
             dense = isinstance(each.other, Load) and each.other.index.coefficient(each.lane) == 1
-            if not (_is_in_place(each.other) and whole and dense) or self._competes(each):
+            if not (_is_in_place(each.other) and whole and dense):
                 yield pack(buffer_of(each.other), into, self._block(each.name), "j", *names)
                 self.vectorised.append(f"{into}_{names[2]}")
-
-    def _competes(self, each: Output) -> bool:
-        """Whether the first cache does not hold what an output reads, once for each few rows, as its rows lie.
-
-        Values that are a part of a longer row, beside queries and keys, may lie at a power of two from each other.
-        """
-        assert isinstance(each.other, Load)
-        step = abs(each.other.index.coefficient(each.column)) * each.other.dtype.itemsize
-        return compete(step, self.width, self.first_cache)
 
     def in_tiles(self) -> Iterator[Rewrite]:
         """Lanes along the rows, but for those of outputs, and tiles of the products."""

@@ -1,0 +1,161 @@
+"""The backend of XLA: the graph as a function of `jax.lax`, a rule per primitive, compiled once for its shapes.
+
+XLA decides what is fused and where values lie; our own passes run before it, our kernels do not. Types are ours, 64-bit
+ones among them, whatever JAX is configured to. Excess precision is switched off: a value that the graph rounds to 16
+bits is rounded.
+
+XLA takes what an index out of range reads for 0, and cannot raise errors. So a graph that reads or writes at indices
+has one more result, which says whether all were in range; it is looked at before anything else is given back.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import nullcontext
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from ...graph import Graph
+from ...interpreters import Recorder, current_observer
+from ...ir import Node
+from ...primitives import Literal, constant
+from ...primitives.sources import LARGE
+from ...tensor import OnDevice
+from ..interpret import Interpreted
+from . import arrays, elementwise
+from .devices import device_named
+
+Array = np.ndarray[Any, Any]
+
+RULES = {**elementwise.RULES, **arrays.RULES}
+OPTIONS = {"xla_allow_excess_precision": False}
+INDEXED = {"gather": 1, "scatter": 2, "scatter_add": 2}  # primitives that read indices, and which operand is the first
+OWN_REFERENCES = 4  # to a value that only its tensor holds: the tensor's, the call's list, a local name, the asking
+
+
+class Compiled:
+    """A graph as a program of XLA; call it with one array per input.
+
+    Args:
+        graph: what it computes.
+        updates: outputs that replace an input, by position, each with the position of the input.
+        donated: positions of inputs that are unusable after a call.
+        device: where it runs: ``"cpu"``, ``"cuda"``, ``"tpu"`` or one of several, ``"cuda:1"``; by default what JAX
+            takes first.
+
+    Raises:
+        DeviceError: for a device that JAX does not see (``MT203``).
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        updates: Mapping[int, int] | None = None,
+        donated: Collection[int] = (),
+        device: str | None = None,
+    ) -> None:
+        self.graph = graph
+        self._there = nullcontext if device is None else partial(jax.default_device, device_named(device))
+        self._interpreted: Interpreted | None = None
+        self._weights = [node for node in graph.nodes if _is_large(node)]
+        self._indexed = {node: INDEXED[node.primitive.name] for node in graph.nodes if node.primitive.name in INDEXED}
+        # Donated memory is gone if the call then fails.
+        self._given = () if self._indexed else tuple(sorted({*(updates or {}).values(), *donated}))
+        self._updated = tuple((updates or {}).values())
+        self._kinds = [(node.shape, node.dtype) for node in graph.outputs]
+        with jax.enable_x64(True), self._there():
+            self._constants = [jax.device_put(node.params["value"].array) for node in self._weights]
+        self._run = jax.jit(self._computed, keep_unused=True, compiler_options=OPTIONS)
+        self._run_and_take = jax.jit(
+            self._computed, keep_unused=True, compiler_options=OPTIONS, donate_argnums=self._given
+        )
+
+    @cached_property
+    def specs(self) -> list[Any]:
+        """The shapes and types of the program's inputs: those of the graph, and large constants."""
+        described: Any = jax.ShapeDtypeStruct
+        return [described(node.shape, node.dtype.numpy) for node in (*self.graph.inputs, *self._weights)]
+
+    def _computed(self, *values: Any) -> tuple[list[Any], list[Any]]:
+        """The outputs, and for each node that reads indices whether one of them is out of range."""
+        graph = self.graph
+        known: dict[Node, Any] = dict(zip((*graph.inputs, *self._weights), values, strict=True))
+        faults = []
+        for node in graph.nodes:
+            if node in known:
+                continue
+            operands = [known[operand] for operand in node.inputs]
+            with jax.named_scope(str(node.source or node.primitive.name)):
+                known[node] = RULES[node.primitive.name](*operands, **node.params)
+                if node in self._indexed:
+                    faults.append(arrays.out_of_range(operands[0], operands[self._indexed[node] :]))
+        return [known[node] for node in graph.outputs], faults
+
+    def texts(self) -> tuple[str, str]:
+        """The program before and after XLA's passes, in its language HLO; compiled for this."""
+        with jax.enable_x64(True):
+            lowered = self._run.lower(*self.specs)
+            return lowered.as_text("hlo"), lowered.compile().as_text() or ""
+
+    def __call__(self, inputs: Sequence[Any], overwrite: bool = False) -> list[Array]:
+        """Run the program, with values in the host's memory. The results are new arrays.
+
+        Raises:
+            IndexError: for an index out of range, as eager mode.
+        """
+        observer = current_observer()
+        if observer is not None and not isinstance(observer, Recorder):
+            self._interpreted = self._interpreted or Interpreted(self.graph)
+            return self._interpreted([value.on_host if type(value) is OnDevice else value for value in inputs])
+        return [value.on_host for value in self.on_device(inputs)]
+
+    def on_device(self, inputs: Sequence[Any], overwrite: bool = False) -> list[OnDevice]:
+        """The same, with values that stay on the device.
+
+        Args:
+            inputs: arrays, and values on the device.
+            overwrite: whether the memory of inputs that are updated or donated may be used for results, as far as
+                nobody else holds it.
+        """
+        take = bool(overwrite and self._given) and all(
+            type(value := inputs[place]) is OnDevice and sys.getrefcount(value) <= OWN_REFERENCES
+            for place in self._given
+        )
+        values = [value.array if type(value) is OnDevice and not value.is_copied else _given(value) for value in inputs]
+        for place in self._updated:
+            if (
+                type(values[place]) is np.ndarray
+            ):  # JAX may hold an array for a while, and its tensor is to hold it alone
+                values[place] = values[place].copy()
+        with jax.enable_x64(True), self._there():
+            outputs, faults = (self._run_and_take if take else self._run)(*values, *self._constants)
+            if faults and any(faults):
+                Interpreted(self.graph)([np.asarray(value) for value in values])  # it says which, and where
+        if any(type(value) is np.ndarray for value in values):
+            for output in outputs:  # the caller may write to its arrays as soon as this returns
+                output.block_until_ready()
+        return [OnDevice(output, *kind, np.array) for output, kind in zip(outputs, self._kinds, strict=True)]
+
+
+def _given(value: Any) -> Array:
+    """An array for a call. A value whose copy on the host may have been written to since is that copy."""
+    array: Array = value.on_host if type(value) is OnDevice else value
+    return array
+
+
+def _is_large(node: Node) -> bool:
+    return node.primitive is constant and isinstance(node.params["value"], Literal) and node.spec.nbytes >= LARGE
+
+
+def compile(
+    graph: Graph,
+    updates: Mapping[int, int] | None = None,
+    donated: Collection[int] = (),
+    device: str | None = None,
+) -> Compiled:
+    """The backend's interface: a graph that XLA runs."""
+    return Compiled(graph, updates, donated, device)

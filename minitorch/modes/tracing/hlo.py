@@ -1,0 +1,31 @@
+"""What XLA makes of a program, lined up with our own kernels by the user's lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import ArgumentError
+from .recording import Program
+
+if TYPE_CHECKING:
+    from ...backends.xla.hlo import Hlo
+
+
+def hlo_of(program: Program, name: str) -> Hlo:
+    """The program of a backend that compiles by XLA.
+
+    Raises:
+        ArgumentError: on another backend (``MT108``).
+    """
+    texts = getattr(program.compiled, "texts", None)
+    if texts is None:
+        raise ArgumentError(
+            "MT108",
+            f"{name} runs on the backend {program.backend!r}, which has no program of XLA's",
+            fix="mt.jit(f, backend='xla').hlo(...)",
+        )
+    from ...backends.xla.hlo import Hlo, plain, read
+
+    before, after = texts()
+    ours = {str(source): names for source, names in program.ledger.by_source().items()}
+    return Hlo(program.pipeline.graph, ours, before, plain(after), read(after))

@@ -1,0 +1,311 @@
+"""The backend of XLA gives the numbers of the others, and its values stay on the device until Python asks for them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+import minitorch.nn.functional as F
+from minitorch.errors import ArgumentError, DeviceError
+from minitorch.ir import PRIMITIVES
+from minitorch.tensor import OnDevice
+from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session, takes_floats
+
+jax = pytest.importorskip("jax")
+
+TYPES = (mt.float32, mt.float64, mt.bfloat16, mt.float16)
+
+
+def on_device(*tensors):
+    return [isinstance(x._value, OnDevice) for x in tensors]
+
+
+def double(x):
+    return x * 2
+
+
+# --- the same numbers -----------------------------------------------------------------------------------
+
+
+def test_every_primitive_has_a_rule():
+    from minitorch.backends.xla import RULES
+
+    assert set(RULES) == set(PRIMITIVES)
+
+
+TYPED = [(case, TYPES[number % 4] if takes_floats(case) else mt.float32) for number, case in enumerate(ALL)]
+
+
+@pytest.mark.parametrize(("case", "dtype"), TYPED, ids=[f"{case}-{dtype.short}" for case, dtype in TYPED])
+def test_every_public_function_gives_the_same_numbers(case, dtype):
+    tensors = case.tensors(dtype)
+    assert_close(run(jitted, case.function, tensors, "xla"), run(eager, case.function, tensors))
+
+
+@pytest.mark.parametrize("mode", [session, lazily], ids=["session", "lazy"])
+@pytest.mark.parametrize("case", ALL[::40], ids=str)
+def test_a_session_and_a_lazy_block_run_on_it_too(mode, case):
+    tensors = case.tensors(mt.float32)
+    assert_close(run(mode, case.function, tensors, "xla"), run(eager, case.function, tensors))
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1000,), (3, 5, 7), (0, 4)])
+def test_random_numbers_are_the_same_bits(shape):
+    def draw():
+        return mt.rand(shape), mt.randn(shape), mt.rand(shape, dtype=mt.float64), mt.randint(0, 1 << 40, shape)
+
+    mt.manual_seed(3)
+    expected = [draw() for _ in range(2)]
+    mt.manual_seed(3)
+    compiled = mt.jit(draw, backend="xla")
+    for ours, theirs in zip(expected, [compiled() for _ in range(2)], strict=True):
+        for one, other in zip(ours, theirs, strict=True):
+            if one.dtype is mt.float32 and one is ours[1]:  # a logarithm, a root and a cosine of the bits
+                assert_close(other, one)
+            else:
+                assert one.dtype is other.dtype and one.tolist() == other.tolist()
+
+
+def test_integers_are_those_of_eager_mode_where_xla_has_others():
+    a = mt.tensor([7, -7, 7, -7, 0, -128, -128, 127], dtype=mt.int8)
+    b = mt.tensor([0, 0, 2, 2, 0, -1, 2, -128], dtype=mt.int8)
+
+    def everything(a, b):
+        return a // b, a % b, abs(a), -a, a << 9, a >> 9, a.clamp(min=0) ** b.clamp(min=0), a * b, a.sum(dtype=mt.int8)
+
+    for mine, theirs in zip(mt.jit(everything, backend="xla")(a, b), everything(a, b), strict=True):
+        assert mine.dtype is theirs.dtype and mine.tolist() == theirs.tolist()
+
+
+def test_a_value_that_is_rounded_to_16_bits_is_rounded():
+    def f(x):
+        return (x.bfloat16().float() - x).abs().sum()
+
+    x = mt.rand(1000)
+    assert mt.jit(f, backend="xla")(x).item() == f(x).item() > 0
+
+
+def test_of_equal_indices_the_last_update_wins():
+    def f(x, i, u):
+        x = x.clone()
+        x[i] = u
+        return x
+
+    x, i, u = mt.zeros(5, 2), mt.tensor([1, 3, 1, 1, 3]), mt.arange(10.0).reshape(5, 2)
+    assert mt.jit(f, backend="xla")(x, i, u).tolist() == f(x, i, u).tolist() == [[0, 0], [6, 7], [0, 0], [8, 9], [0, 0]]
+
+
+@pytest.mark.parametrize("write", [False, True])
+def test_an_index_out_of_range_is_the_error_of_eager_mode_and_changes_nothing(write):
+    state = mt.zeros(4)
+
+    @mt.jit(backend="xla")
+    def f(i):
+        state.add_(1)
+        if write:
+            state[i] = 5.0
+        return state[i]
+
+    f(mt.tensor([3, -4]))
+    before = state.tolist()
+    with pytest.raises(IndexError, match="index 4 is out of bounds for dim 0"):
+        f(mt.tensor([0, 4]))
+    assert state.tolist() == before
+
+
+def test_large_constants_are_arguments_of_the_program_and_not_text_in_it():
+    weights = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+
+    def f(x):
+        return x @ mt.tensor(weights)
+
+    x = mt.ones(2, 64)
+    frozen = mt.freeze(mt.nn.Linear(64, 64).eval(), x, backend="xla")
+    compiled = mt.jit(f, backend="xla")
+    assert_close(compiled(x), f(x))
+    assert len(compiled.hlo(x).before) < 2000 and frozen(x).shape == (2, 64)
+
+
+# --- values on the device ---------------------------------------------------------------------------------
+
+
+def test_a_value_stays_on_the_device_until_python_asks_for_it():
+    f = mt.jit(double, backend="xla")
+    y = f(mt.ones(3))
+    z = f(y)
+    assert on_device(y, z) == [True, True]
+    assert (z.shape, z.dtype, z.ndim, z.numel(), z.nbytes) == ((3,), mt.float32, 1, 3, 12)
+    assert on_device(y, z) == [True, True]
+    assert z.tolist() == [4, 4, 4] and on_device(y, z) == [True, False]
+    assert len(f._reports) == 1  # a value on the device and one on the host have one signature
+
+
+ASKS = {
+    "item": lambda x: x.sum().item(),
+    "numpy": lambda x: x.numpy().sum(),
+    "asarray": lambda x: np.asarray(x).sum(),
+    "repr": lambda x: repr(x) and 6.0,
+    "arithmetic": lambda x: (x + 0).sum().item(),
+    "where": lambda x: mt.where(x > 0, x, x).sum().item(),
+    "a view": lambda x: x[1:].sum().item() + x[0].item(),
+    "a copy": lambda x: copy.deepcopy(x).sum().item(),
+    "a pickle": lambda x: pickle.loads(pickle.dumps(x)).sum().item(),
+    "in place": lambda x: x.add_(1).sum().item() - 3,
+    "other code": lambda x: mt.jit(double)(x).sum().item() / 2,
+    "the interpreter": lambda x: mt.jit(double, backend="interpret")(x).sum().item() / 2,
+    "a branch": lambda x: 6.0 if (x > 0).all() else 0.0,
+    "iteration": lambda x: sum(each.item() for each in x),
+    "dlpack": lambda x: float(np.from_dlpack(x).sum()),
+    "stack": lambda x: mt.stack([x, x]).sum().item() / 2,
+    "a parameter": lambda x: mt.nn.Parameter(x).sum().item(),
+    "a shadow": lambda x: mt.jit(double, check=True)(x).sum().item() / 2,
+    "a constant": lambda x: mt.freeze(lambda y: x * y, mt.ones(3))(mt.ones(3)).sum().item(),
+    "a profile": lambda x: _profiled(x),
+    "a gradient": lambda x: mt.autograd.grad((y := x.requires_grad_()).square().sum(), [y])[0].sum().item() / 2,
+}
+
+
+def _profiled(x):
+    with mt.profile():
+        return (x * 1).sum().item()
+
+
+@pytest.mark.parametrize("ask", ASKS)
+def test_whatever_asks_for_the_numbers_gets_them(ask):
+    x = mt.jit(double, backend="xla")(mt.ones(3))
+    assert on_device(x) == [True]
+    assert ASKS[ask](x) == 6.0
+
+
+def test_captured_values_come_from_the_device_in_every_mode():
+    w = mt.zeros(3)
+
+    def step():
+        return w.add_(1).sum()
+
+    mt.jit(step, backend="xla")()
+    assert on_device(w) == [True]
+    assert mt.jit(step)().item() == 6.0
+    mt.jit(step, backend="xla")()
+    with mt.lazy():
+        assert step().item() == 12.0
+    mt.jit(step, backend="xla")()
+    with mt.Graph() as g:
+        x = (w * 2).sum()
+    assert mt.Session(g).run(x).item() == 30.0
+    assert step().item() == 18.0
+
+
+def trained(backend, steps=5):
+    mt.manual_seed(0)
+    model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.BatchNorm1d(16), mt.nn.ReLU(), mt.nn.Linear(16, 3))
+    optimizer = mt.optim.AdamW(model.parameters(), lr=0.01)
+    x, y = mt.randn(32, 8), mt.randint(0, 3, (32,))
+
+    @mt.jit(backend=backend)
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(F.dropout(model(x), 0.1), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return [step(x, y).item() for _ in range(steps)], model, step
+
+
+def test_a_training_step_gives_the_losses_of_the_other_backends_and_parameters_stay_there():
+    ours, _, _ = trained("llvm")
+    theirs, model, step = trained("xla")
+    np.testing.assert_allclose(theirs, ours, rtol=1e-5)
+    assert all(on_device(*model.parameters(), *model.buffers())) and len(step._reports) == 1
+    assert all(on_device(*(parameter.grad for parameter in model.parameters())))
+
+
+def test_a_parameter_that_somebody_looks_at_keeps_its_memory():
+    w = mt.zeros(3)
+    seen, view = w.numpy(), w[1:]
+    mt.jit(lambda: w.add_(1), backend="xla")()
+    assert seen.tolist() == [1, 1, 1] and view.tolist() == [1, 1] and on_device(w) == [False]
+
+
+def test_an_array_may_be_written_to_after_the_call():
+    x = mt.ones(1 << 16)
+    y = mt.jit(double, backend="xla")(x)
+    x.fill_(5)
+    assert y.sum().item() == 2 << 16
+
+
+def test_gradients_through_a_call_are_those_of_the_function():
+    def f(x, w):
+        return (x @ w).tanh().sum(1)
+
+    x, w = mt.randn(4, 3), mt.randn(3, 2).requires_grad_()
+    expected = mt.autograd.grad(f(x, w).square().sum(), [w])[0]
+    found = mt.autograd.grad(mt.jit(f, backend="xla")(x, w).square().sum(), [w])[0]
+    assert_close(found, expected)
+
+
+def test_donated_memory_is_used_again():
+    f = mt.jit(lambda x: x + 1, backend="xla", donate="x")
+    x = mt.jit(double, backend="xla")(mt.ones(1 << 12))
+    before = x._value.array.unsafe_buffer_pointer()
+    y = f(x)
+    assert y._value.array.unsafe_buffer_pointer() == before
+    with pytest.raises(mt.errors.TracingError, match="MT111"):
+        x.sum()
+
+
+# --- devices and texts ------------------------------------------------------------------------------------
+
+
+def test_the_device_is_one_that_jax_sees():
+    x = mt.ones(2)
+    assert mt.jit(double, backend="xla", device="cpu")(x).tolist() == [2, 2]
+    for device in ("cuda", "cpu:99", "cpu:x", "abacus"):
+        with pytest.raises(DeviceError, match=rf"(?s)MT203: there is no device '{device}'.*JAX sees .*cpu:0"):
+            mt.jit(double, backend="xla", device=device)(x)
+    with pytest.raises(ValueError, match="device='cuda' is for backend='xla'"):
+        mt.jit(double, device="cuda")
+    with pytest.raises(ValueError, match="there is no backend 'llvm:cpu'"):
+        mt.jit(double, backend="llvm:cpu")
+
+
+def test_without_jax_there_is_one_sentence():
+    program = """
+        import sys
+        sys.modules["jax"] = None
+        import minitorch as mt
+        try:
+            mt.jit(lambda x: x, backend="xla")(mt.ones(2))
+        except ModuleNotFoundError as error:
+            print(error)
+    """
+    found = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
+    assert found.stdout == "the backend 'xla' needs JAX, which is not installed: pip install 'minitorch[jax]'\n"
+
+
+def test_its_program_is_lined_up_with_our_kernels_by_line():
+    def f(x, w):
+        y = (x @ w).relu()
+        return y.exp().sum()
+
+    x, w = mt.ones(8, 16), mt.ones(16, 4)
+    compiled = mt.jit(f, backend="xla")
+    found = compiled.hlo(x, w)
+    first = f.__code__.co_firstlineno
+    rows = {line.partition(":")[2]: (ours, kernels) for line, _, ours, kernels in found.lines()}
+    assert set(rows) == {str(first + 1), str(first + 2)}
+    assert all(ours and theirs for ours, theirs in rows.values())
+    assert " dot(" in found.before and "HloModule" in found.after and "site-packages" not in found.after
+    assert any("dot" in kernel.operations for kernel in found.kernels)
+    assert f"{len(found.kernels)} of XLA's" in str(found)
+    assert f"XLA runs {len(found.kernels)} kernels, we would run" in str(compiled.explain())
+    with pytest.raises(ArgumentError, match="runs on the backend 'llvm'"):
+        mt.jit(f).hlo(x, w)
