@@ -97,9 +97,10 @@ def fuse(procedure: Procedure, name: str, *names: str) -> Procedure:
     check_fresh(procedure, name, near=names[0])
 
     def change(each: For) -> Iterable[Statement]:
-        chain, guards, body = nested_in(each, names)
+        own_names = (each.variable.name, *names[1:])
+        chain, guards, body = nested_in(each, own_names)
         variables = [inner.variable for inner in chain]
-        if [one.name for one in variables] != [*names] or any(one.kind is not Kind.SERIAL for one in chain):
+        if [one.name for one in variables] != [*own_names] or any(one.kind is not Kind.SERIAL for one in chain):
             raise refused(f"fuse({', '.join(map(repr, names))})", "loops that are fused have nothing between them")
         own = Variable(name, extent(variables))
         places = unravelled(variable(name, own.extent), tuple(one.extent for one in variables))

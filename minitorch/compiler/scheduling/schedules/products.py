@@ -68,6 +68,14 @@ def product_schedule(
     return reorder(*(each.name for each in whole.ks)), *_steps(whole, cut)
 
 
+def _narrows(product: Contraction, cut: Tiling) -> bool:
+    """Whether all results are bytes beside each other: those of a tile's row are stored together, by fewer shuffles."""
+    lane, *others = product.store_lanes
+    if others or product.width % cut.width or cut.vectors == 1:
+        return False
+    return all(each.value.dtype.itemsize == 1 == each.index.coefficient(lane) for each in product.epilogue)
+
+
 def _is_strided(value: Expression, along: Variable) -> bool:
     return any(isinstance(part, Load) and abs(part.index.coefficient(along)) > 1 for part in value.all_parts)
 
@@ -140,10 +148,14 @@ def _steps(product: Contraction, cut: Tiling) -> Iterator[Rewrite]:
     yield unroll("v", inside="k")
     if cut.is_unrolled:
         yield unroll("k")
+    results = sorted({store.buffer for store in product.epilogue})
+    if _narrows(product, cut) and not by_vectors:
+        out = ",".join(f"out{each}" for each in results)
+        yield fuse("w", f"v@{out}", "l")
+        yield vectorise("w")
     yield vectorise("l")
     yield in_registers(total, "k", "tile", **({"anew": True} if in_blocks else {}))
     yield parallelise(*units)
-    results = sorted({store.buffer for store in product.epilogue})
     if is_ragged:
         yield specialise(f"v@{','.join(f'out{each}' for each in results)}")
     packed = [name for name, is_packed in (("left", cut.packs_left), ("right", cut.packs_right)) if is_packed]
