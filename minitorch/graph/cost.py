@@ -117,6 +117,7 @@ FLOPS: dict[str, Callable[[Node], int]] = {  # by kind of the primitive
     "movement": _nothing,
     "source": _nothing,
     "random": _nothing,
+    "operator": _of_output,
 }
 
 

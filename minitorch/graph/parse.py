@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..dtypes import BY_SHORT_NAME
 from ..errors import ParseError
-from ..ir import LOWERED, PRIMITIVES, Node, Primitive, Source, Spec, as_stored
+from ..ir import LOWERED, OPERATORS, PRIMITIVES, Node, Primitive, Source, Spec, as_stored
 from ..primitives import constant
 from .arrays import from_base64, from_nested
 from .build import input_node, literal
@@ -171,7 +171,7 @@ class _Parser:
         name = self.take()
         self.expect("=")
         word = self.expect_kind("name", "the name of a primitive")
-        primitive = PRIMITIVES.get(word.text) or LOWERED.get(word.text)
+        primitive = PRIMITIVES.get(word.text) or LOWERED.get(word.text) or OPERATORS.get(word.text)
         if primitive is None:
             near = difflib.get_close_matches(word.text, PRIMITIVES, 1, 0.5)
             raise ParseError(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..dtypes import DType, stored
 from ..errors import GraphError
-from ..ir import INPUT, LOWERED, PRIMITIVES, Node, is_input_name
+from ..ir import INPUT, LOWERED, OPERATORS, PRIMITIVES, Node, is_input_name
 from ..primitives import Literal
 from .values import is_static, value_key
 
@@ -89,7 +89,7 @@ def _known_primitive(node: Node, seen: set[Node]) -> str | None:
     if node.primitive is INPUT:
         return f"the input {node.params.get('name')!r} is listed among the nodes"
     name = node.primitive.name
-    if (PRIMITIVES.get(name) or LOWERED.get(name)) is not node.primitive:
+    if (PRIMITIVES.get(name) or LOWERED.get(name) or OPERATORS.get(name)) is not node.primitive:
         return f"{name} is not in the table of primitives"
     return None
 

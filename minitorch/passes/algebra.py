@@ -109,7 +109,6 @@ PRODUCTS = Rules(
     Rule(x / -1, -x),
     Rule((-x) * (-y), x * y),
     Rule((-x) / (-y), x / y),
-    Rule(x / n, _times_reciprocal, name="x / n -> x * (1 / n) if n is a power of two"),
     Rule(x * 0, 0, where=integers("x")),
     Rule((x * n) * m, x * (n * m), where=_varying_integers),
     Rule(op.floor_divide(x, 1), x, where=integers("x")),
@@ -149,6 +148,9 @@ CONDITIONS = Rules(
     Rule(~op.less(x, y), op.less_equal(y, x), where=integers("x")),
     Rule(~op.less_equal(x, y), op.less(y, x), where=integers("x")),
 )
+RECIPROCALS = Rules(
+    Rule(x / n, _times_reciprocal, name="x / n -> x * (1 / n) if n is a power of two"),
+)
 BITS = Rules(
     Rule(~~x, x),
     Rule(x & x, x),
@@ -170,6 +172,6 @@ TYPES = Rules(
     Rule(op.bitcast(op.bitcast(x, dtype=a), dtype=b), op.bitcast(x, dtype=b)),
 )
 
-LAWS = SUMS + PRODUCTS + SIZES + CONDITIONS + BITS + TYPES
+LAWS = SUMS + PRODUCTS + RECIPROCALS + SIZES + CONDITIONS + BITS + TYPES
 
 ALGEBRA = table_pass("algebra", LAWS, "Apply laws of arithmetic that hold for every value of every type.")

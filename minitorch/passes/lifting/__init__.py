@@ -1,0 +1,89 @@
+"""Lifting: compositions of primitives become operators, under the names by which other systems know them.
+
+    div(exp(sub(x, expand(max))), expand(sum))  ──►  softmax(x, dim)
+
+A rule looks at a node, and at the nodes that it is computed from, and gives the operator that computes the same, or
+None. Structure alone decides, never a name of a module. The nodes of a graph are visited in program order, so a rule
+sees operands that were lifted before: a bias is taken up by the convolution that it is added to, if nothing else reads
+the convolution's result.
+
+Values are the same up to the order of sums. The exceptions: an attention whose scores overflow to -inf in a whole row
+gives zeros, its softmax NaN; and QuantizeLinear may make another integer of NaN.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from ...graph import Graph
+from ...graph.build import topological_order, with_inputs
+from ...ir import INPUT, Node
+from ..dead_code import DEAD_CODE
+from ..pipeline import Pass
+from . import pointwise, products, sliding
+from .matching import Found
+
+Rule = Callable[[Node, set[Node]], Found]
+"""(a node, the nodes that are read once) -> the operator in its place."""
+
+RULES: tuple[Rule, ...] = (
+    pointwise.relu,
+    pointwise.signbit,
+    pointwise.sigmoid,
+    pointwise.silu,
+    pointwise.gelu,
+    pointwise.softmax,
+    pointwise.log_softmax,
+    pointwise.layer_norm,
+    pointwise.layer_norm_parameters,
+    pointwise.batch_norm,
+    pointwise.batch_norm_parameters,
+    sliding.conv,
+    sliding.conv_bias,
+    sliding.max_pool,
+    sliding.avg_pool,
+    products.matmul,
+    products.gemm,
+    products.gemm_bias,
+    products.quantize,
+    products.dequantize,
+)
+
+
+def lifted(graph: Graph, rules: tuple[Rule, ...] = RULES) -> Graph:
+    """A graph with operators in place of what they are composed of.
+
+    Example:
+        >>> import minitorch as mt
+        >>> with mt.no_grad():
+        ...     graph = mt.jit(mt.nn.Sequential(mt.nn.Linear(4, 3), mt.nn.ReLU())).graph(mt.ones(2, 4))
+        >>> lifted(graph).count()
+        Counter({'gemm': 1, 'relu': 1})
+    """
+    reads = Counter(operand for node in graph.nodes for operand in node.inputs)
+    reads.update(graph.outputs)
+    mapped: dict[Node, Node] = {node: node for node in graph.inputs}
+    single: set[Node] = set()
+    emitted: dict[Node, None] = {}
+    for node in graph.nodes:
+        now = with_inputs(node, tuple([mapped[operand] for operand in node.inputs]))
+        while (found := _first(rules, now, single)) is not None:
+            now = found
+        mapped[node] = now
+        if reads[node] == 1:
+            single.add(now)
+        for each in topological_order((now,), emitted):
+            if each.primitive is not INPUT:
+                emitted[each] = None
+    outputs = [mapped[node] for node in graph.outputs]
+    if all(now is node for node, now in mapped.items()):
+        return graph
+    return DEAD_CODE(graph.with_nodes(emitted, outputs))
+
+
+def _first(rules: tuple[Rule, ...], node: Node, single: set[Node]) -> Found:
+    return next((found for rule in rules if (found := rule(node, single)) is not None), None)
+
+
+LIFTING = Pass("lifting", lifted, "operators such as conv and softmax in place of what they are composed of")

@@ -1,0 +1,109 @@
+"""Questions that the rules of lifting ask of nodes."""
+
+from __future__ import annotations
+
+import math
+
+from ... import primitives as P
+from ...dtypes import stored
+from ...graph.values import is_splat
+from ...ir import Node
+
+Found = Node | None
+
+
+def is_number(node: Node, value: float) -> bool:
+    """Whether a node is this number, as its type stores it, in every element."""
+    return is_splat(node) and node.params["value"] == stored(value, node.dtype)
+
+
+def number_of(node: Node) -> float | None:
+    """The number that a node has in every element, if it is such a constant."""
+    node = before_expand(node)
+    return node.params["value"] if is_splat(node) else None
+
+
+def before_expand(node: Node) -> Node:
+    """A value before it was repeated."""
+    return node.inputs[0] if node.primitive is P.expand else node
+
+
+def operands(node: Node, primitive: P.Primitive) -> tuple[Node, ...]:
+    """The operands of a node of this primitive; none, if it is of another one."""
+    return node.inputs if node.primitive is primitive else ()
+
+
+def either(node: Node, primitive: P.Primitive) -> list[tuple[Node, Node]]:
+    """Both orders of the operands of a commutative operation."""
+    return [(node.inputs[0], node.inputs[1]), (node.inputs[1], node.inputs[0])] if node.primitive is primitive else []
+
+
+def times(node: Node, value: float) -> Found:
+    """The factor of a product with this number."""
+    return next((one for one, other in either(node, P.mul) if is_number(other, value)), None)
+
+
+def plus(node: Node) -> tuple[Node, float] | None:
+    """The operand of a sum with a number, and the number."""
+    for one, other in either(node, P.add):
+        number = number_of(other)
+        if number is not None:
+            return one, float(number)
+    return None
+
+
+def kept(node: Node, dims: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of a node with lengths of 1 in place of dimensions."""
+    return tuple([1 if axis in dims else length for axis, length in enumerate(node.shape)])
+
+
+def reduced(node: Node, x: Node, primitive: P.Primitive) -> tuple[int, ...]:
+    """The dimensions of x that a node is the reduction over, which are kept with length 1; none, if it is not."""
+    if node.primitive is not P.reshape or node.inputs[0].primitive is not primitive:
+        return ()
+    (found,) = node.inputs
+    dims: tuple[int, ...] = found.params["dims"]
+    return dims if found.inputs[0] is x and node.shape == kept(x, dims) else ()
+
+
+def mean(node: Node, x: Node) -> tuple[int, ...]:
+    """The dimensions of x that a node is the mean over, which are kept with length 1; none, if it is not."""
+    if node.primitive is not P.reshape:
+        return ()
+    total, dims = scaled_sum(node.inputs[0])
+    fits = total is x and node.shape == kept(x, dims)
+    return dims if fits else ()
+
+
+def scaled_sum(node: Node) -> tuple[Found, tuple[int, ...]]:
+    """What a node is the mean of, and over which dimensions."""
+    for total, number in [*either(node, P.mul), *([node.inputs] if node.primitive is P.div else [])]:
+        if total.primitive is not P.reduce_sum or not is_splat(number):
+            continue
+        (x,), dims = total.inputs, total.params["dims"]
+        count = math.prod([x.shape[dim] for dim in dims])
+        if is_number(number, 1 / count if node.primitive is P.mul else count):
+            return x, dims
+    return None, ()
+
+
+def is_contiguous_tail(dims: tuple[int, ...], rank: int) -> bool:
+    """Whether dimensions are the last ones."""
+    return bool(dims) and dims == tuple(range(rank - len(dims), rank))
+
+
+def channel_vector(node: Node, like: Node, dim: int = 1) -> Found:
+    """The vector that goes with a dimension of another value, and is repeated over all others."""
+    small = before_expand(node)
+    length = like.shape[dim] if dim < len(like.shape) else 0
+    if small is node and node.shape == like.shape:
+        return None
+    behind = len(like.shape) - dim - 1
+    if small.shape == (length,) and not behind:
+        return small
+    padded = (1,) * (len(like.shape) - len(small.shape)) + small.shape
+    if padded != (*(1,) * dim, length, *(1,) * behind):
+        return None
+    if small.primitive is P.reshape and small.inputs[0].shape == (length,):
+        return small.inputs[0]
+    return None

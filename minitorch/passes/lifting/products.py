@@ -1,0 +1,160 @@
+"""Matrix products with their bias, and values in Q/DQ form."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ... import dtypes
+from ... import primitives as P
+from ...dtypes import DType
+from ...graph.build import apply, literal
+from ...ir import Node, Spec
+from ...primitives import operators as O
+from .matching import Found, before_expand, either, is_number, operands, plus
+
+
+def matmul(node: Node, single: set[Node]) -> Found:
+    """A product whose rows are joined before it, and taken apart after it."""
+    made = operands(node, P.reshape)
+    if not made or len(made[0].shape) != 2 or not node.dtype.is_floating_point:
+        return None
+    product = made[0]
+    is_plain = product.primitive is P.dot and product.params["dtype"] is product.inputs[0].dtype
+    is_turned = product.primitive is O.gemm and len(product.inputs) == 2 and product.params["transposed"]
+    joined = operands(product.inputs[0], P.reshape) if is_plain or is_turned else ()
+    if not joined or joined[0].shape[-1:] != product.inputs[0].shape[1:]:
+        return None
+    x, matrix = joined[0], product.inputs[1]
+    if node.shape != (*x.shape[:-1], product.shape[1]) or matrix.dtype is not x.dtype:
+        return None
+    if is_turned:
+        matrix = apply(P.permute, matrix, dims=(1, 0), source=product.source)
+    return apply(O.matmul, x, matrix, source=node.source)
+
+
+def gemm(node: Node, single: set[Node]) -> Found:
+    """A product with a transposed matrix, as that of a linear layer."""
+    if node.primitive is not P.dot or len(node.shape) != 2 or node.params["dtype"] is not node.inputs[0].dtype:
+        return None
+    a, b = node.inputs
+    turned = operands(b, P.permute)
+    if not turned or not node.dtype.is_floating_point or a.dtype is not b.dtype:
+        return None
+    return apply(O.gemm, a, turned[0], source=node.source, transposed=True)
+
+
+def gemm_bias(node: Node, single: set[Node]) -> Found:
+    """A vector that is added to a product."""
+    for product, parameter in either(node, P.add):
+        small = before_expand(parameter)
+        if product not in single or small is parameter or small.shape != node.shape[1:] or len(node.shape) != 2:
+            continue
+        if product.primitive is O.gemm and len(product.inputs) == 2:
+            return apply(O.gemm, *product.inputs, small, source=node.source, **product.params)
+        plain = product.primitive is P.dot and product.params["dtype"] is product.inputs[0].dtype
+        if plain and node.dtype.is_floating_point and product.inputs[0].dtype is product.inputs[1].dtype:
+            return apply(O.gemm, *product.inputs, small, source=node.source, transposed=False)
+    return None
+
+
+# Q/DQ -----------------------------------------------------------------------------------------------------
+
+TO_WHOLE = 12582912.0  # added and subtracted, it rounds (`minitorch.quantization.affine`)
+
+
+def _parameter(node: Node, like: Node) -> tuple[Node, int] | None:
+    """A scalar, or a value along one dimension, that is repeated; and the dimension."""
+    small = before_expand(node)
+    if not small.shape:
+        return small, 0
+    padded = (1,) * (len(like.shape) - len(small.shape)) + small.shape
+    long = [axis for axis, length in enumerate(padded) if length != 1]
+    return (small, long[0]) if len(padded) == len(like.shape) and len(long) == 1 else None
+
+
+def _vector(node: Node) -> Node:
+    """A value along one dimension as a vector; a scalar as it is."""
+    if len(node.shape) <= 1:
+        return node
+    if node.primitive is P.reshape and len(node.inputs[0].shape) == 1:
+        return node.inputs[0]
+    return apply(P.reshape, node, shape=(node.spec.size,), source=node.source)
+
+
+def _integers(node: Node, kind: DType) -> Found:
+    """The integers that a zero point in float32 was made of, as a vector or a scalar of a type."""
+    found = operands(node, P.cast)
+    if not found or found[0].dtype.category != "int":
+        return None
+    whole = _vector(found[0])
+    return whole if whole.dtype is kind else apply(P.cast, whole, dtype=kind, source=node.source)
+
+
+def dequantize(node: Node, single: set[Node]) -> Found:
+    """(q - zero point) * scale."""
+    for centered, scale in either(node, P.mul):
+        q, offset = centered.inputs if centered.primitive is P.sub else (centered, None)
+        given, by = operands(q, P.cast), _parameter(scale, node)
+        if node.dtype is not dtypes.float32 or not given or by is None:
+            continue
+        (integers,) = given
+        is_bias = integers.dtype is dtypes.int32 and offset is None and len(node.shape) == 1 and by[0] is scale
+        if integers.dtype not in (dtypes.int8, dtypes.uint8) and not (is_bias and scale.shape):
+            continue
+        factor, kind = _vector(by[0]), integers.dtype
+        if offset is None:
+            zero: Found = literal(0, Spec(factor.shape, kind), node.source)
+        else:
+            found = _parameter(offset, node)
+            zero = _integers(found[0], kind) if found is not None and found[1] == by[1] else None
+        if zero is not None and zero.shape == factor.shape:
+            return apply(O.dequantize, integers, factor, zero, source=node.source, dim=by[1])
+    return None
+
+
+def quantize(node: Node, single: set[Node]) -> Found:
+    """cast(clamp(round(x / scale), qmin - zero point, qmax - zero point) + zero point)."""
+    if node.primitive is not P.cast or node.dtype not in (dtypes.int8, dtypes.uint8):
+        return None
+    ends = np.iinfo(node.dtype.numpy)
+    for inside, offset in either(node.inputs[0], P.add):
+        zero, clamped = _parameter(offset, node), operands(inside, P.where)
+        if zero is None or not clamped or clamped[0].primitive is not P.less:
+            continue
+        _, above, high = clamped
+        if clamped[0].inputs[0] is not above or before_expand(clamped[0].inputs[1]) is not before_expand(high):
+            continue
+        for units, low in either(above, P.maximum):
+            if not (_is_end(low, zero, ends.min, node) and _is_end(high, zero, ends.max, node)):
+                continue
+            found = _scaled(units, node)
+            whole = _integers(zero[0], node.dtype)
+            if found is None or whole is None:
+                continue
+            x, scale, dim = found
+            if dim == zero[1] and scale.shape == whole.shape:
+                return apply(O.quantize, x, scale, whole, source=node.source, dim=dim)
+    return None
+
+
+def _scaled(units: Node, like: Node) -> tuple[Node, Node, int] | None:
+    """What was divided by a scale and rounded; the scale, and the dimension that it is along."""
+    rounded = operands(units, P.sub)
+    total = plus(rounded[0]) if rounded and is_number(before_expand(rounded[1]), TO_WHOLE) else None
+    if total is None or total[1] != TO_WHOLE:
+        return None
+    for x, inverse in either(total[0], P.mul):
+        found = _parameter(inverse, like)
+        quotient = operands(found[0], P.div) if found else ()
+        if found and quotient and is_number(before_expand(quotient[0]), 1) and x.dtype is dtypes.float32:
+            return x, _vector(before_expand(quotient[1])), found[1]
+    return None
+
+
+def _is_end(node: Node, zero: tuple[Node, int], end: int, like: Node) -> bool:
+    """Whether a node is an end of the integers, less the zero point."""
+    found = _parameter(node, like)
+    if found is None or found[1] != zero[1]:
+        return False
+    difference = operands(found[0], P.sub)
+    return bool(difference) and is_number(before_expand(difference[0]), end) and before_expand(difference[1]) is zero[0]

@@ -1,0 +1,41 @@
+"""Operators: compositions of primitives as one node, under the names by which other systems know them.
+
+`ir.OPERATORS` is the table. Only lifting writes them (`minitorch.passes.lifting`), on the way to ONNX and XLA. Each has
+a rule of shapes and a definition in NumPy, so that a lifted graph can be interpreted, and compared with the graph that
+it was lifted from. None has a gradient: a graph is differentiated before it is lifted.
+"""
+
+from .functions import (
+    batch_norm,
+    gelu,
+    layer_norm,
+    log_softmax,
+    relu,
+    rms_norm,
+    sigmoid,
+    signbit,
+    silu,
+    softmax,
+)
+from .layers import avg_pool, conv, gemm, matmul, max_pool
+from .quantized import dequantize, quantize
+
+__all__ = [
+    "avg_pool",
+    "batch_norm",
+    "conv",
+    "dequantize",
+    "gelu",
+    "gemm",
+    "layer_norm",
+    "log_softmax",
+    "matmul",
+    "max_pool",
+    "quantize",
+    "relu",
+    "rms_norm",
+    "sigmoid",
+    "signbit",
+    "silu",
+    "softmax",
+]
