@@ -49,6 +49,7 @@ globals().update(FUNCTIONS)
 _LATER = {
     "Frozen": "modes.ways_in.frozen",
     "data": "data",
+    "export": "export",
     "freeze": "modes.ways_in.frozen",
     "load_frozen": "modes.ways_in.frozen_graph",
     "machine": "profiler",
@@ -72,7 +73,7 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "DType", "Frozen", "Graph", "Jitted", "Operation", "Session", "Tensor", "amp", "autocast", "autograd", "backends",
-    "bfloat16", "bool", "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "float", "float16",
+    "bfloat16", "bool", "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "export", "float", "float16",
     "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian",
     "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
     "jit", "lazy", "load_frozen", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi",

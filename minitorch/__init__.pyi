@@ -11,6 +11,7 @@ from . import data as data
 from . import debug as debug
 from . import dtypes as dtypes
 from . import errors as errors
+from . import export as export
 from . import functional as functional
 from . import inspect as inspect
 from . import nn as nn
@@ -603,6 +604,7 @@ __all__ = [
     "exp",
     "exp2",
     "expm1",
+    "export",
     "eye",
     "finfo",
     "fix",

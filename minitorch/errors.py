@@ -50,6 +50,8 @@ CODES: dict[str, str] = {
     "MT603": "a schedule that breaks a law",
     "MT701": "data that no scale can be chosen for",
     "MT702": "a scale, zero point or range that does not fit",
+    "MT802": "an operation that has no translation",
+    "MT803": "a dimension that cannot be dynamic",
 }
 
 
@@ -257,6 +259,10 @@ class ScheduleError(MinitorchError, ValueError):
 
 class QuantizationError(MinitorchError, ValueError):
     """Numbers cannot be quantised as asked for."""
+
+
+class TranslationError(MinitorchError, ValueError):
+    """A program has no translation into another format, or out of it."""
 
 
 class CommandError(Exception):

@@ -1,1 +1,23 @@
 """File formats that other programs read and write, too. No format here can run code: no pickle, anywhere."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..modes.ways_in.exporting import onnx
+
+# The public functions, with the module that each is loaded from when it is first used.
+_LATER = {"onnx": "modes.ways_in.exporting"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    package = __name__.rpartition(".")[0]
+    found = globals()[name] = getattr(import_module(f"{package}.{_LATER[name]}"), name)
+    return found
+
+
+__all__ = ["onnx"]

@@ -1,0 +1,239 @@
+"""`Building`: the nodes and constants of an ONNX graph while it is written.
+
+A row of the tables turns one node of our graph into nodes of ONNX. Its operands are names of values; it calls `op` for
+each operator, and returns the name of the result. Each ONNX node is named after its result, and its `doc_string` is the
+line of the user's program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from .... import dtypes
+from ....dtypes import DType
+from ....errors import TranslationError
+from ....ir import Node
+from ..common import NUMBERS, package
+from .sizes import Expression, Number, Sizes
+
+Array = np.ndarray[Any, Any]
+Row = Callable[["Building", Node, list[str]], str]
+"""(what is built, a node, the names of its operands) -> the name of its result."""
+
+_SMALL_INTS = (dtypes.uint8, dtypes.int8, dtypes.int16)
+_INTS = (*_SMALL_INTS, dtypes.int32, dtypes.int64, dtypes.uint32)
+_FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
+_WIDE = (dtypes.int32, dtypes.int64)
+_BYTES = (dtypes.uint8, dtypes.int8)
+_NUMBERS = (*_INTS, *_FLOATS)
+
+# The types that an operator is computed in. These are the ones that both the standard and the CPU kernels of ONNX
+# Runtime 1.32 have, and float64 wherever the standard has it. Others are computed in a wider type and converted back.
+COMPUTED: dict[str, tuple[DType, ...]] = {
+    "Abs": _NUMBERS,
+    "Add": _NUMBERS,
+    "ArgMax": (*_BYTES, *_WIDE, *_FLOATS),
+    "CumSum": (*_WIDE, dtypes.float32, dtypes.float64),
+    "Div": _NUMBERS,
+    "Equal": (dtypes.bool_, *_NUMBERS),
+    "Expand": (dtypes.bool_, *_NUMBERS),
+    "Less": _NUMBERS,
+    "LessOrEqual": _NUMBERS,
+    "MatMul": (*_WIDE, dtypes.uint32, *_FLOATS),
+    "Max": (*_BYTES, *_WIDE, dtypes.uint32, *_FLOATS),
+    "Mod": (*_INTS, *_FLOATS),
+    "Mul": _NUMBERS,
+    "Neg": (dtypes.int8, dtypes.int16, *_WIDE, *_FLOATS),
+    "Pad": (dtypes.bool_, *_BYTES, *_WIDE, dtypes.uint32, *_FLOATS),
+    "Range": (dtypes.int16, *_WIDE, dtypes.float32, dtypes.float64),
+    "ReduceMax": (*_BYTES, *_WIDE, *_FLOATS),
+    "ReduceProd": (*_WIDE, *_FLOATS),
+    "ReduceSum": (*_WIDE, *_FLOATS),
+    "ScatterND": (dtypes.bool_, *_NUMBERS, dtypes.bfloat16),
+    "Sub": _NUMBERS,
+    "TopK": (*_WIDE, dtypes.float32, dtypes.float64),
+    "Where": (*_BYTES, *_WIDE, dtypes.uint32, *_FLOATS),
+}
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div")  # of small integers since opset 14
+_WIDER: dict[DType, DType] = {
+    dtypes.bool_: dtypes.int32,
+    dtypes.uint8: dtypes.int32,
+    dtypes.int8: dtypes.int32,
+    dtypes.int16: dtypes.int32,
+    dtypes.uint32: dtypes.int64,
+    dtypes.float16: dtypes.float32,
+    dtypes.bfloat16: dtypes.float32,
+}
+
+
+class Building:
+    """An ONNX graph in the making.
+
+    Args:
+        opset: the version of the operators.
+        sizes: the numbers that are not the same for all calls.
+
+    Attributes:
+        nodes: the ONNX nodes so far.
+        arrays: the constants so far, by name.
+        known: the names that are taken.
+    """
+
+    def __init__(self, opset: int, sizes: Sizes) -> None:
+        self.opset, self.sizes = opset, sizes
+        self.onnx = package()
+        self.nodes: list[Any] = []
+        self.arrays: dict[str, Array] = {}
+        self.known: set[str] = set()
+        self.node: Node | None = None  # the one that is being written
+        self._constants: dict[tuple[Any, ...], str] = {}
+        self._counts: dict[str, int] = {}
+
+    def name(self, like: str) -> str:
+        """A name that is not taken: the one given, or that with a number."""
+        found = like
+        while found in self.known:
+            self._counts[like] = self._counts.get(like, 0) + 1
+            found = f"{like}_{self._counts[like]}"
+        self.known.add(found)
+        return found
+
+    def op(self, kind: str, *inputs: str, result: str = "", **attributes: Any) -> str:
+        """Append an operator with one result, and give the result's name."""
+        return self.ops(kind, inputs, [result or self.name(kind.lower())], **attributes)[0]
+
+    def ops(self, kind: str, inputs: Sequence[str], results: Sequence[str], **attributes: Any) -> Sequence[str]:
+        """Append an operator with results of these names."""
+        source = self.node.source if self.node is not None else None
+        doc = str(source) if source else None
+        named = next(each for each in results if each)
+        self.nodes.append(self.onnx.helper.make_node(kind, inputs, results, named, doc, **attributes))
+        return results
+
+    def constant(self, array: Array | Sequence[int] | int, dtype: DType = dtypes.int64) -> str:
+        """The name of a small constant, shared by all that need it; of int64, if it is not an array."""
+        if not isinstance(array, np.ndarray):
+            array = np.asarray(array, dtype.numpy)
+        key = array.shape, array.dtype, array.tobytes()
+        if key not in self._constants:
+            self._constants[key] = self.name("constant")
+            self.arrays[self._constants[key]] = array
+        return self._constants[key]
+
+    def number(self, value: Any, dtype: DType) -> str:
+        """The name of a scalar constant."""
+        with np.errstate(all="ignore"):
+            return self.constant(np.asarray(value).astype(dtype.numpy))
+
+    def cast(self, name: str, old: DType, new: DType) -> str:
+        """The same numbers in another type; a constant is converted here."""
+        if old is new:
+            return name
+        array = self.arrays.get(name)
+        if array is not None and array.ndim == 0:
+            with np.errstate(all="ignore"):
+                return self.constant(array.astype(new.numpy))
+        return self.op("Cast", name, to=NUMBERS[new])
+
+    def computed(self, kind: str, dtype: DType) -> DType:
+        """The type that an operator is computed in."""
+        types = COMPUTED.get(kind, _FLOATS)
+        old = self.opset < 14 and ((kind in _ARITHMETIC and dtype in _SMALL_INTS) or kind == "CumSum")
+        while (dtype not in types or (old and dtype in _SMALL_INTS)) and dtype in _WIDER:
+            dtype = _WIDER[dtype]
+        return dtype
+
+    def apply(self, kind: str, dtype: DType, *inputs: str, gives: DType | None = None, **attributes: Any) -> str:
+        """An operator on values of one type, in the type that it is computed in; the result is of the same type.
+
+        Args:
+            gives: the type of the operator's result, if that is not the operands'.
+        """
+        wide = self.computed(kind, dtype)
+        found = self.op(kind, *[self.cast(each, dtype, wide) for each in inputs], **attributes)
+        return found if gives else self.cast(found, wide, dtype)
+
+    # Numbers that may depend on sizes -------------------------------------------------------------------
+
+    def numbers(self, name: str) -> tuple[Number, ...]:
+        """A parameter of the node: numbers, or expressions of sizes."""
+        assert self.node is not None
+        return self.sizes.of(self.node, name)
+
+    def fixed(self, name: str) -> Any:
+        """A parameter of the node that may not depend on sizes.
+
+        Raises:
+            TranslationError: if it does (``MT803``).
+        """
+        assert self.node is not None
+        return self.sizes.fixed(self.node, name)
+
+    def vector(self, numbers: Sequence[Number]) -> str:
+        """A vector of int64, computed from the shapes of the arguments where it depends on them."""
+        if all(isinstance(each, int) for each in numbers):
+            return self.constant([each for each in numbers if isinstance(each, int)])
+        parts: list[str] = []
+        fixed: list[int] = []
+        for each in numbers:
+            if isinstance(each, int):
+                fixed.append(each)
+                continue
+            if fixed:
+                parts.append(self.constant(fixed))
+                fixed = []
+            parts.append(self.size(each))
+        if fixed:
+            parts.append(self.constant(fixed))
+        return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
+
+    def size(self, expression: Expression) -> str:
+        """The value of an expression of sizes, as a vector of one element."""
+        found = ""
+        for symbol in expression.symbols:
+            name, axis = self.sizes.places[symbol]
+            key = ("size", symbol)
+            if key not in self._constants:
+                shape = self.op("Shape", name)
+                self._constants[key] = self.op("Gather", shape, self.constant([axis]), axis=0)
+            size = self._constants[key]
+            found = self.op("Mul", found, size) if found else size
+        if expression.factor != 1:
+            found = self.op("Mul", found, self.constant([expression.factor]))
+        return self.op("Add", found, self.constant([expression.added])) if expression.added else found
+
+    def shape(self, node: Node) -> tuple[Number, ...]:
+        """The shape of a value: numbers, or expressions of sizes."""
+        return self.sizes.shape(node)
+
+    def reshaped(self, name: str, numbers: Sequence[Number]) -> str:
+        """The same elements under another shape."""
+        unknown = [each for each in numbers if not isinstance(each, int)]
+        if len(unknown) == 1 and 0 not in numbers:
+            numbers = [each if isinstance(each, int) else -1 for each in numbers]
+        more: dict[str, Any] = {"allowzero": 1} if 0 in numbers else {}
+        if more and self.opset < 14:
+            self.refuse("a tensor without elements", "Reshape takes a length of 0 from opset 14 on", newer=14)
+        return self.op("Reshape", name, self.vector(numbers), **more)
+
+    def refuse(self, what: str, why: str, newer: int = 0) -> NoReturn:
+        """Raise the error for something that ONNX does not have.
+
+        Args:
+            newer: the version of the operators from which on it does.
+
+        Raises:
+            TranslationError: ``MT802``.
+        """
+        node = self.node
+        raise TranslationError(
+            "MT802",
+            f"{node.primitive.name if node else 'the graph'}: {what} cannot be written as ONNX operators of opset "
+            f"{self.opset}",
+            where=str(node.source) if node is not None and node.source else None,
+            why=why,
+            fix=f"export with opset_version={newer}, or a newer one" if newer else "compute it outside of the model",
+        )

@@ -1,0 +1,200 @@
+"""A graph as an ONNX model: its nodes by the rows of the tables, its constants as initializers, its inputs and outputs.
+
+    Graph, names of parameters, sizes ──Building──► nodes, constants ──► GraphProto ──► ModelProto
+                                                                                          │
+                                                    the arrays of large models ◄──────────┴──► a file
+
+No path of the machine is in a model: the `doc_string` of a node is file name and line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ....errors import TranslationError
+from ....graph import Graph
+from ....graph.values import is_splat
+from ....ir import Node
+from ....primitives import expand
+from ..common import NUMBERS, package
+from . import elementwise, movement, operators, sums
+from .building import Building, Row
+from .sizes import Expression, Number, Sizes
+
+Array = np.ndarray[Any, Any]
+
+ROWS: dict[str, Row] = {**elementwise.ROWS, **movement.ROWS, **sums.ROWS, **operators.ROWS}
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The names that a model is used by.
+
+    Attributes:
+        parameters: arrays that are initializers, by the names of the graph's inputs that stand for them.
+        outputs: the names of the results.
+        sizes: what is known of dynamic dimensions.
+    """
+
+    parameters: Mapping[str, Array]
+    outputs: Sequence[str]
+    sizes: Sizes
+
+
+def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | None = None) -> Any:
+    """The `ModelProto` of a graph.
+
+    Args:
+        graph: of primitives and operators; each has a row.
+        interface: names of parameters, results and sizes.
+        opset: the version of the operators.
+        ir_version: that of the format; by default the oldest that has these operators.
+
+    Raises:
+        TranslationError: for what these operators cannot say (``MT802``, ``MT803``).
+    """
+    onnx = package()
+    b = Building(opset, interface.sizes)
+    names: dict[Node, str] = {}
+    for node in graph.inputs:
+        names[node] = b.name(node.params["name"])
+    outputs = [b.name(each) for each in interface.outputs]
+    for node in graph.nodes:
+        if not is_splat(node):
+            _write(b, node, names)
+    b.node = None
+    for node, name in zip(graph.outputs, outputs, strict=True):
+        b.op("Identity", _operand(b, node, names), result=name)
+    _tidy(b, outputs)
+    given = [node for node in graph.inputs if node.params["name"] not in interface.parameters]
+    held = {names[node]: interface.parameters[node.params["name"]] for node in graph.inputs if node not in given}
+    used = {name for node in b.nodes for name in node.input}
+    arrays = {name: array for name, array in {**held, **b.arrays}.items() if name in used}
+    proto = onnx.helper.make_graph(
+        b.nodes,
+        graph.name,
+        [_value(onnx, names[node], node, interface.sizes) for node in given],
+        [_value(onnx, name, node, interface.sizes) for name, node in zip(outputs, graph.outputs, strict=True)],
+        [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    opsets = [onnx.helper.make_opsetid("", opset)]
+    version = ir_version or onnx.helper.find_min_ir_version_for(opsets)
+    from .... import __version__
+
+    return onnx.helper.make_model(
+        proto, opset_imports=opsets, ir_version=version, producer_name="minitorch", producer_version=__version__
+    )
+
+
+def _write(b: Building, node: Node, names: dict[Node, str]) -> None:
+    """Append the operators of a node."""
+    b.node = node
+    operands = _operands(b, node, names)
+    found = ROWS[node.primitive.name](b, node, operands)
+    names[node] = found
+
+
+def _operand(b: Building, node: Node, names: Mapping[Node, str]) -> str:
+    """The name of a value; a splat becomes one where it is needed."""
+    if node in names:
+        return names[node]
+    before, b.node = b.node, node
+    found = ROWS["constant"](b, node, [])
+    b.node = before
+    return found
+
+
+def _operands(b: Building, node: Node, names: Mapping[Node, str]) -> list[str]:
+    """The operands of a node. ONNX's elementwise operators repeat theirs, so numbers and expansions are left small."""
+    if not node.primitive.broadcasts:
+        return [_operand(b, each, names) for each in node.inputs]
+    small = [each.inputs[0] if each.primitive is expand else each for each in node.inputs]
+    numbers = [is_splat(each) and b.sizes.is_fixed(each, "value") for each in small]
+    shapes = [() if is_number else each.shape for each, is_number in zip(small, numbers, strict=True)]
+    if np.broadcast_shapes(*shapes) != node.shape:  # all of them are
+        small[0], numbers[0] = node.inputs[0], False
+    return [
+        b.number(each.params["value"], each.dtype) if is_number else _operand(b, each, names)
+        for each, is_number in zip(small, numbers, strict=True)
+    ]
+
+
+def _tidy(b: Building, outputs: Sequence[str]) -> None:
+    """Take away operators that only rename a value, and those that no result needs.
+
+    A result takes the place of the value that it renames.
+    """
+    made = {name for node in b.nodes for name in node.output}
+    becomes: dict[str, str] = {}
+    kept = []
+    for node in b.nodes:
+        for place, name in enumerate(node.input):
+            while name in becomes:
+                name = becomes[name]
+            node.input[place] = name
+        old, new = (node.input[0], node.output[0]) if node.op_type == "Identity" else ("", "")
+        if new and new not in outputs:
+            becomes[new] = old
+        elif new and old in made and old not in outputs:
+            becomes[old] = new
+        else:
+            kept.append(node)
+    for node in kept:
+        for values in (node.input, node.output):
+            for place, name in enumerate(values):
+                while name in becomes:
+                    name = becomes[name]
+                values[place] = name
+        if node.name not in node.output:
+            node.name = next(name for name in node.output if name)
+    wanted = set(outputs)
+    b.nodes = []
+    for node in reversed(kept):
+        if wanted.intersection(node.output):
+            wanted.update(node.input)
+            b.nodes.append(node)
+    b.nodes.reverse()
+
+
+def _value(onnx: Any, name: str, node: Node, sizes: Sizes) -> Any:
+    try:
+        shape = [_dimension(each) for each in sizes.shape(node)]
+    except TranslationError:  # such as the length after a stride; nothing computes with it
+        shape = [None] * len(node.shape)
+    return onnx.helper.make_tensor_value_info(name, NUMBERS[node.dtype], shape)
+
+
+def _dimension(number: Number) -> int | str | None:
+    """A length as a model says it: a number, a symbol, or nothing, where it is computed from symbols."""
+    if isinstance(number, Expression):
+        plain = number == Expression(number.symbols) and len(number.symbols) == 1
+        return number.symbols[0] if plain else None
+    return number
+
+
+# Files ----------------------------------------------------------------------------------------------------
+
+
+def write(model: Any, path: str | os.PathLike[str], external_data: bool | int) -> None:
+    """Write a model to a file, and its large arrays to another one beside it, if asked for.
+
+    Args:
+        external_data: True or False, or the bytes from which on the arrays of a model have a file of their own.
+    """
+    onnx, place = package(), Path(path)
+    total = sum(len(each.raw_data) for each in model.graph.initializer)
+    apart = total >= external_data if type(external_data) is int else bool(external_data)
+    if apart:
+        data = f"{place.name}.data"
+        Path(place.parent, data).unlink(missing_ok=True)  # the package would append to it
+        onnx.save_model(
+            model, os.fspath(place), save_as_external_data=True, all_tensors_to_one_file=True, location=data
+        )
+        return
+    onnx.save_model(model, os.fspath(place))

@@ -1,0 +1,67 @@
+"""Exported models beside the functions that they were made of: checked by ONNX, run by ONNX Runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+
+import minitorch as mt
+from minitorch.tree import flatten
+
+Array = np.ndarray[Any, Any]
+
+onnxruntime.set_default_logger_severity(4)
+
+
+def checked(model: Any) -> Any:
+    """A model that ONNX's checker and strict shape inference find nothing wrong with."""
+    onnx.checker.check_model(model, full_check=True)
+    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    return model
+
+
+def session(model: Any, optimised: bool = True) -> onnxruntime.InferenceSession:
+    """A session with one thread, on the CPU."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def run(model: Any, feeds: Mapping[str, Array], optimised: bool = True) -> list[Array]:
+    """The results of a model in ONNX Runtime; 16-bit floats of Google's go in and out as their bits."""
+    return [np.asarray(each) for each in session(model, optimised).run(None, dict(feeds))]
+
+
+def arrays(results: Any) -> list[Array]:
+    """The tensors of nested results, as arrays."""
+    return [leaf.detach().numpy() for leaf in flatten(results)[0]]
+
+
+def results(f: Callable[..., Any], *tensors: mt.Tensor, **options: Any) -> tuple[Any, list[Array], list[Array]]:
+    """The exported model, its results in ONNX Runtime, and those of the function."""
+    model = checked(mt.export.onnx(f, *tensors, **options))
+    names = [each.name for each in model.graph.input]
+    feeds = dict(zip(names, [x.detach().numpy() for x in tensors], strict=True))
+    with mt.no_grad():
+        return model, run(model, feeds), arrays(f(*tensors))
+
+
+def assert_same(f: Any, *tensors: mt.Tensor, rtol: float = 2e-5, atol: float = 2e-6, **options: Any) -> Any:
+    """The exported model gives the numbers of the function; returns the model."""
+    model, theirs, ours = results(f, *tensors, **options)
+    assert len(theirs) == len(ours)
+    for one, other in zip(theirs, ours, strict=True):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+    return model
+
+
+def kinds(model: Any) -> list[str]:
+    """The operators of a model, in order."""
+    return [node.op_type for node in model.graph.node]
