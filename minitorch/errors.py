@@ -50,6 +50,7 @@ CODES: dict[str, str] = {
     "MT603": "a schedule that breaks a law",
     "MT701": "data that no scale can be chosen for",
     "MT702": "a scale, zero point or range that does not fit",
+    "MT801": "an ONNX model that cannot be read",
     "MT802": "an operation that has no translation",
     "MT803": "a dimension that cannot be dynamic",
 }
@@ -259,6 +260,10 @@ class ScheduleError(MinitorchError, ValueError):
 
 class QuantizationError(MinitorchError, ValueError):
     """Numbers cannot be quantised as asked for."""
+
+
+class OnnxError(MinitorchError, ValueError):
+    """An ONNX model breaks a rule of the format, or cannot be computed."""
 
 
 class TranslationError(MinitorchError, ValueError):

@@ -42,6 +42,7 @@ BUILTINS = {
     "ParseError": ValueError,
     "ScheduleError": ValueError,
     "QuantizationError": ValueError,
+    "OnnxError": ValueError,
     "TranslationError": ValueError,
 }
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..modes.ways_in.exporting import onnx
+    from .onnx_format.reading.loading import load_onnx
 
 # The public functions, with the module that each is loaded from when it is first used.
-_LATER = {"onnx": "modes.ways_in.exporting"}
+_LATER = {"load_onnx": "export.onnx_format.reading.loading", "onnx": "modes.ways_in.exporting"}
 
 
 def __getattr__(name: str) -> Any:
@@ -20,4 +21,4 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-__all__ = ["onnx"]
+__all__ = ["load_onnx", "onnx"]

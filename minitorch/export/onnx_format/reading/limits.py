@@ -1,0 +1,70 @@
+"""Bounds of the ONNX files that are read, so that a hostile one is refused before memory is allocated for it.
+
+An array is never larger than its bytes in a file, so these bounds are about what small files can ask for: many messages
+of two bytes each (protobuf takes about a hundred bytes for one), bodies within bodies, and shapes that are numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NoReturn
+
+from ....errors import OnnxError
+
+MOST_BYTES = 2**31 - 1
+"""Bytes of a file without external data: protobuf's own bound of a message."""
+
+MOST_FIELDS = 4_000_000
+"""Fields in all messages of a file; a node has about fifteen. At a hundred bytes each, they take 400 MB."""
+
+MOST_DEPTH = 64
+"""Messages within messages. A body in a body in a body is at a depth of 14; protobuf itself stops at 100."""
+
+MOST_NODES = 1_000_000
+"""Nodes of a model, with those of each call of a function. Raising it accepts larger models, and functions of functions
+that multiply."""
+
+MOST_BODIES = 16
+"""Bodies within bodies (of If, Loop and Scan), and functions that call functions."""
+
+MOST_NUMBERS = 1_000_000
+"""Numbers in the list of an attribute, which becomes a list of Python's ints or floats of 32 bytes each."""
+
+MOST_DIMS = 32
+"""Dimensions of an array."""
+
+MOST_ELEMENTS = 2**34
+"""Elements of an array whose shape is computed from numbers, as in Expand or ConstantOfShape."""
+
+MOST_STEPS = 1_000_000
+"""Nodes that one call runs, with all turns of its loops."""
+
+
+def refuse(what: str, why: str | None = None, fix: str | None = None) -> NoReturn:
+    """Raise the error for a model that cannot be read (``MT801``)."""
+    raise OnnxError("MT801", what, why=why, fix=fix)
+
+
+def shape_of(name: str, lengths: Sequence[int]) -> tuple[int, ...]:
+    """A shape that a model's numbers ask for.
+
+    Raises:
+        OnnxError: if it is negative somewhere, or larger than `MOST_ELEMENTS` (``MT801``).
+
+    Example:
+        >>> shape_of("Expand", [2, 3])
+        (2, 3)
+        >>> shape_of("Expand", [2**40])
+        Traceback (most recent call last):
+        minitorch.errors.OnnxError: MT801: Expand: a result of the shape [1099511627776], more than 17179869184 elements
+          more: minitorch explain MT801
+    """
+    shape = tuple([int(length) for length in lengths])
+    if len(shape) > MOST_DIMS:
+        refuse(f"{name}: a result of {len(shape)} dimensions, more than {MOST_DIMS}")
+    if min(shape, default=0) < 0:
+        refuse(f"{name}: a result of the shape {list(shape)}")
+    if math.prod(length or 1 for length in shape) > MOST_ELEMENTS:
+        refuse(f"{name}: a result of the shape {list(shape)}, more than {MOST_ELEMENTS} elements")
+    return shape

@@ -1,0 +1,162 @@
+"""`OnnxModule`: a program as a module. Its parameters are the model's initializers, under their names in the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....errors import DTypeError, OnnxError, ShapeError
+from ....functional.operands import from_array, is_operand, operand
+from ....nn.module import Module
+from ....nn.parameter import Parameter, concretely
+from ....tensor import Tensor
+from .program import Declared, Program, Step
+from .running import MOST_KNOWN, Run, Value, run
+
+Array = np.ndarray[Any, Any]
+
+
+class OnnxModule(Module):
+    """A model that was read from an ONNX file; call it with the model's inputs, in order or by name.
+
+    Initializers of float types with dimensions are parameters, and are trained. Statistics of batch normalization,
+    scales of quantisation and large arrays of integers are buffers. All others are constants.
+
+    Args:
+        program: the checked graph.
+
+    Attributes:
+        program: as given, with the constants that are neither parameters nor buffers.
+        input_names, output_names: as the model calls them.
+    """
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self.program = program  # its name, and that of the next, are taken
+        self._places: dict[str, str] = {}  # name in the model -> attribute
+        trained, kept, constants = _sorted(program)
+        with concretely():
+            for name, array in {**trained, **kept}.items():
+                place = name
+                while hasattr(self, place) or not place:
+                    place += "_"
+                self._places[name] = place
+                tensor = from_array(array.copy())
+                if name in trained:
+                    self.register_parameter(place, Parameter(tensor))
+                else:
+                    self.register_buffer(place, tensor)
+        self.program = Program(
+            program.name, program.inputs, program.outputs, constants, (*trained, *kept), program.steps
+        )
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """The names of the inputs, in order."""
+        return tuple([each.name for each in self.program.inputs])
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """The names of the results, in order."""
+        return self.program.outputs
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The results of the model: one, or a tuple of several.
+
+        Args:
+            args: tensors; lists of them for sequences.
+            kwargs: the same by name.
+
+        Raises:
+            TypeError: for too few or too many arguments.
+            ShapeError: for a shape that is not the declared one (``MT201``).
+            DTypeError: for another type than the declared one (``MT202``).
+            OnnxError: naming the node that cannot be computed (``MT801``).
+        """
+        given = self._arguments(args, kwargs)
+        lengths: dict[str, int] = {}
+        values = [Value(_checked(each, given[each.name], lengths)) for each in self.program.inputs]
+        state = {name: getattr(self, self._places[name]) for name in self.program.state}
+        results = [each.data for each in run(self.program, values, state, Run())]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        names = self.input_names
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        if len(args) > len(names) or len(given) != len(args) + len(kwargs) or set(given) != set(names):
+            raise TypeError(f"{self.program.name} takes {', '.join(names) or 'nothing'}, each once")
+        return given
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a name as in the model, which may have dots."""
+        found = getattr(self, self._places.get(target, ""), None)
+        return found if isinstance(found, Parameter) else super().get_parameter(target)
+
+    def extra_repr(self) -> str:
+        """The size of the model."""
+        return f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}, {len(self.program.steps)} nodes"
+
+
+def _sorted(program: Program) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
+    """The initializers that are trained, those that are kept as buffers, and the constants."""
+    known, untrained = _places_of(program.steps)
+    found: tuple[dict[str, Array], ...] = ({}, {}, {})
+    for name, array in program.constants.items():
+        if name in known or array.ndim == 0:
+            place = 2
+        elif array.dtype.kind in "iub":
+            place = 1 if array.size > MOST_KNOWN else 2
+        else:
+            place = 1 if name in untrained else 0
+        found[place][name] = array
+    return found  # type: ignore[return-value]
+
+
+def _places_of(steps: Sequence[Step]) -> tuple[set[str], set[str]]:
+    """The names whose numbers somebody has to know, and those that are not trained."""
+    known: set[str] = set()
+    untrained: set[str] = set()
+    pending = list(steps)
+    while pending:
+        step = pending.pop()
+        for places, names in ((step.row.known, known), (step.row.untrained, untrained)):
+            names.update(step.inputs[place] for place in places if place < len(step.inputs))
+        for body in step.bodies.values():
+            pending += body.steps
+    return known, untrained
+
+
+def _checked(declared: Declared, value: Any, lengths: dict[str, int]) -> Any:
+    """An argument that fits what the model declares; equal names of lengths stand for equal lengths."""
+    if "sequence" in declared.nesting or isinstance(value, (list, tuple)):
+        if "sequence" not in declared.nesting:
+            raise TypeError(f"{declared.name} is a tensor, not {type(value).__name__}")
+        return [operand(each) for each in value] if isinstance(value, (list, tuple)) else value
+    if not is_operand(value):
+        if "optional" in declared.nesting:
+            return value
+        raise TypeError(f"{declared.name} is a tensor, not {type(value).__name__}; make one with minitorch.tensor(...)")
+    tensor: Tensor = operand(value)
+    if declared.dtype is not None and tensor.dtype is not declared.dtype:
+        raise DTypeError(
+            "MT202",
+            f"the input {declared.name!r} is {tensor.spec}, and the model takes {declared.dtype.name}",
+            fix=f"convert it: x.to(minitorch.{declared.dtype.name})",
+        )
+    if declared.shape is not None:
+        wanted = [lengths.get(each) if isinstance(each, str) else each for each in declared.shape]
+        fits = len(wanted) == tensor.ndim and all(
+            each is None or each == length for each, length in zip(wanted, tensor.shape, strict=True)
+        )
+        if not fits:
+            shown = ", ".join("any" if each is None else str(each) for each in declared.shape)
+            raise ShapeError("MT201", f"the input {declared.name!r} is {tensor.spec}, and the model takes [{shown}]")
+        for each, length in zip(declared.shape, tensor.shape, strict=True):
+            if isinstance(each, str) and lengths.setdefault(each, length) != length:
+                raise ShapeError("MT201", f"{each!r} of {declared.name!r} is {length}, and {lengths[each]} before")
+    return tensor
+
+
+__all__ = ["OnnxError", "OnnxModule"]

@@ -1,0 +1,129 @@
+"""RNN, GRU and LSTM: weights in ONNX's order of gates are put into ours, and the steps are those of `nn.recurrence`.
+
+ONNX has the gates of an LSTM as input, output, forget, cell, and those of a GRU as update, reset, new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .....functional.arranging import cat, stack
+from .....functional.creation import zeros
+from .....functional.elementwise import sigmoid, tanh
+from .....functional.linalg import matmul
+from .....functional.parts import chunk
+from .....functional.selection import where
+from .....functional.shaping import transpose, unsqueeze
+from .....nn.functional.activations import relu
+from .....nn.recurrence import KINDS, Kind, State, rnn_step
+from .....tensor import Tensor
+from ..limits import refuse
+from ..program import Row
+from ..running import Call
+
+ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+USUAL = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"]}
+FUNCTIONS = {"tanh": tanh, "relu": relu, "sigmoid": sigmoid}
+
+
+def _kind(call: Call, direction: int) -> Kind:
+    given = [each.lower() for each in call["activations"] or []]
+    count = 1 if call.op == "RNN" else len(USUAL[call.op])
+    names = given[direction * count : (direction + 1) * count] or USUAL.get(call.op, ["tanh"])
+    if call.op == "RNN" and names[0] in FUNCTIONS:
+        return Kind(1, 1, rnn_step(FUNCTIONS[names[0]]))
+    if names != USUAL.get(call.op) or call["clip"] is not None or call["input_forget"]:
+        refuse(f"a recurrence with the activations {names}, clip {call['clip']}, input_forget {call['input_forget']}")
+    return KINDS[call.op]
+
+
+def _ordered(x: Tensor, op: str, axis: int) -> Tensor:
+    parts = chunk(x, len(ORDERS[op]), axis)
+    return cat([parts[at] for at in ORDERS[op]], axis)
+
+
+def _recurrence(
+    call: Call,
+    x: Tensor,
+    weight: Tensor,
+    recurrent: Tensor,
+    bias: Tensor | None = None,
+    lengths: Tensor | None = None,
+    first: Tensor | None = None,
+    cell: Tensor | None = None,
+    peepholes: Tensor | None = None,
+) -> tuple[Tensor, ...]:
+    if peepholes is not None:
+        refuse("a recurrence with peepholes")
+    directions = 2 if call["direction"] == "bidirectional" else 1
+    if weight.ndim != 3 or recurrent.ndim != 3 or x.ndim != 3 or weight.shape[0] != directions:
+        refuse(f"a recurrence of {x.spec} with {weight.spec} and {recurrent.spec}")
+    if call["layout"]:
+        x = transpose(x, 0, 1)
+    hidden = recurrent.shape[-1]
+    outputs, ends = [], []
+    for at in range(directions):
+        kind = _kind(call, at)
+        backwards = at == 1 or call["direction"] == "reverse"
+        states = [first, cell][: kind.states]
+        begin = tuple(
+            [
+                zeros(x.shape[1], hidden, dtype=x.dtype)
+                if each is None
+                else (each[:, at] if call["layout"] else each[at])
+                for each in states
+            ]
+        )
+        both = None if bias is None else chunk(bias[at], 2, 0)
+        ih, hh = _ordered(weight[at], call.op, 0), _ordered(recurrent[at], call.op, 0)
+        given = matmul(x, transpose(ih, 0, 1))
+        b_ih, b_hh = (None, None) if both is None else [_ordered(each, call.op, 0) for each in both]
+        given = given if b_ih is None else given + b_ih
+        rows, end = _steps(call, kind, given, begin, hh, b_hh, backwards, lengths)
+        outputs.append(stack(rows))
+        ends.append(end)
+    y = stack(outputs, 1)
+    last = [stack(each) for each in zip(*ends, strict=True)]
+    if call["layout"]:
+        y, last = y.permute(2, 0, 1, 3), [transpose(each, 0, 1) for each in last]
+    return y, *last
+
+
+def _steps(
+    call: Call, kind: Kind, given: Tensor, state: State, weight: Tensor, bias: Tensor | None, back: bool,
+    lengths: Tensor | None,
+) -> tuple[Sequence[Tensor], State]:  # fmt: skip
+    """The recurrence over time; sequences that have ended keep their state, and give zeros."""
+    right = transpose(weight, 0, 1)
+    early_reset = call.op == "GRU" and not call["linear_before_reset"]
+    found = []
+    for time in reversed(range(given.shape[0])) if back else range(given.shape[0]):
+        x = given[time]
+        if early_reset:
+            new: State = (_gru_step(x, state[0], right, bias),)
+        else:
+            product = matmul(state[0], right)
+            new = kind.step(x, product if bias is None else product + bias, state)
+        if lengths is not None:
+            running = unsqueeze(lengths > time, 1)
+            found.append(where(running, new[0], 0.0))
+            new = tuple([where(running, each, old) for each, old in zip(new, state, strict=True)])
+        else:
+            found.append(new[0])
+        state = new
+    return found[::-1] if back else found, state
+
+
+def _gru_step(x: Tensor, h: Tensor, right: Tensor, bias: Tensor | None) -> Tensor:
+    """A GRU as in Cho and others (arXiv:1406.1078): the reset comes before the product."""
+    size = h.shape[-1]
+    xr, xz, xn = chunk(x, 3, -1)
+    gates = matmul(h, right[:, : 2 * size])
+    br, bz, bn = (0.0, 0.0, 0.0) if bias is None else chunk(bias, 3, 0)
+    hr, hz = chunk(gates, 2, -1)
+    r, z = sigmoid(xr + hr + br), sigmoid(xz + hz + bz)
+    n = tanh(xn + matmul(r * h, right[:, 2 * size :]) + bn)
+    return n + z * (h - n)
+
+
+ROWS: dict[str, Row] = {name: Row(_recurrence) for name in ("GRU", "LSTM", "RNN")}

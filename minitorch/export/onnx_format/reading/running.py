@@ -1,0 +1,214 @@
+"""Running a program: each step calls its row, in whatever mode is current.
+
+A value is *known* while a graph is recorded if it is computed from constants and shapes alone. It is then computed at
+once, not recorded: that is how the shape of a Reshape, which ONNX computes with Shape, Gather and Concat, is a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ....autograd import no_grad
+from ....errors import MinitorchError, OnnxError
+from ....functional.operands import from_array
+from ....interpreters import concrete, current_staging, interpreting
+from ....ir import Node
+from ....tensor import Tensor
+from .limits import MOST_STEPS, refuse
+from .program import Program, Row, Step
+
+Array = np.ndarray[Any, Any]
+
+MOST_KNOWN = 4096
+"""Elements of a known value. A longer one, such as a mask, is recorded, so that the graph has no large constants."""
+
+
+@dataclass(frozen=True)
+class Empty:
+    """An optional value that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor, a sequence of tensors (a list) or `Empty`, and whether it is known while a graph is recorded."""
+
+    data: Any
+    known: bool = False
+
+
+@dataclass(slots=True)
+class Frame:
+    """The values by name of a program that runs, and those of the program around it."""
+
+    values: dict[str, Value]
+    around: Frame | None = None
+
+    def find(self, name: str) -> Value:
+        """The value of a name."""
+        frame: Frame | None = self
+        while frame is not None:
+            if name in frame.values:
+                return frame.values[name]
+            frame = frame.around
+        raise KeyError(name)
+
+
+@dataclass(slots=True)
+class Run:
+    """One call of a model: how many steps it has taken."""
+
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Call:
+    """An application of an operator, as rows see it beside their inputs.
+
+    Attributes:
+        step: the node.
+        frame: the values around it.
+        run: of the call of the model.
+    """
+
+    step: Step
+    frame: Frame = field(repr=False)
+    run: Run = field(repr=False)
+
+    @property
+    def op(self) -> str:
+        """The name of the operator."""
+        return self.step.op
+
+    @property
+    def version(self) -> int:
+        """The opset that has defined the operator as it is here."""
+        return self.step.version
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        """Whether somebody wants each of the results."""
+        return tuple([bool(name) for name in self.step.outputs])
+
+    def wants(self, place: int) -> bool:
+        """Whether somebody wants a result."""
+        return len(self.step.outputs) > place and bool(self.step.outputs[place])
+
+    def __getitem__(self, name: str) -> Any:
+        """An attribute; None if it is neither given nor has a default."""
+        return self.step.attributes.get(name)
+
+    def body(self, name: str, inputs: Sequence[Value]) -> list[Value]:
+        """Run a body."""
+        return run(self.step.bodies[name], inputs, {}, self.run, self.frame)
+
+
+def run(
+    program: Program, inputs: Sequence[Value], state: Mapping[str, Tensor], run: Run, around: Frame | None = None
+) -> list[Value]:
+    """Run a program.
+
+    Args:
+        program: what to run.
+        inputs: in its order.
+        state: the parameters and buffers by name.
+        run: counts steps.
+        around: the values around a body.
+
+    Raises:
+        OnnxError: naming the node that cannot be computed (``MT801``).
+    """
+    if len(inputs) != len(program.inputs):
+        refuse(f"{program.name} takes {len(program.inputs)} values, and is given {len(inputs)}")
+    frame = Frame({}, around)
+    for name, tensor in state.items():
+        frame.values[name] = Value(tensor)
+    for name, array in program.constants.items():
+        with interpreting(None):
+            frame.values[name] = Value(from_array(array), True)
+    for declared, value in zip(program.inputs, inputs, strict=True):
+        frame.values[declared.name] = value
+    for step in program.steps:
+        run.steps += 1
+        if run.steps > MOST_STEPS:
+            refuse(f"a call takes more than {MOST_STEPS} steps: is there a loop without an end?")
+        _take(step, frame, run)
+    return [frame.find(name) for name in program.outputs]
+
+
+def _take(step: Step, frame: Frame, run: Run) -> None:
+    """One step: its results become values of the frame."""
+    given = [frame.find(name) if name else None for name in step.inputs]
+    call = Call(step, frame, run)
+    try:
+        results = step.row.apply(call, *given) if step.row.control else _apply(call, step.row, given)
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        if len(results) < len(step.outputs):
+            refuse(f"it gives {len(results)} results, and {len(step.outputs)} are named")
+    except OnnxError as error:
+        error.locate(step.place)
+        raise
+    except MinitorchError as error:
+        error.locate(step.place)
+        raise
+    except (Exception, MemoryError) as error:
+        raise OnnxError("MT801", f"{type(error).__name__}: {error}", where=step.place) from error
+    for name, result in zip(step.outputs, results, strict=False):
+        if name:
+            frame.values[name] = result
+    for name in step.frees:
+        frame.values.pop(name, None)
+
+
+def _apply(call: Call, row: Row, given: Sequence[Value | None]) -> tuple[Value, ...]:
+    """The results of a row without bodies."""
+    for value in given:
+        if value is not None and not isinstance(value.data, Tensor):
+            refuse("it is given a sequence or an optional value, and takes tensors")
+    staged = current_staging() is not None
+    if staged and ((row.folds and all(value is None or value.known for value in given)) or row.of_shape):
+        with interpreting(None), no_grad():
+            results = _values(row.apply(call, *_prepared(call, row, given, False)), True)
+        if all(each.data.numel() <= MOST_KNOWN for each in results):
+            return results
+    return _values(row.apply(call, *_prepared(call, row, given, staged)), False)
+
+
+def _values(results: Any, known: bool) -> tuple[Value, ...]:
+    return tuple([Value(each, known) for each in (results if isinstance(results, tuple) else (results,))])
+
+
+def _prepared(call: Call, row: Row, given: Sequence[Value | None], staged: bool) -> list[Any]:
+    """The inputs as a row takes them: arrays where the numbers have to be known, tensors elsewhere."""
+    found: list[Any] = []
+    for place, value in enumerate(given):
+        if value is None:
+            found.append(None)
+        elif place in row.known:
+            found.append(numbers(call, place, value))
+        else:
+            found.append(literal(value) if staged else value.data)
+    return found
+
+
+def literal(value: Value) -> Any:
+    """A known tensor as a literal of the graph that is recorded; any other value as it is."""
+    if value.known and isinstance(value.data, Tensor) and not isinstance(value.data._value, Node):
+        return from_array(value.data._value)
+    return value.data
+
+
+def numbers(call: Call, place: int, value: Value) -> Array:
+    """The numbers of an input.
+
+    Raises:
+        TracedValueError: if they are not known while a graph is recorded (``MT103``).
+    """
+    if value.known:
+        found: Array = value.data._value
+        return found
+    return concrete(value.data, f"input {place} of {call.step.place}", "MT103", "run the model eagerly")
