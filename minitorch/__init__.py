@@ -51,11 +51,13 @@ _LATER = {
     "data": "data",
     "export": "export",
     "freeze": "modes.ways_in.frozen",
+    "load": "export.checkpoints",
     "load_frozen": "modes.ways_in.frozen_graph",
     "machine": "profiler",
     "profile": "profiler",
     "profiler": "profiler",
     "quantization": "quantization",
+    "save": "export.checkpoints",
 }
 
 
@@ -76,8 +78,8 @@ __all__ = [
     "bfloat16", "bool", "data", "debug", "double", "dtypes", "e", "enable_grad", "errors", "export", "float", "float16",
     "float32", "float64", "freeze", "functional", "get_autocast_dtype", "get_num_threads", "grad", "half", "hessian",
     "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
-    "jit", "lazy", "load_frozen", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes", "pi",
-    "placeholder", "primitives", "profile", "quantization", "relu", "set_grad_enabled", "set_num_threads", "short",
-    "softmax", "uint32", "uint8", "value_and_grad", "vjp",
+    "jit", "lazy", "load", "load_frozen", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes",
+    "pi", "placeholder", "primitives", "profile", "quantization", "relu", "save", "set_grad_enabled", "set_num_threads",
+    "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

@@ -51,6 +51,8 @@ from .dtypes import int64 as long
 from .dtypes import promote_types as promote_types
 from .dtypes import uint8 as uint8
 from .dtypes import uint32 as uint32
+from .export.checkpoints.loading import load as load
+from .export.checkpoints.writing import save as save
 from .functional.arithmetic import add as add
 from .functional.arithmetic import div as div
 from .functional.arithmetic import div as divide
@@ -673,6 +675,7 @@ __all__ = [
     "less",
     "less_equal",
     "linspace",
+    "load",
     "load_frozen",
     "log",
     "log1p",
@@ -758,6 +761,7 @@ __all__ = [
     "round",
     "row_stack",
     "rsqrt",
+    "save",
     "scatter",
     "scatter_add",
     "searchsorted",

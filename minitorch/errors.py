@@ -53,6 +53,9 @@ CODES: dict[str, str] = {
     "MT801": "an ONNX model that cannot be read",
     "MT802": "an operation that has no translation",
     "MT803": "a dimension that cannot be dynamic",
+    "MT804": "a checkpoint that cannot be read",
+    "MT805": "a checkpoint that does not fit",
+    "MT806": "a value that cannot be saved",
 }
 
 
@@ -104,6 +107,11 @@ class MinitorchError(Exception):
             return found
         finally:
             self._folds = False
+
+    @property
+    def what(self) -> str:
+        """The fault alone, for a message of another error."""
+        return str(self._facts["what"])
 
     def locate(self, where: str) -> None:
         """Add the user's line, where it becomes known; an earlier one stays."""
@@ -268,6 +276,10 @@ class OnnxError(MinitorchError, ValueError):
 
 class TranslationError(MinitorchError, ValueError):
     """A program has no translation into another format, or out of it."""
+
+
+class CheckpointError(MinitorchError, ValueError):
+    """A checkpoint cannot be read or written, or does not fit what it is loaded into."""
 
 
 class CommandError(Exception):

@@ -44,6 +44,7 @@ BUILTINS = {
     "QuantizationError": ValueError,
     "OnnxError": ValueError,
     "TranslationError": ValueError,
+    "CheckpointError": ValueError,
 }
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from minitorch import dtypes
-from minitorch.export.safetensors import NAMES, SafetensorsError, load, save
+from minitorch.errors import CheckpointError
+from minitorch.export.safetensors import BITS, NAMES, decode, encode, load, save
 
 
 def file_of(header: Any, data: bytes = b"", length: int | None = None) -> bytes:
@@ -74,6 +75,11 @@ BAD = {
     "header of 100 MB and more": (file_of(one(), EIGHT, length=2**63), "header is said"),
     "no brace": (file_of(b" {}"), "begin with"),
     "no json": (file_of(b"{x}"), "not JSON"),
+    "a number of ten thousand digits": (file_of(b'{"x": ' + b"1" * 10_000 + b"}"), "not JSON"),
+    "half a surrogate pair in a name": (file_of(rb'{"\ud800": 1}'), "not JSON"),
+    "more fields than memory": (file_of(b'{"x": [' + b"0," * 4_000_000 + b"0]}"), "fields"),
+    "too many dimensions": (file_of(one(shape=[1] * 33 + [2]), bytes(8)), "at most"),
+    "an empty array of all numbers": (file_of(one(shape=[0, 2**62, 2], data_offsets=[0, 0])), "no array has"),
     "no utf-8": (file_of(b'{"\xff": 1}'), "not JSON"),
     "deep": (file_of(b"{" + b'"a":{' * 100_000), "not JSON"),
     "more than json": (file_of(b"{} {}"), "not JSON"),
@@ -82,7 +88,9 @@ BAD = {
     "metadata of none": (file_of({"__metadata__": None}), "__metadata__"),
     "row is a list": (file_of({"x": [1]}), "not described"),
     "row with more": (file_of(one(extra=1), EIGHT), "not described"),
-    "unknown type": (file_of(one(dtype="F8_E4M3"), EIGHT), "of type"),
+    "unknown type": (file_of(one(dtype="F7"), EIGHT), "of type 'F7'"),
+    "a type of tensors elsewhere": (file_of(one(dtype="F8_E4M3", data_offsets=[0, 2]), b"12"), "of type F8_E4M3; tens"),
+    "half a byte": (file_of(one(dtype="F4", shape=[3], data_offsets=[0, 1]), b"1"), "does not take"),
     "type is no text": (file_of(one(dtype=[1]), EIGHT), "of type"),
     "negative length": (file_of(one(shape=[-1, -2]), EIGHT), "from 0 up"),
     "length is a bool": (file_of(one(shape=[True, 2]), EIGHT), "from 0 up"),
@@ -103,13 +111,55 @@ BAD = {
 def test_bad_files_are_refused(name: str, tmp_path: Path) -> None:
     memory, words = BAD[name]
     (tmp_path / "x").write_bytes(memory)
-    with pytest.raises(SafetensorsError, match=words):
+    with pytest.raises(CheckpointError, match=words):
         load(tmp_path / "x")
 
 
+# From the tests of the reference implementation (huggingface/safetensors, safetensors/src/tensor.rs).
+REFERENCE: list[tuple[dict[str, Any], dict[str, str] | None, bytes]] = [
+    (
+        {"attn.0": np.arange(6, dtype=np.float32).reshape(1, 2, 3)},
+        None,
+        bytes([64, *[0] * 7])
+        + b'{"attn.0":{"dtype":"F32","shape":[1,2,3],"data_offsets":[0,24]}}'
+        + np.arange(6, dtype="<f4").tobytes(),
+    ),
+    ({}, None, bytes([8, *[0] * 7]) + b"{}      "),
+    ({}, {"framework": "pt"}, bytes([40, *[0] * 7]) + b'{"__metadata__":{"framework":"pt"}}     '),
+    (
+        {"attn0": np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)},
+        None,
+        bytes([72, *[0] * 7])
+        + b'{"attn0":{"dtype":"F32","shape":[1,1,2,3],"data_offsets":[0,24]}}       '
+        + np.arange(6, dtype="<f4").tobytes(),
+    ),
+]
+
+
+@pytest.mark.parametrize(("arrays", "metadata", "content"), REFERENCE)
+def test_the_bytes_are_those_of_the_reference_implementation(
+    arrays: dict[str, Any], metadata: dict[str, str] | None, content: bytes
+) -> None:
+    assert encode(arrays, metadata) == content
+    found, texts = decode(content, "x")
+    assert texts == (metadata or {})
+    assert {name: array.tolist() for name, array in found.items()} == {name: arrays[name].tolist() for name in arrays}
+
+
+def test_tensors_lie_in_the_order_of_the_reference_implementation() -> None:
+    """By the types' order there (`Dtype` in tensor.rs), the largest first, then by name."""
+    order = ["I64", "F64", "F32", "U32", "I32", "BF16", "F16", "I16", "I8", "U8", "BOOL"]
+    arrays = {f"{letter}{kind}": np.zeros(1, dtype.numpy) for dtype, kind in NAMES.items() for letter in "ba"}
+    found, _ = decode(encode(arrays), "x")
+    assert list(found) == [f"{letter}{kind}" for kind in order for letter in "ab"]
+    assert set(order) < set(BITS)
+
+
 def test_what_cannot_be_written() -> None:
-    with pytest.raises(SafetensorsError, match="name"):
+    with pytest.raises(CheckpointError, match="name"):
         save("unused", {"__metadata__": np.zeros(1, np.float32)})
-    with pytest.raises(SafetensorsError, match="complex"):
+    with pytest.raises(CheckpointError, match="complex"):
         save("unused", {"x": np.zeros(1, np.complex64)})
+    with pytest.raises(CheckpointError, match="no Unicode"):
+        save("unused", {"\ud800": np.zeros(1, np.float32)})
     assert not Path("unused").exists()

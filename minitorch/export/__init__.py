@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..modes.ways_in.exporting import onnx
+    from .checkpoints import Checkpoint
     from .onnx_format.reading.loading import load_onnx
 
 # The public functions, with the module that each is loaded from when it is first used.
-_LATER = {"load_onnx": "export.onnx_format.reading.loading", "onnx": "modes.ways_in.exporting"}
+_LATER = {
+    "Checkpoint": "export.checkpoints",
+    "load_onnx": "export.onnx_format.reading.loading",
+    "onnx": "modes.ways_in.exporting",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +26,4 @@ def __getattr__(name: str) -> Any:
     return found
 
 
-__all__ = ["load_onnx", "onnx"]
+__all__ = ["Checkpoint", "load_onnx", "onnx"]

@@ -5,10 +5,9 @@
     constants-<checksum>.safetensors the arrays of all graphs, which share them
 
 Nothing in it can be executed. The files of one version have names of their own, and the manifest, which says which they
-are, is replaced last, in one step: at any time the folder holds a complete program, old or new. Who reads an old
-manifest while its files go reads the new one. Saves of several threads and processes take turns, where the system has
-locks of folders: so what a killed save has left is nobody's, and goes with the next one. Reading trusts nothing: sizes
-come before contents, and graphs and arrays have to fit.
+are, is replaced last, in one step (`publishing`): at any time the folder holds a complete program, old or new. Who
+reads an old manifest while its files go reads the new one. Reading trusts nothing: sizes come before contents, and
+graphs and arrays have to fit.
 """
 
 from __future__ import annotations
@@ -17,22 +16,20 @@ import hashlib
 import json
 import os
 import re
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ..errors import FrozenError, ParseError
+from ..errors import CheckpointError, FrozenError, ParseError
 from ..graph import Graph
 from ..graph.build import input_node, literal
 from ..graph.values import is_splat
 from ..ir import Node, Spec
 from ..primitives import Literal, constant
-from . import safetensors
+from . import publishing, safetensors
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +38,6 @@ MANIFEST = "program.json"
 MOST_MANIFEST, MOST_GRAPH = 1 << 24, 1 << 28  # bytes; larger files are refused before they are read
 CONSTANT = "constant."  # what the names of constants begin with
 _FILE = re.compile(r"(graph|constants)-[0-9a-f]{16}\.(txt|safetensors)")
-_NEW = ".new-"  # what the names of folders begin with, in which files are written before they have their own names
 
 
 @dataclass(frozen=True)
@@ -78,12 +74,10 @@ def save(folder: str | os.PathLike[str], about: Mapping[str, Any], signatures: I
     manifest = {"format": FORMAT, "version": VERSION, **about, "constants": _entry(*files[-1]), "signatures": rows}
     files.append((MANIFEST, json.dumps(manifest | {"checksum": _checksum(manifest)}, indent=1).encode()))
     kept = {name for name, _ in files}
-    with _alone(place) as is_alone, tempfile.TemporaryDirectory(dir=place, prefix=_NEW) as new:
-        if is_alone:
-            _remove_leftovers(place, Path(new))
+    with publishing.beside(place, lambda name: name == MANIFEST or bool(_FILE.fullmatch(name))) as new:
         for name, content in files:
-            _write(Path(new, name), content)
-            os.replace(Path(new, name), place / name)
+            publishing.write(new / name, [content])
+            publishing.publish(new / name, place)
         for old in place.iterdir():
             if _FILE.fullmatch(old.name) and old.name not in kept and (old.is_symlink() or old.is_file()):
                 old.unlink()
@@ -133,49 +127,6 @@ def _entry(name: str, content: bytes) -> dict[str, str]:
 
 def _checksum(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
-
-
-@contextmanager
-def _alone(place: Path) -> Iterator[bool]:
-    """Wait until nobody else saves to a folder: cleaning up removes what another has written, and not named yet.
-
-    Yields:
-        Whether that is certain; without locks, nothing is known of others. The end of a process ends its lock.
-    """
-    try:
-        import fcntl
-    except ImportError:  # such as on Windows
-        yield False
-        return
-    folder = os.open(place, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX)
-            is_alone = True
-        except OSError:  # a file system may have none
-            is_alone = False
-        yield is_alone
-    finally:
-        os.close(folder)
-
-
-def _remove_leftovers(place: Path, own: Path) -> None:
-    """Remove the folders of saves that were killed: of files with our names alone; what else is in one stays."""
-    for left in place.glob(f"{_NEW}*"):
-        if left == own or left.is_symlink() or not left.is_dir():
-            continue
-        for path in left.iterdir():
-            if (path.name == MANIFEST or _FILE.fullmatch(path.name)) and (path.is_symlink() or path.is_file()):
-                path.unlink()
-        with suppress(OSError):  # somebody's files are in it
-            left.rmdir()
-
-
-def _write(path: Path, content: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _apart(graph: Graph, names: dict[Literal, str]) -> Graph:
@@ -264,8 +215,8 @@ def _constants(place: Path, entry: Any, graphs: Iterable[Graph]) -> dict[str, Ar
     name, content = _content(place, entry, size + safetensors.MOST_HEADER + 8)
     try:
         arrays, _ = safetensors.decode(content, place / name)
-    except safetensors.SafetensorsError as error:
-        refuse(place, str(error), error)
+    except CheckpointError as error:
+        refuse(place, error.what, error)
     for missing in wanted.keys() - arrays.keys():
         refuse(place, f"{name} has no {missing}, which a graph reads")
     for surplus in arrays.keys() - wanted.keys():

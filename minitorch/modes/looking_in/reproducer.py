@@ -18,7 +18,7 @@ def reproduce(folder: str | Path) -> Report:
     """Compile a reproducer's graph with its options, run it, and compare.
 
     Raises:
-        ParseError, SafetensorsError: for files that are not what `write` writes.
+        ParseError, CheckpointError: for files that are not what `write` writes.
         ValueError: if the graph was compiled with passes of the user's own, or the inputs are not those of the graph.
 
     Example:

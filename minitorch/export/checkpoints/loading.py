@@ -1,0 +1,166 @@
+"""`load`: what was saved, in new tensors, or read straight into the modules and optimisers that are there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...autograd import no_grad
+from ...errors import CheckpointError
+from ...functional.generator import Generator
+from ...functional.inplace import assign
+from ...interpreters import current, current_staging, readers
+from ...nn import Module
+from ...nn.module import IncompatibleKeys
+from ...tensor import Tensor, note_write
+from . import structure
+from .reading import Checkpoint
+
+MOST_SHOWN = 20  # problems in a message
+
+
+def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True, cast: bool = False) -> Any:
+    """Read what `save` wrote, or what other programs have written as safetensors.
+
+    Args:
+        path: of a safetensors file, of an index, or of their folder.
+        into: a module, or a dict as it was saved, with modules, optimisers, schedulers, scalers and generators in their
+            places. Each takes its state; modules read their tensors one by one into the memory that they have.
+        strict: whether the names have to be those of the module.
+        cast: convert tensors to the types that the module has, as `load_state_dict` does; else types have to be equal.
+
+    Returns:
+        What was saved. In the place of an object of `into` is what its `load_state_dict` returns: of a module, the
+        names that are missing and unexpected.
+
+    Raises:
+        CheckpointError: for a file that breaks a rule, and for a pickle (``MT804``); listing all names, shapes and
+            types of modules that do not fit (``MT805``), and nothing was loaded then.
+        OSError: if it cannot be read.
+
+    Example:
+        >>> import os, tempfile, minitorch as mt
+        >>> path = os.path.join(tempfile.mkdtemp(), "training")
+        >>> model = mt.nn.Linear(2, 1)
+        >>> optimizer = mt.optim.Adam(model.parameters())
+        >>> mt.save({"model": model, "optimizer": optimizer, "epoch": 3}, path)
+        >>> mt.load(path, into={"model": model, "optimizer": optimizer})["epoch"]
+        3
+    """
+    with Checkpoint(path) as checkpoint:
+        problems: list[str] = []
+        plan = list(_plan(checkpoint, into, checkpoint.structure, problems, strict, cast, ""))
+        if problems:
+            more = [f"... and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
+            head = f"{checkpoint.path} does not fit, and nothing was loaded:"
+            raise CheckpointError(
+                "MT805",
+                "\n    ".join([head, *problems[:MOST_SHOWN], *more]),
+                fix="build the module as it was when it was saved; strict=False loads what has a name, cast=True "
+                "converts types",
+            )
+        returned: dict[int, Any] = {}
+        for target, part, names in plan:  # the others first: they check what they are given
+            if names is None:
+                state = structure.together(part, checkpoint.__getitem__)
+                if isinstance(target, Generator):
+                    target.set_state(state)
+                    returned[id(target)] = None
+                else:
+                    returned[id(target)] = target.load_state_dict(state)
+        for target, part, names in plan:
+            if names is not None:
+                returned[id(target)] = _fill(target, names, part, checkpoint)
+        return _result(checkpoint, into, checkpoint.structure, returned)
+
+
+def _plan(
+    checkpoint: Checkpoint, into: Any, part: Any, problems: list[str], strict: bool, cast: bool, name: str
+) -> Iterator[tuple[Any, Any, dict[str, str] | None]]:
+    """The objects of `into`, each with its part of the structure, and of a module the names of its tensors."""
+    if into is None:
+        return
+    if isinstance(into, Module):
+        names = {
+            str(key): found for key, each in (structure.items(part) or {}).items() if (found := structure.name_in(each))
+        }
+        own = into._state()
+        if structure.items(part) is None:
+            problems.append(f"{name or 'it'} is no dict of tensors")
+        problems += _problems(
+            checkpoint, into, own, structure.items(part) or {}, names, f"{name}." if name else "", strict, cast
+        )
+        yield into, part, names
+    elif isinstance(into, Generator) or hasattr(into, "load_state_dict"):
+        yield into, part, None
+    elif isinstance(into, dict):
+        parts = structure.items(part)
+        for key, each in into.items():
+            inside = f"{name}.{key}" if name else str(key)
+            if parts is None or key not in parts:
+                problems.append(f"missing: {inside}")
+            else:
+                yield from _plan(checkpoint, each, parts[key], problems, strict, cast, inside)
+    else:
+        raise TypeError(
+            f"load: into takes modules, what has load_state_dict, and dicts of these, not {type(into).__name__}"
+        )
+
+
+def _problems(
+    checkpoint: Checkpoint,
+    module: Module,
+    own: dict[str, Tensor],
+    parts: dict[Any, Any],
+    names: dict[str, str],
+    inside: str,
+    strict: bool,
+    cast: bool,
+) -> Iterator[str]:
+    given = {id(tensor) for name, tensor in own.items() if name in names}
+    if strict:
+        yield from (f"missing: {inside}{name}" for name in own if name not in names and id(own[name]) not in given)
+        yield from (f"unexpected: {inside}{key}" for key in parts if key not in own)
+    for name, tensor in own.items():
+        if name in names:
+            spec = checkpoint.spec(names[name])
+            if spec.shape != tensor.shape or (spec.dtype is not tensor.dtype and not cast):
+                yield f"{inside}{name} is {tensor.spec} in the module and {spec} in the checkpoint"
+    if any(type(each).state_problems is not Module.state_problems for each in module.modules()):
+        for path, each in module.named_modules():
+            start = f"{path}." if path else ""
+            buffers = {key for key, _ in each.named_buffers(recurse=False)}
+            values = {key: checkpoint[names[start + key]] for key in sorted(buffers) if start + key in names}
+            yield from (f"{inside}{start}{problem}" for problem in each.state_problems(values))
+
+
+def _fill(module: Module, names: dict[str, str], part: Any, checkpoint: Checkpoint) -> IncompatibleKeys:
+    """Read the tensors of a module; bools first, whose bytes can be wrong."""
+    own = module._state()
+    with no_grad():
+        for name, tensor in sorted(own.items(), key=lambda item: item[1].dtype.itemsize):
+            if name in names:
+                array = tensor._value
+                is_plain = isinstance(array, np.ndarray) and array.flags.c_contiguous and array.flags.writeable
+                is_same = checkpoint.spec(names[name]).dtype is tensor.dtype
+                if is_plain and is_same and current_staging() is None and not list(readers(current())):
+                    checkpoint.read(names[name], array)
+                    note_write(tensor)
+                else:
+                    assign(tensor, checkpoint.load_slice(names[name]), "load")
+    keys = [str(key) for key in structure.items(part) or {}]
+    return IncompatibleKeys([name for name in own if name not in names], [key for key in keys if key not in own])
+
+
+def _result(checkpoint: Checkpoint, into: Any, part: Any, returned: dict[int, Any]) -> Any:
+    if id(into) in returned:
+        return returned[id(into)]
+    if isinstance(into, dict):
+        return {
+            key: _result(checkpoint, into.get(key), each, returned)
+            for key, each in (structure.items(part) or {}).items()
+        }
+    return structure.together(part, checkpoint.__getitem__)
