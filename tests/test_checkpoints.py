@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
+from fuzz import checkpoints as fuzzing
 from minitorch import dtypes
 from minitorch.errors import CheckpointError
 from minitorch.export import safetensors
@@ -407,3 +409,18 @@ def test_what_cannot_be_saved(value: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=words) as caught:
         mt.save(value, tmp_path / "x.safetensors")
     assert caught.value.code == "MT806" and not list(tmp_path.iterdir())
+
+
+def test_mutated_files_are_read_or_refused() -> None:
+    """A part of `python -m fuzz.checkpoints`; and what it looks for, it finds."""
+    results = [result for _, result in fuzzing.campaign(islice(count(7), 400))]
+    assert set(results) == {"read", "refused"}, [each for each in results if each not in ("read", "refused")]
+
+    def careless(path: Path) -> Any:
+        if (path / index.INDEX).exists():
+            for name in json.loads((path / index.INDEX).read_bytes())["weight_map"].values():
+                (path / name).read_bytes()
+        return bytes(1 << 22)
+
+    found = " ".join(result for _, result in fuzzing.campaign(islice(count(7), 400), careless))
+    assert "it took" in found and "JSONDecodeError" in found and "it opened " in found

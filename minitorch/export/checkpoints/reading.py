@@ -83,6 +83,8 @@ class Checkpoint(Mapping[str, Tensor]):
                 header = self._add(path, False)
             except FileNotFoundError:
                 index.refuse(f"{start} names the file {name}, which is not there", fix="copy the whole folder again")
+            except OSError as error:  # such as a name that is too long
+                index.refuse(f"{start} names the file {name:.60}, which cannot be opened: {error.strerror}")
             for tensor in header.entries:
                 if found.files.get(tensor) != name:
                     index.refuse(f"{path} has {tensor!r:.60}, which {start.name} does not say")

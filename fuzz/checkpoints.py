@@ -1,0 +1,171 @@
+"""`python -m fuzz.checkpoints`: mutated safetensors files, indices and structures are read, or refused by name.
+
+Each file is made from a good checkpoint and a seed. `mt.load` has to give a value or a `CheckpointError`, has to open
+nothing outside of the folder, and may take memory in proportion to the bytes of the files alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import secrets
+import sys
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+import minitorch as mt
+from minitorch.errors import CheckpointError
+
+SPACING = 1_000_000  # of the seeds of two campaigns
+MEMORY = 1 << 20, 100  # bytes that a load may take, and bytes for each byte of the files
+NUMBERS = [
+    b"0",
+    b"1",
+    b"-1",
+    b"8",
+    b"1e9",
+    b"4294967296",
+    b"9223372036854775808",
+    b"1" * 5000,
+    b"NaN",
+    b"null",
+    b"[]",
+    b"{}",
+]
+TEXTS = [
+    b'"F64"',
+    b'"U16"',
+    b'"F4"',
+    b'"BOOL"',
+    b'"../x"',
+    b'"/etc/passwd"',
+    b'"' + b"x" * 300 + b'"',
+    b'"\\ud800"',
+    b'"a"',
+]
+FILE = re.compile(rb'"model[^"\\]*\.safetensors"')
+TOKEN = re.compile(rb'"[^"\\]*"|-?\d+|[\[\]{},:]')
+
+Files = dict[str, bytes]
+
+
+def good() -> list[Files]:
+    """The files of some checkpoints."""
+    model = mt.nn.Sequential(mt.nn.Linear(3, 2), mt.nn.BatchNorm1d(2))
+    training = {"model": model, "optimizer": mt.optim.Adam(model.parameters()), "epoch": 3, "random": mt.Generator(0)}
+    flags = {"a": mt.tensor([True, False]), "b": mt.ones(2, 3).bfloat16(), "c": mt.zeros(0, 2)}
+    found = []
+    cases: list[tuple[Any, int | str]] = [(model, "5GB"), (training, "5GB"), (flags, "5GB"), (training, 40), (flags, 4)]
+    for value, limit in cases:
+        with tempfile.TemporaryDirectory() as folder:
+            mt.save(value, folder, max_shard_size=limit)
+            found.append({path.name: path.read_bytes() for path in Path(folder).iterdir()})
+    return found
+
+
+def mutated(content: bytes, chance: random.Random) -> bytes:
+    """The bytes with a few changes, most of them in the header."""
+    for _ in range(chance.choice([1, 1, 1, 2, 4])):
+        place = chance.randrange(min(len(content), chance.choice([8, 600, 1 << 20])) or 1)
+        tokens = list(TOKEN.finditer(content))
+        kind = chance.randrange(8)
+        if kind == 0:
+            content = content[:place] + bytes([chance.randrange(256)]) + content[place + 1 :]
+        elif kind == 1:
+            content = content[:place] + content[place + chance.randrange(1, 20) :]
+        elif kind == 2:
+            content = content[:place] + chance.randbytes(chance.randrange(1, 9)) + content[place:]
+        elif kind == 3:
+            content = content[:place]
+        elif tokens:
+            token, other = chance.choice(tokens), chance.choice(tokens)
+            new = chance.choice([other[0], chance.choice(NUMBERS), chance.choice(TEXTS), b"", token[0] * 2])
+            if kind == 7 and (named := list(FILE.finditer(content))):
+                token, new = chance.choice(named), chance.choice([*TEXTS, chance.choice(named)[0]])
+            changed = content[: token.start()] + new + content[token.end() :]
+            length = int.from_bytes(content[:8], "little")
+            if kind > 4 and 8 < token.end() <= 8 + length <= len(content):  # the header's length, kept true
+                changed = (length + len(changed) - len(content)).to_bytes(8, "little") + changed[8:]
+            content = changed
+    return content
+
+
+class Opened:
+    """The files that this process opens, as Python's audit events name them."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        self.is_on = False
+        sys.addaudithook(self._note)
+
+    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if self.is_on and event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+            self.paths.append(os.fsdecode(arguments[0]))
+
+
+def campaign(
+    seeds: Iterator[int], load: Callable[[Path], Any] = mt.load, memory: tuple[int, int] = MEMORY
+) -> Iterator[tuple[int, str]]:
+    """How each seed ends: "read", "refused", or the finding."""
+    checkpoints, opened = good(), Opened()
+    with tempfile.TemporaryDirectory(prefix="minitorch-fuzz-") as place:
+        folder = Path(os.path.realpath(place))
+        for seed in seeds:
+            chance = random.Random(seed)
+            files = dict(chance.choice(checkpoints))
+            names = sorted(files)
+            name = names[-1] if chance.random() < 0.4 else chance.choice(names)
+            files[name] = mutated(files[name], chance)
+            for path in folder.iterdir():
+                path.unlink()
+            for each, content in files.items():
+                (folder / each).write_bytes(content)
+            opened.paths.clear()
+            tracemalloc.start()
+            opened.is_on = True
+            try:
+                load(folder)
+                result = "read"
+            except CheckpointError as error:
+                result = "refused" if error.code == "MT804" else f"{error}"
+            except Exception as error:
+                result = f"{type(error).__name__}: {error}"
+            opened.is_on = False
+            peak = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            outside = [
+                path for path in opened.paths if Path(path).parent != folder and not path.endswith((".py", ".pyc"))
+            ]
+            if outside:
+                result = f"it opened {outside[0]}"
+            if peak > memory[0] + memory[1] * sum(map(len, files.values())):
+                result = f"it took {peak} bytes"
+            yield seed, result
+
+
+def main() -> int:
+    """Run a campaign; the exit status is 1 if something was found."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz.checkpoints", description=__doc__)
+    parser.add_argument("--files", type=int, default=100_000, help="stop after so many")
+    parser.add_argument("--seed", type=int, help="of the campaign; a random one by default")
+    parser.add_argument("--only", type=int, nargs="+", metavar="SEED", help="the files of these seeds, and no others")
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else secrets.randbelow(SPACING)
+    print(f"SEED={seed}", flush=True)
+    counted = {"read": 0, "refused": 0, "findings": 0}
+    for each, result in campaign(iter(options.only or islice(count(seed * SPACING), options.files))):
+        counted[result if result in counted else "findings"] += 1
+        if result not in counted:
+            print(f"seed {each}: {result}", flush=True)
+    print(", ".join(f"{number} {name}" for name, number in counted.items()))
+    return 1 if counted["findings"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
