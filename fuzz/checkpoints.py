@@ -13,6 +13,7 @@ import re
 import secrets
 import sys
 import tempfile
+import threading
 import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import count, islice
@@ -97,15 +98,18 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
 
 
 class Opened:
-    """The files that this process opens, as Python's audit events name them."""
+    """The files that the thread which made this opens, as Python's audit events name them."""
 
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.is_on = False
+        self._thread = threading.get_ident()
         sys.addaudithook(self._note)
 
     def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if self.is_on and event == "open" and isinstance(arguments[0], str | bytes | os.PathLike):
+        if not self.is_on or event != "open" or threading.get_ident() != self._thread:
+            return
+        if isinstance(arguments[0], str | bytes | os.PathLike):
             self.paths.append(os.fsdecode(arguments[0]))
 
 

@@ -7,6 +7,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from itertools import count, islice
 from pathlib import Path
@@ -409,6 +410,22 @@ def test_what_cannot_be_saved(value: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match=words) as caught:
         mt.save(value, tmp_path / "x.safetensors")
     assert caught.value.code == "MT806" and not list(tmp_path.iterdir())
+
+
+def test_what_other_threads_open_is_not_held_against_loading() -> None:
+    done = threading.Event()
+
+    def looking() -> None:
+        while not done.is_set():
+            Path(__file__).read_bytes()
+
+    beside = threading.Thread(target=looking)
+    beside.start()
+    try:
+        assert {result for _, result in fuzzing.campaign(islice(count(7), 40))} <= {"read", "refused"}
+    finally:
+        done.set()
+        beside.join()
 
 
 def test_mutated_files_are_read_or_refused() -> None:
