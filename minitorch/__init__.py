@@ -58,6 +58,7 @@ _LATER = {
     "profiler": "profiler",
     "quantization": "quantization",
     "save": "export.checkpoints",
+    "sharding": "sharding",
 }
 
 
@@ -80,6 +81,6 @@ __all__ = [
     "inf", "inspect", "int", "int16", "int32", "int64", "int8", "is_autocast_enabled", "is_grad_enabled", "jacobian",
     "jit", "lazy", "load", "load_frozen", "log_softmax", "long", "machine", "nan", "nn", "no_grad", "optim", "passes",
     "pi", "placeholder", "primitives", "profile", "quantization", "relu", "save", "set_grad_enabled", "set_num_threads",
-    "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
+    "sharding", "short", "softmax", "uint32", "uint8", "value_and_grad", "vjp",
     *FUNCTIONS,
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from . import optim as optim
 from . import passes as passes
 from . import primitives as primitives
 from . import quantization as quantization
+from . import sharding as sharding
 from .amp.autocast_mode import autocast as autocast
 from .amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from .amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
@@ -770,6 +771,7 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "sgn",
+    "sharding",
     "short",
     "sigmoid",
     "sign",

@@ -30,6 +30,7 @@ CODES: dict[str, str] = {
     "MT201": "shapes that do not fit",
     "MT202": "types that do not fit",
     "MT203": "a device that does not exist",
+    "MT204": "a mesh or a sharding that does not fit",
     "MT301": "feeding something that is not a placeholder of the graph",
     "MT302": "feeding the wrong shape",
     "MT303": "feeding the wrong type",
@@ -207,6 +208,10 @@ class DTypeError(MinitorchError, TypeError):
 
 class DeviceError(MinitorchError, RuntimeError):
     """A device was asked for that does not exist: all is computed on the CPU."""
+
+
+class ShardingError(MinitorchError, ValueError):
+    """A mesh of devices, or a value's division among them, does not fit."""
 
 
 class FeedError(MinitorchError, ValueError):

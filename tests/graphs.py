@@ -297,6 +297,21 @@ def make_diagonal(draw: Draw, x: Node) -> Node | None:
     return apply(P.diagonal, x, offset=draw(st.integers(-x.shape[-2] - 1, x.shape[-1] + 1)))
 
 
+def make_shard(draw: Draw, x: Node) -> Node:
+    mesh = (("data", draw(st.integers(1, 3))), ("model", 2))
+    left = ["data", "model"]
+    axes = []
+    for length in x.shape:
+        fitting = [name for name in left if length % dict(mesh)[name] == 0 and draw(st.booleans())]
+        axes.append(tuple(fitting))
+        left = [name for name in left if name not in fitting] if length % 6 else []
+    if any(
+        length % math.prod([dict(mesh)[name] for name in names]) for length, names in zip(x.shape, axes, strict=True)
+    ):
+        axes = [()] * len(axes)
+    return apply(P.shard, x, mesh=mesh, axes=tuple(axes), devices=())
+
+
 MOVEMENTS: dict[Primitive, Callable[[Draw, Node], Node | None]] = {
     P.reshape: make_reshape,
     P.permute: make_permute,
@@ -308,6 +323,7 @@ MOVEMENTS: dict[Primitive, Callable[[Draw, Node], Node | None]] = {
     P.unfold: make_unfold,
     P.diagonal: make_diagonal,
     P.barrier: lambda draw, x: apply(P.barrier, x),
+    P.shard: make_shard,
 }
 
 

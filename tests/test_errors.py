@@ -31,6 +31,7 @@ BUILTINS = {
     "ShapeError": ValueError,
     "DTypeError": TypeError,
     "DeviceError": RuntimeError,
+    "ShardingError": ValueError,
     "FeedError": ValueError,
     "FetchError": ValueError,
     "FrozenError": ValueError,

@@ -35,13 +35,30 @@ def _are_lists_of_ints(value: object) -> bool:
     return type(value) is tuple and all(map(_are_ints, value))
 
 
+def _are_names(value: object) -> bool:
+    return type(value) is tuple and set(map(type, value)) <= {str}
+
+
+def _are_lists_of_names(value: object) -> bool:
+    return type(value) is tuple and all(map(_are_names, value))
+
+
+def _is_mesh(value: object) -> bool:
+    """Whether it is a name and a length for each axis of a grid of devices."""
+    return type(value) is tuple and all(
+        type(axis) is tuple and list(map(type, axis)) == [str, int] and axis[1] > 0 for axis in value
+    )
+
+
 def _is_number(value: object) -> bool:
     return type(value) in (bool, int, float)
 
 
 # The type of each parameter of the primitives, by name.
 PARAMETERS: dict[str, Callable[[object], bool]] = {
+    "axes": _are_lists_of_names,
     "descending": lambda value: type(value) is bool,
+    "devices": _are_names,
     "dilation": _is_int,
     "dim": _is_int,
     "dims": _are_ints,
@@ -49,6 +66,7 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "kept": _is_int,
     "left": _are_lists_of_ints,
     "lengths": _are_ints,
+    "mesh": _is_mesh,
     "offset": _is_int,
     "padding": _are_lists_of_ints,
     "right": _are_lists_of_ints,

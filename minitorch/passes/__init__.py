@@ -29,6 +29,7 @@ from .rejected import REJECTED_LAWS, RejectedLaw
 from .requantised import REQUANTISATION
 from .scatter_to_select import SCATTER_TO_SELECT
 from .sink_reshapes import SINK_RESHAPES
+from .unsharded import UNSHARDED
 
 DEFAULT: tuple[Pass, ...] = (
     DEAD_CODE,  # first, so that the others have fewer nodes to look at
@@ -57,6 +58,7 @@ FREEZING: tuple[Pass, ...] = (
 )
 
 LOWERING: tuple[Pass, ...] = (
+    UNSHARDED,  # before anything is looked for
     EARLY_QUANTISATION,  # so that products have it in their epilogue
     INTEGER_PRODUCTS,
     SCATTER_TO_SELECT,

@@ -49,7 +49,9 @@ from .attention import attentions
 from .dequantized import BYTES
 from .pipeline import Pass
 
-MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.pad, P.flip, P.unfold, P.diagonal, P.barrier))
+MOVEMENTS = frozenset(
+    (P.reshape, P.permute, P.expand, P.slice_, P.pad, P.flip, P.unfold, P.diagonal, P.barrier, P.shard)
+)
 SELECTIONS = frozenset((P.where, P.maximum, P.reduce_max, P.neg, P.absolute))
 
 

@@ -220,6 +220,7 @@ RULES: dict[Primitive, AxesRule] = {
     P.slice_: _union,
     P.flip: _union,
     P.barrier: _union,
+    P.shard: _union,
     P.pad: _pad,
     P.concatenate: _concatenate,
     P.unfold: _unfold,

@@ -49,7 +49,7 @@ from .elementwise import (
     where,
 )
 from .indexing import gather, scatter, scatter_add
-from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, slice_, unfold
+from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, shard, slice_, unfold
 from .ordering import argsort
 from .reductions import argmax, cumprod, cumsum, reduce_max, reduce_prod, reduce_sum
 from .sources import Literal, constant, iota, random_bits
@@ -106,6 +106,7 @@ __all__ = [
     "reshape",
     "scatter",
     "scatter_add",
+    "shard",
     "shift_left",
     "shift_right",
     "sin",

@@ -32,7 +32,19 @@ from .operations import is_counted
 from .replacing import is_under
 
 # Operations that rounding commutes with, and the comparisons that choose between numbers.
-_MOVING = (P.reshape, P.permute, P.expand, P.slice_, P.flip, P.unfold, P.pad, P.concatenate, P.gather, P.barrier)
+_MOVING = (
+    P.reshape,
+    P.permute,
+    P.expand,
+    P.slice_,
+    P.flip,
+    P.unfold,
+    P.pad,
+    P.concatenate,
+    P.gather,
+    P.barrier,
+    P.shard,
+)
 THROUGH = frozenset((*_MOVING, P.less, P.less_equal, P.where, P.maximum, P.reduce_max))
 
 

@@ -26,12 +26,12 @@ from ...primitives import Literal, constant
 from ...primitives.sources import LARGE
 from ...tensor import OnDevice
 from ..interpret import Interpreted
-from . import arrays, elementwise
+from . import arrays, elementwise, partitions
 from .devices import device_named
 
 Array = np.ndarray[Any, Any]
 
-RULES = {**elementwise.RULES, **arrays.RULES}
+RULES = {**elementwise.RULES, **arrays.RULES, "shard": partitions.shard}
 OPTIONS = {"xla_allow_excess_precision": False}
 INDEXED = {"gather": 1, "scatter": 2, "scatter_add": 2}  # primitives that read indices, and which operand is the first
 OWN_REFERENCES = 4  # to a value that only its tensor holds: the tensor's, the call's list, a local name, the asking
@@ -69,10 +69,23 @@ class Compiled:
         self._kinds = [(node.shape, node.dtype) for node in graph.outputs]
         with jax.enable_x64(True), self._there():
             self._constants = [jax.device_put(node.params["value"].array) for node in self._weights]
-        self._run = jax.jit(self._computed, keep_unused=True, compiler_options=OPTIONS)
-        self._run_and_take = jax.jit(
-            self._computed, keep_unused=True, compiler_options=OPTIONS, donate_argnums=self._given
-        )
+        self._replaced = dict(updates or {})
+        self._runs: dict[tuple[Any, ...], tuple[Any, Any]] = {}  # by the division of the inputs that are updated
+        self._run, self._run_and_take = self._divided((None,) * len(self._replaced))
+
+    def _divided(self, shardings: tuple[Any, ...]) -> tuple[Any, Any]:
+        """The program, and that which takes the memory of inputs; what replaces an input is divided as that was."""
+        found = self._runs.get(shardings)
+        if found is None:
+            options: dict[str, Any] = {"keep_unused": True, "compiler_options": OPTIONS}
+            if any(shardings):
+                outputs: list[Any] = [None] * len(self._kinds)
+                for place, sharding in zip(self._replaced, shardings, strict=True):
+                    outputs[place] = sharding
+                options["out_shardings"] = (outputs, None)
+            taking = jax.jit(self._computed, donate_argnums=self._given, **options)
+            found = self._runs[shardings] = jax.jit(self._computed, **options), taking
+        return found
 
     @cached_property
     def specs(self) -> list[Any]:
@@ -95,10 +108,21 @@ class Compiled:
                     faults.append(arrays.out_of_range(operands[0], operands[self._indexed[node] :]))
         return [known[node] for node in graph.outputs], faults
 
-    def texts(self) -> tuple[str, str]:
-        """The program before and after XLA's passes, in its language HLO; compiled for this."""
+    def texts(self, inputs: Sequence[Any] = ()) -> tuple[str, str]:
+        """The program before and after XLA's passes, in its language HLO; compiled for this.
+
+        Args:
+            inputs: of a call, for how they are divided among devices.
+        """
+        divided = [partitions.shared_by(value) for value in inputs] or [None] * len(self.graph.inputs)
+        described: Any = jax.ShapeDtypeStruct
+        specs = [
+            described(spec.shape, spec.dtype, sharding=sharding)
+            for spec, sharding in zip(self.specs, [*divided, *[None] * len(self._weights)], strict=True)
+        ]
+        run, _ = self._divided(tuple([divided[place] for place in self._updated]))
         with jax.enable_x64(True):
-            lowered = self._run.lower(*self.specs)
+            lowered = run.lower(*specs)
             return lowered.as_text("hlo"), lowered.compile().as_text() or ""
 
     def __call__(self, inputs: Sequence[Any], overwrite: bool = False) -> list[Array]:
@@ -131,8 +155,12 @@ class Compiled:
                 type(values[place]) is np.ndarray
             ):  # JAX may hold an array for a while, and its tensor is to hold it alone
                 values[place] = values[place].copy()
+        run, run_and_take = self._run, self._run_and_take
+        shardings = tuple([partitions.shared_by(inputs[place]) for place in self._updated])
+        if any(shardings):
+            run, run_and_take = self._divided(shardings)
         with jax.enable_x64(True), self._there():
-            outputs, faults = (self._run_and_take if take else self._run)(*values, *self._constants)
+            outputs, faults = (run_and_take if take else run)(*values, *self._constants)
             if faults and any(faults):
                 Interpreted(self.graph)([np.asarray(value) for value in values])  # it says which, and where
         if any(type(value) is np.ndarray for value in values):

@@ -15,8 +15,10 @@ from ...graph import Graph
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%?([\w.\-]+) \(.*\{$")
 _INSTRUCTION = re.compile(r"^(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(")
 _CALLED = re.compile(r"(?:calls|to_apply)=%?([\w.\-]+)")
-_LINE = re.compile(r'op_name="[^"]*?([^"/]+:\d+)/[^"]*"')
+_ORIGIN = re.compile(r'op_name="([^"]*)"')
+_LINE = re.compile(r"([^/(:]+:\d+)/")
 _LOCATIONS = re.compile(r"(?ms)^FileNames\n.*?(?=^\S+ \(|^%|^ENTRY)")
+_PARTITIONS = re.compile(r"num_partitions=(\d+)")
 _FRAME = re.compile(r" stack_frame_id=\d+")
 # Instructions that run nothing.
 _CHEAP = frozenset(("parameter", "constant", "tuple", "get-tuple-element", "bitcast", "reshape", "after-all"))
@@ -64,6 +66,12 @@ class Hlo:
     after: str
     kernels: tuple[Instruction, ...]
 
+    @property
+    def devices(self) -> int:
+        """How many devices run it."""
+        found = _PARTITIONS.search(self.after)
+        return int(found[1]) if found else 1
+
     def ours_in_order(self) -> tuple[str, ...]:
         """The names of our kernels."""
         return tuple(dict.fromkeys(name for names in self.ours.values() for name in names))
@@ -99,9 +107,15 @@ def read(text: str) -> tuple[Instruction, ...]:
             continue
         inside = _inside(line, computations)
         operations = tuple([_taken_apart(each)[2] for each in inside if _taken_apart(each)[2] not in _CHEAP])
-        lines = dict.fromkeys(match for each in (line, *inside) for match in _LINE.findall(each))
+        lines = dict.fromkeys(source for each in (line, *inside) for source in lines_of(each))
         found.append(Instruction(name, kind, shape, operations or (kind,), tuple(lines), line))
     return tuple(found)
+
+
+def lines_of(instruction: str) -> list[str]:
+    """The user's lines that an instruction comes from; several, if it is made of several of ours."""
+    origin = _ORIGIN.search(instruction)
+    return _LINE.findall(origin[1]) if origin else []
 
 
 def plain(text: str) -> str:

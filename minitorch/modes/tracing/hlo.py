@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError
 from .recording import Program
@@ -11,8 +12,13 @@ if TYPE_CHECKING:
     from ...backends.xla.hlo import Hlo
 
 
-def hlo_of(program: Program, name: str) -> Hlo:
+def hlo_of(program: Program, name: str, inputs: Sequence[Any] = ()) -> Hlo:
     """The program of a backend that compiles by XLA.
+
+    Args:
+        program: compiled.
+        name: of the function, for messages.
+        inputs: the values of a call, if they may be divided among devices.
 
     Raises:
         ArgumentError: on another backend (``MT108``).
@@ -26,6 +32,6 @@ def hlo_of(program: Program, name: str) -> Hlo:
         )
     from ...backends.xla.hlo import Hlo, plain, read
 
-    before, after = texts()
+    before, after = texts(inputs)
     ours = {str(source): names for source, names in program.ledger.by_source().items()}
     return Hlo(program.pipeline.graph, ours, before, plain(after), read(after))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ...backends.xla.hlo import Hlo
     from ...compiler.kernels.cost import FusedCost
     from ...compiler.kernels.ledger import Ledger
+    from ...sharding.collectives import Collectives
     from ..checking.shadow import Report
     from ..looking_in.ablation import Ablation
     from ..looking_in.stepping import Values
@@ -129,7 +130,30 @@ class Looking(Calling[P, R], Drawable):
         """
         from ..tracing.hlo import hlo_of
 
-        return hlo_of(self.traced(*args, **kwargs).program, self.__name__)
+        call = self._signature(args, kwargs)
+        traced = self._traced_for(call)
+        return hlo_of(traced.program, self.__name__, [tensor._value for tensor in traced.inputs(call[2])])
+
+    def collectives(self, *args: Any, **kwargs: Any) -> Collectives:
+        """What moves between devices in a call with these arguments, on the backend ``"xla"``.
+
+        Returns:
+            `minitorch.sharding.collectives.Collective`s in the order in which they run, each with its bytes and the
+            lines of yours that cause it; ``.moved`` is the bytes of all. Empty, if nothing is sharded.
+
+        Raises:
+            ArgumentError: on another backend (``MT108``).
+
+        Example:
+            >>> import minitorch as mt
+            >>> f = mt.jit(lambda x: (x * 2).sum(), backend="xla")
+            >>> f.collectives(mt.ones(8))
+            0 collectives, 0 bytes
+        """
+        from ...sharding.collectives import collectives_of
+
+        found = self.hlo(*args, **kwargs)
+        return collectives_of(found.kernels, found.devices)
 
     def _looked_at(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Traced, list[Tensor], Names]:
         """The trace of a call, its tensors, and the names of its variables."""

@@ -208,6 +208,7 @@ ROWS: dict[str, Row] = {
     "permute": _permute,
     "random_bits": _random_bits,
     "reshape": _reshape,
+    "shard": lambda b, node, operands: b.op("Identity", *operands),
     "slice": _slice,
     "unfold": _unfold,
 }

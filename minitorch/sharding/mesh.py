@@ -1,0 +1,112 @@
+"""`Mesh`, a grid of devices with named axes, and which axes the dimensions of a value are divided along."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..errors import ShardingError
+
+Axis = str | None | tuple[str, ...]
+Axes = tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """A grid of devices whose axes have names, as `jax.sharding.Mesh` and PyTorch's `DeviceMesh`.
+
+    Args:
+        shape: the number of devices along each axis.
+        names: of the axes, such as ``("data", "model")``.
+        devices: by name, in row-major order; by default the first that JAX sees, when the mesh is used.
+
+    Raises:
+        ShardingError: for shapes, names or devices that do not fit each other (``MT204``).
+
+    Example:
+        >>> import minitorch as mt
+        >>> mesh = mt.sharding.Mesh((4, 2), ("data", "model"))
+        >>> mesh.size, str(mesh)
+        (8, 'data=4, model=2')
+    """
+
+    shape: tuple[int, ...]
+    names: tuple[str, ...]
+    devices: tuple[str, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name in ("shape", "names", "devices"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if not self.shape or any(type(length) is not int or length < 1 for length in self.shape):
+            raise ShardingError("MT204", f"a mesh of shape {self.shape}", fix="give each axis one device or more")
+        if len(self.names) != len(self.shape) or len(set(self.names)) < len(self.names):
+            raise ShardingError(
+                "MT204",
+                f"a mesh of shape {self.shape} with the names {self.names}",
+                fix="give each axis a name of its own",
+            )
+        if not all(str(name).isidentifier() for name in self.names):
+            raise ShardingError("MT204", f"{self.names} are no names of axes", fix="write words, such as 'data'")
+        if self.devices and len(set(self.devices)) != self.size:
+            raise ShardingError(
+                "MT204",
+                f"a mesh of {self.size} devices is given {len(set(self.devices))}",
+                fix="name as many as it has, or leave devices out",
+            )
+
+    @property
+    def size(self) -> int:
+        """The number of devices."""
+        return math.prod(self.shape)
+
+    @property
+    def axes(self) -> tuple[tuple[str, int], ...]:
+        """Each axis with its length."""
+        return tuple(zip(self.names, self.shape, strict=True))
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}={length}" for name, length in self.axes)
+
+    def division(self, axes: Sequence[Axis], ndim: int) -> Axes:
+        """For each dimension, the axes that it is divided along.
+
+        Args:
+            axes: for each dimension the name of an axis, several, or None; dimensions without an entry are not divided.
+            ndim: the number of dimensions.
+
+        Raises:
+            ShardingError: for names that the mesh does not have, or that are there twice (``MT204``).
+
+        Example:
+            >>> Mesh((4, 2), ("data", "model")).division(("data", None), 3)
+            (('data',), (), ())
+        """
+        if isinstance(axes, str):
+            raise ShardingError(
+                "MT204",
+                f"axes={axes!r}",
+                why="a tuple is wanted, with an entry for each dimension",
+                fix=f"write ({axes!r},)",
+            )
+        if len(axes) > ndim:
+            raise ShardingError(
+                "MT204",
+                f"{tuple(axes)} has {len(axes)} entries, and the tensor {ndim} dimensions",
+                fix="name an axis of the mesh, or None, for each dimension",
+            )
+        found = tuple([() if each is None else (each,) if isinstance(each, str) else tuple(each) for each in axes])
+        used = [name for names in found for name in names]
+        for name in used:
+            if name not in self.names:
+                raise ShardingError(
+                    "MT204", f"the mesh {self} has no axis {name!r}", fix=f"use one of {', '.join(self.names)}, or None"
+                )
+            if used.count(name) > 1:
+                raise ShardingError(
+                    "MT204",
+                    f"the axis {name!r} is there twice in {tuple(axes)}",
+                    why="a device has one place along it, and so one part",
+                    fix="divide one of the dimensions along it",
+                )
+        return (*found, *[()] * (ndim - len(found)))

@@ -1,0 +1,236 @@
+"""Programs on eight virtual devices; `test_sharding` runs this file in a process of its own."""
+
+from __future__ import annotations
+
+import math
+import random
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+import minitorch.nn as nn
+import minitorch.nn.functional as F
+from minitorch.errors import ShardingError
+from minitorch.sharding import Mesh, shard, shard_module, visualize
+from minitorch.tensor import OnDevice
+from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session
+
+mt.sharding.use_virtual_devices(8)
+
+MESH = Mesh((4, 2), ("data", "model"))
+FLAT = Mesh((8,), ("data",))
+COLUMNS_THEN_ROWS = {"0.weight": ("model", None), "0.bias": ("model",), "2.weight": (None, "model")}
+
+
+def perceptron():
+    mt.manual_seed(0)
+    return nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 10))
+
+
+def batch():
+    draw = np.random.default_rng(0)
+    return mt.tensor(draw.standard_normal((64, 32)).astype(np.float32)), mt.tensor(draw.integers(0, 10, 64))
+
+
+def step_of(model, optimizer, backend="xla"):
+    @mt.jit(backend=backend)
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def losses(axes=None, divide=(), backend="xla", optimizer=mt.optim.Adam):
+    model = perceptron()
+    x, y = batch()
+    if axes is not None:
+        shard_module(model, MESH, axes)
+    if divide:
+        x, y = shard(x, MESH, (divide, None)), shard(y, MESH, (divide,))
+    step = step_of(model, optimizer(model.parameters(), lr=1e-2), backend)
+    return [step(x, y).item() for _ in range(5)], model, step
+
+
+# Training ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("optimizer", [mt.optim.SGD, mt.optim.Adam])
+@pytest.mark.parametrize(
+    ("axes", "divide"),
+    [({}, ("data",)), (COLUMNS_THEN_ROWS, ()), (COLUMNS_THEN_ROWS, ("data",)), ({}, ("data", "model"))],
+    ids=["data", "model", "both", "all"],
+)
+def test_training_has_the_losses_of_one_device(axes, divide, optimizer):
+    expected, one, _ = losses(optimizer=optimizer)
+    found, model, _ = losses(axes, divide, optimizer=optimizer)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for mine, theirs in zip(model.parameters(), one.parameters(), strict=True):
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=2e-3, atol=2e-5)
+
+
+def test_parameters_stay_divided_as_they_were_and_on_their_devices():
+    _, model, _ = losses(COLUMNS_THEN_ROWS, ("data",))
+    assert all(type(each._value) is OnDevice and not each._value.is_copied for each in model.parameters())
+    assert len(visualize(model[0].weight).parts) == 2 and len(visualize(model[2].weight).parts) == 2
+    assert len(visualize(model[2].bias).parts) == 1
+
+
+# What moves -------------------------------------------------------------------------------------------------
+
+
+def regression(divide):
+    mt.manual_seed(0)
+    model = nn.Sequential(nn.Linear(16, 24), nn.Tanh(), nn.Linear(24, 8))
+    optimizer = mt.optim.SGD(model.parameters(), lr=0.1)
+
+    @mt.jit(backend="xla")
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = ((model(x) - y) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    x, y = mt.randn(32, 16), mt.randn(32, 8)
+    shard_module(model, FLAT)
+    return model, step, *(shard(each, FLAT, ("data", None)) if divide else each for each in (x, y))
+
+
+def test_data_parallel_sums_each_gradient_once():
+    model, step, x, y = regression(divide=True)
+    found = step.collectives(x, y)
+    numbers = sum(each.numel() for each in model.parameters()) + 1  # and the loss
+    assert {each.kind for each in found} == {"all-reduce"}
+    assert found.moved == 2 * (8 - 1) * 4 * numbers
+    assert all("eight_devices.py:" in line for each in found for line in each.lines)
+    assert f"{found.moved} bytes" in repr(found)
+
+
+def test_nothing_moves_where_nothing_is_divided():
+    _, step, x, y = regression(divide=False)
+    assert step.collectives(x, y) == ()
+
+
+def test_columns_then_rows_sum_the_outputs_alone():
+    model = perceptron()
+    mesh = Mesh((8,), ("model",))
+    shard_module(model, mesh, COLUMNS_THEN_ROWS)
+    (found,) = mt.jit(lambda x: model(x), backend="xla").collectives(mt.ones(64, 32))
+    assert (found.kind, found.groups, found.devices) == ("all-reduce", 1, 8)
+    assert found.moved == 2 * (8 - 1) * 64 * 10 * 4
+
+
+def test_a_result_that_is_wanted_whole_is_gathered():
+    @mt.jit(backend="xla")
+    def f(x):
+        return shard(x * 2, FLAT, (None, None))
+
+    x = shard(mt.ones(16, 4), FLAT, ("data", None))
+    (found,) = f.collectives(x)
+    assert found.kind == "all-gather" and found.moved == 7 * 16 * 4 * 4
+    assert f(x).tolist() == [[2.0] * 4] * 16
+
+
+# The same numbers -------------------------------------------------------------------------------------------
+
+
+def divided(x, draw, mesh=MESH):
+    """A tensor divided at random, as far as its lengths allow it."""
+    names = ["data", "model"]
+    draw.shuffle(names)
+    axes = []
+    for length in x.shape:
+        fitting = [name for name in names if length % dict(mesh.axes)[name] == 0]
+        axes.append(fitting[0] if fitting and draw.random() < 0.7 else None)
+        names = [name for name in names if name != axes[-1]]
+    return shard(x, mesh, axes)
+
+
+@pytest.mark.parametrize("case", ALL[::15], ids=str)
+def test_public_functions_of_divided_arguments_give_the_same_numbers(case):
+    draw = random.Random(str(case))
+    tensors = case.tensors(mt.float32)
+    assert_close(
+        run(jitted, case.function, [divided(x.detach(), draw) for x in tensors], "xla"),
+        run(eager, case.function, tensors),
+    )
+
+
+@pytest.mark.parametrize("mode", [jitted, session, lazily])
+@pytest.mark.parametrize("backend", ["interpret", "llvm", "xla"])
+def test_a_division_is_the_identity_with_a_gradient_in_every_mode(mode, backend):
+    def f(x):
+        return shard(x * x, MESH, ("data", "model")) * 3
+
+    x = mt.arange(16.0).reshape(8, 2)
+    assert_close(run(mode, f, [x], backend), run(eager, lambda x: x * x * 3, [x]))
+    leaf = x.clone().requires_grad_()
+    f(leaf).sum().backward()
+    assert leaf.grad.tolist() == (6 * x).tolist()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_divisions_hold_every_element_where_they_say(seed):
+    draw = random.Random(seed)
+    shape = tuple(draw.choice((1, 2, 3, 4, 8, 16)) for _ in range(draw.randint(0, 4)))
+    x = mt.arange(float(math.prod(shape))).reshape(shape)
+    y = divided(divided(x, draw), draw)  # divided once more from where it is
+    found = visualize(y)
+    assert sorted(device for _, devices in found.parts for device in set(devices)) == [
+        *sorted(device for _, devices in found.parts for device in devices)
+    ]
+    for part, devices in found.parts:
+        for piece in y._value.array.addressable_shards:
+            if piece.device.id in devices:
+                wanted = x.numpy()[tuple(slice(*bounds) for bounds in part)]
+                assert np.asarray(piece.data).tolist() == wanted.tolist()
+    assert y.tolist() == x.tolist()
+    ET.fromstring(found.svg())
+
+
+def test_writes_and_reads_of_a_divided_tensor_are_those_of_any():
+    x = shard(mt.zeros(8, 2), MESH, ("data", None))
+    x += 1
+    x[3] = 5.0
+    assert x.sum().item() == 24 and shard(x, FLAT, ("data", None)).sum().item() == 24
+    state = shard(mt.zeros(8), FLAT, ("data",))
+    step = mt.jit(lambda: state.add_(1).sum(), backend="xla")
+    assert [step().item() for _ in range(3)] == [8, 16, 24] and len(visualize(state).parts) == 8
+
+
+# Bad input --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Mesh((4,), ("data", "model")), "name of its own"),
+        (lambda: Mesh((4, 2), ("data", "data")), "name of its own"),
+        (lambda: Mesh((0,), ("data",)), "one device or more"),
+        (lambda: shard(mt.ones(6, 2), MESH, ("data", None)), "dimension 0 of f32.6,2. has 6 elements, which 4 devices"),
+        (lambda: shard(mt.ones(8, 2), MESH, ("rows",)), "no axis 'rows'"),
+        (lambda: shard(mt.ones(8, 2), MESH, ("data", "data")), "'data' is there twice"),
+        (lambda: shard(mt.ones(8), MESH, ("data", None)), "2 entries, and the tensor 1 dimensions"),
+        (lambda: shard(mt.ones(8), MESH, "data"), r"write \('data',\)"),
+        (lambda: shard(mt.ones(16), Mesh((16,), ("data",)), ("data",)), "16 devices, and JAX sees 8"),
+        (lambda: shard_module(nn.Linear(2, 2), MESH, {"wieght": (None,)}), "no parameter or buffer is called 'wieght'"),
+        (lambda: visualize(mt.ones(2)), "in the memory of Python"),
+        (lambda: mt.sharding.use_virtual_devices(4), "JAX has begun with 8"),
+    ],
+)
+def test_what_does_not_fit_is_named(call, message):
+    with pytest.raises(ShardingError, match=message):
+        call()
+
+
+def test_a_model_that_cannot_be_divided_stays_as_it_was():
+    model = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 6))
+    with pytest.raises(ShardingError):
+        shard_module(model, MESH, {"*.weight": ("data", None)})
+    assert all(type(each._value) is np.ndarray for each in model.parameters())
