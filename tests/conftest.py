@@ -1,4 +1,4 @@
-"""What all tests share: compiled code goes to a folder of its own, and CI draws the same random examples every time."""
+"""What all tests share: folders of their own for what is kept, and in CI the same random examples every time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from minitorch.classroom.imports import quick_imports
 from minitorch.compiler.scheduling.schedules.choice import Fallback
 
 _folder = tempfile.TemporaryDirectory(prefix="minitorch-tests-", ignore_cleanup_errors=True)
-os.environ.setdefault("MINITORCH_CACHE_DIR", _folder.name)
+os.environ.setdefault("MINITORCH_CACHE_DIR", os.path.join(_folder.name, "code"))
+os.environ.setdefault("MPLCONFIGDIR", os.path.join(_folder.name, "matplotlib"))  # a user's list may be damaged
 
 with quick_imports(), suppress(ImportError):  # before the test files import it, in each of the processes
     import nbformat  # noqa: F401

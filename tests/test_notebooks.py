@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -84,6 +85,12 @@ def test_each_statement_is_shown_where_the_table_says():
 
 def notebook_of(*sources):
     return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+
+
+def test_a_damaged_list_of_fonts_of_the_user_does_not_reach_a_kernel(tmp_path, environment):
+    assert not Path(environment["MPLCONFIGDIR"]).is_relative_to(Path.home() / ".cache")
+    notebook = notebook_of("from matplotlib import font_manager", "font_manager.findfont('STIXGeneral')")
+    assert execute(notebook, tmp_path, environment) is None and not list(complaints(notebook))
 
 
 def test_an_error_is_reported_with_its_cell(tmp_path, environment):
