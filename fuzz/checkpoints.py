@@ -20,8 +20,12 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import minitorch as mt
 from minitorch.errors import CheckpointError
+from minitorch.export import safetensors
+from minitorch.export.checkpoints import pieces
 
 SPACING = 1_000_000  # of the seeds of two campaigns
 MEMORY = 1 << 20, 100  # bytes that a load may take, and bytes for each byte of the files
@@ -67,6 +71,9 @@ def good() -> list[Files]:
         with tempfile.TemporaryDirectory() as folder:
             mt.save(value, folder, max_shard_size=limit)
             found.append({path.name: path.read_bytes() for path in Path(folder).iterdir()})
+    parts = {f"w[{start}:{start + 2}, 0:3]": np.ones((2, 3), np.float32) for start in (0, 2)}
+    shapes = {"w": ((4, 3), [((0, 2), (0, 3)), ((2, 4), (0, 3))])}
+    found.append({"model.safetensors": safetensors.encode(parts, {pieces.PIECES: pieces.written(shapes)})})
     return found
 
 

@@ -25,7 +25,9 @@ pytestmark = pytest.mark.skipif(not isolation.AVAILABLE, reason="no child proces
 def no_child_left() -> Iterator[None]:
     """Of the children that a test starts, none is there afterwards; other tests may have left some."""
     before = set(psutil.Process().children())
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore interrupts
     yield
+    signal.signal(signal.SIGINT, handler)
     assert set(psutil.Process().children()) <= before
 
 

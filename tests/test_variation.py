@@ -146,7 +146,8 @@ def test_every_rule_of_a_movement_is_needed(primitive, monkeypatch):
     assert found != [axes for _, axes in EVERY]
 
 
-EVERY = [*CASES, (ROWS + "flip(%0, dims=[0])", {1}), (ROWS + "barrier(%0)", {1})]
+SHARDED = 'shard(%0, mesh=[["data",2]], axes=[["data"],[]], devices=[])'
+EVERY = [*CASES, (ROWS + "flip(%0, dims=[0])", {1}), (ROWS + "barrier(%0)", {1}), (ROWS + SHARDED, {1})]
 
 
 def test_a_wrong_rule_is_caught(monkeypatch):

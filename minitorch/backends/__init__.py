@@ -90,7 +90,7 @@ def passes_for(name: str) -> tuple[Pass, ...]:
 
     Example:
         >>> [each.name for each in passes_for("llvm") if each not in passes_for("interpret")][:3]
-        ['early quantisation', 'integer products', 'scatter to select']
+        ['unsharded', 'early quantisation', 'integer products']
     """
     return (*OPTIMISATIONS, *LOWERING) if name in COMPILING else OPTIMISATIONS
 

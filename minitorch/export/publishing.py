@@ -32,6 +32,11 @@ def beside(folder: Path, is_ours: Callable[[str], bool]) -> Iterator[Path]:
         yield Path(new)
 
 
+def apart(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """A new folder inside of another one, for a process that writes with others: one of them comes `beside` later."""
+    return tempfile.TemporaryDirectory(dir=folder, prefix=_NEW)
+
+
 def write(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
     """Write a file, and wait until the disk has it."""
     with open(path, "wb") as file:

@@ -106,6 +106,8 @@ def shard_module(model: Module, mesh: Mesh, axes: Mapping[str, Sequence[Axis]] |
 def use_virtual_devices(count: int) -> None:
     """Let JAX divide this machine's processor into so many devices, to try programs for many without having them.
 
+    In a program that `minitorch.sharding.launch` runs, they are those of all processes together.
+
     Raises:
         ShardingError: if JAX has looked for its devices before, and found another number (``MT204``).
 

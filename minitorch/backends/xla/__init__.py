@@ -166,7 +166,7 @@ class Compiled:
         if any(type(value) is np.ndarray for value in values):
             for output in outputs:  # the caller may write to its arrays as soon as this returns
                 output.block_until_ready()
-        return [OnDevice(output, *kind, np.array) for output, kind in zip(outputs, self._kinds, strict=True)]
+        return [OnDevice(output, *kind, partitions.on_host) for output, kind in zip(outputs, self._kinds, strict=True)]
 
 
 def _given(value: Any) -> Array:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -20,6 +22,23 @@ _constrained: Any = jax.lax.with_sharding_constraint
 
 MeshParam = tuple[tuple[str, int], ...]
 Axes = tuple[tuple[str, ...], ...]
+Array = np.ndarray[Any, Any]
+Box = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a value that is divided.
+
+    Attributes:
+        box: where it begins and ends in each dimension.
+        process: the one that writes it into a checkpoint.
+        read: gives the part in the host's memory; in that process alone.
+    """
+
+    box: Box
+    process: int
+    read: Callable[[], Array]
 
 
 def sharding_of(mesh: MeshParam, axes: Axes, devices: tuple[str, ...] = ()) -> NamedSharding:
@@ -47,15 +66,70 @@ def shard(x: Any, *, mesh: MeshParam, axes: Axes, devices: tuple[str, ...]) -> A
     return _constrained(x, sharding_of(mesh, axes, devices))
 
 
-def placed(value: np.ndarray[Any, Any] | OnDevice, sharding: NamedSharding) -> OnDevice:
+def placed(value: Array | OnDevice, sharding: NamedSharding) -> OnDevice:
     """A value in the memory of the devices, each with its part. All processes ask for it, with the same value."""
     with jax.enable_x64(True):
         if type(value) is OnDevice and not value.is_copied:
             found = jax.jit(lambda x: x, out_shardings=sharding)(value.array)
         else:
-            whole: np.ndarray[Any, Any] = value.on_host if isinstance(value, OnDevice) else value
+            whole: Array = value.on_host if isinstance(value, OnDevice) else value
             found = jax.make_array_from_callback(whole.shape, sharding, lambda index: np.array(whole[index]))
-    return OnDevice(found, found.shape, BY_NUMPY[np.dtype(found.dtype)], np.array)
+    return OnDevice(found, found.shape, BY_NUMPY[np.dtype(found.dtype)], on_host)
+
+
+def filled(value: OnDevice, read: Callable[[Box], Array]) -> OnDevice:
+    """A value that is divided as another one, of parts that are read: each process asks for its own, each once."""
+    known: dict[Box, Array] = {}
+
+    def part(index: Any) -> Array:
+        box = _box(index, value.shape)
+        if box not in known:
+            known[box] = read(box)
+        return known[box]
+
+    with jax.enable_x64(True):
+        found = jax.make_array_from_callback(value.shape, value.array.sharding, part)
+    return OnDevice(found, value.shape, value.dtype, on_host)
+
+
+def on_host(array: Any) -> Array:
+    """A copy in the host's memory.
+
+    Raises:
+        ShardingError: if other processes hold parts of it (``MT204``).
+    """
+    if not array.is_fully_addressable and not array.is_fully_replicated:
+        raise ShardingError(
+            "MT204",
+            f"a tensor of shape {tuple(array.shape)} is divided among processes, and this one has a part of it",
+            fix="ask for mt.sharding.shard(x, mesh, ()), in all processes: then each has all of it",
+        )
+    return np.array(array)
+
+
+def parts(value: OnDevice) -> Iterator[Part]:
+    """The parts of a value that is divided among processes; none for all others.
+
+    A part that several devices hold is written by one of them, the next one for each part.
+    """
+    array = value.array
+    if array.is_fully_addressable or array.is_fully_replicated:
+        return
+    holders: dict[Box, list[Any]] = {}
+    for device, index in array.sharding.devices_indices_map(array.shape).items():
+        holders.setdefault(_box(index, array.shape), []).append(device)
+    own = {shard.device: shard.data for shard in array.addressable_shards}
+
+    def reader(device: Any) -> Callable[[], Array]:
+        return lambda: np.asarray(own[device])
+
+    for place, (box, devices) in enumerate(sorted(holders.items())):
+        device = devices[place % len(devices)]
+        yield Part(box, device.process_index, reader(device))
+
+
+def _box(index: tuple[slice, ...], shape: tuple[int, ...]) -> Box:
+    return tuple([each.indices(length)[:2] for each, length in zip(index, shape, strict=True)])
 
 
 def shared_by(value: object) -> Any:

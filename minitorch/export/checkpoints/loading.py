@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,8 @@ from ...functional.inplace import assign
 from ...interpreters import current, current_staging, readers
 from ...nn import Module
 from ...nn.module import IncompatibleKeys
-from ...tensor import Tensor, note_write
-from . import structure
+from ...tensor import OnDevice, Tensor, note_write
+from . import regions, structure
 from .reading import Checkpoint
 
 MOST_SHOWN = 20  # problems in a message
@@ -149,10 +150,25 @@ def _fill(module: Module, names: dict[str, str], part: Any, checkpoint: Checkpoi
                 if is_plain and is_same and current_staging() is None and not list(readers(current())):
                     checkpoint.read(names[name], array)
                     note_write(tensor)
+                elif type(array) is OnDevice and tensor._view is None and current_staging() is None:
+                    tensor._value = _on_devices(array, names[name], checkpoint)
+                    note_write(tensor)
                 else:
                     assign(tensor, checkpoint.load_slice(names[name]), "load")
     keys = [str(key) for key in structure.items(part) or {}]
     return IncompatibleKeys([name for name in own if name not in names], [key for key in keys if key not in own])
+
+
+def _on_devices(value: OnDevice, name: str, checkpoint: Checkpoint) -> OnDevice:
+    """A tensor where another one is: each device gets its part, and this process reads those of its devices."""
+
+    def read(box: regions.Box) -> np.ndarray[Any, Any]:
+        part = np.empty(regions.shape_of(box), checkpoint.spec(name).dtype.numpy)
+        checkpoint.read(name, part, box)
+        return part.astype(value.dtype.numpy, copy=False)
+
+    found: OnDevice = import_module("minitorch.backends.xla.partitions").filled(value, read)
+    return found
 
 
 def _result(checkpoint: Checkpoint, into: Any, part: Any, returned: dict[int, Any]) -> Any:

@@ -15,7 +15,7 @@ from ...functional.data import from_numpy
 from ...ir import Spec
 from ...tensor import Tensor
 from .. import safetensors
-from . import index, regions, structure
+from . import index, pieces, regions, structure
 from .writing import STRUCTURE
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +54,10 @@ class Checkpoint(Mapping[str, Tensor]):
         self._known: dict[str, Tensor] = {}
         try:
             self.metadata = self._open()
-            names = self._entries.keys()
+            self._pieces = self._divided()
+            apart = {pieces.name_of(name, box) for name, (_, boxes) in self._pieces.items() for box in boxes}
+            self._names = [*[name for name in self._entries if name not in apart], *self._pieces]
+            names = set(self._names)
             self.tied = {name: value for name, value in self.metadata.items() if value in names and name not in names}
             self.structure = self._structure()
         except BaseException:
@@ -104,10 +107,29 @@ class Checkpoint(Mapping[str, Tensor]):
             self._entries[name] = (file, header.start, entry, path)
         return header
 
+    def _divided(self) -> dict[str, pieces.Pieces]:
+        try:
+            found = pieces.read(self.metadata.get(pieces.PIECES, "{}"))
+        except ValueError as error:
+            index.refuse(f"{self.path} has parts of tensors that do not fit: {error!s:.200}")
+        for name, (_, boxes) in found.items():
+            kinds = set()
+            for box in boxes:
+                part = pieces.name_of(name, box)
+                entry = self._entries[part][2] if part in self._entries else None
+                if entry is None or entry.shape != regions.shape_of(box) or name in self._entries:
+                    index.refuse(
+                        f"{self.path} has parts of tensors that do not fit: {part!r:.100} is not there as such"
+                    )
+                kinds.add(entry.kind)
+            if len(kinds) != 1:
+                index.refuse(f"{self.path} has parts of {name!r:.60} that are of several types")
+        return found
+
     def _structure(self) -> Any:
         text = self.metadata.get(STRUCTURE)
         if text is None:
-            return structure.flat(iter([*self._entries, *self.tied]))
+            return structure.flat(iter(self))
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -116,21 +138,21 @@ class Checkpoint(Mapping[str, Tensor]):
         if problem:
             index.refuse(f"{self.path} has a structure that cannot be read: {problem}")
         names = set(structure.names_in(found))
-        for name in sorted(names ^ (self._entries.keys() | self.tied.keys()))[:1]:
+        for name in sorted(names ^ set(self))[:1]:
             index.refuse(f"{self.path} has a tensor and a structure that do not fit: {name!r:.60} is in one of them")
         return found
 
     # Names ----------------------------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[str]:
-        yield from self._entries
+        yield from self._names
         yield from self.tied
 
     def __len__(self) -> int:
-        return len(self._entries) + len(self.tied)
+        return len(self._names) + len(self.tied)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._entries or name in self.tied
+        return name in self._names or name in self.tied
 
     def spec(self, name: str) -> Spec:
         """Shape and type of a tensor; nothing of it is read.
@@ -139,8 +161,11 @@ class Checkpoint(Mapping[str, Tensor]):
             KeyError: if there is no such tensor.
             CheckpointError: if it is of a type that tensors do not have (``MT804``).
         """
-        _, _, entry, path = self._entries[self.tied.get(name, name)]
-        return safetensors.of_ours(entry, name, path)
+        name = self.tied.get(name, name)
+        shape, boxes = self._pieces.get(name, (None, ()))
+        _, _, entry, path = self._entries[pieces.name_of(name, boxes[0]) if boxes else name]
+        spec = safetensors.of_ours(entry, name, path)
+        return spec if shape is None else Spec(shape, spec.dtype)
 
     # Values ---------------------------------------------------------------------------------------------------------
 
@@ -166,7 +191,20 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def read(self, name: str, out: Array, box: regions.Box | None = None) -> None:
         """Read a tensor, or a box of it, into an array of its type and shape."""
-        file, start, entry, path = self._entries[self.tied.get(name, name)]
+        name = self.tied.get(name, name)
+        if name not in self._pieces:
+            self._read(name, out, box)
+            return
+        shape, boxes = self._pieces[name]
+        wanted = box or regions.whole(shape)
+        for part in boxes:
+            common = pieces.overlap(part, wanted)
+            if common:
+                target = out[tuple([slice(*ends) for ends in pieces.within(common, wanted)])]
+                self._read(pieces.name_of(name, part), target, pieces.within(common, part))
+
+    def _read(self, name: str, out: Array, box: regions.Box | None) -> None:
+        file, start, entry, path = self._entries[name]
 
         def fill(begin: int, memory: memoryview) -> None:
             file.seek(start + entry.begin + begin)

@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ...functional.generator import Generator
+from ...nn import Module
 from ...tensor import Tensor
 
 MOST_DEPTH = 64  # of containers in containers; raising it takes more of Python's stack
@@ -25,6 +26,8 @@ def state_of(value: Any) -> Any:
     """The state of something that has one: of modules, optimisers and the like, their `state_dict`."""
     if isinstance(value, Generator):
         return value.get_state()
+    if isinstance(value, Module) and type(value).state_dict is Module.state_dict:
+        return value._state()  # not detached: what is divided among devices stays there
     return value.state_dict() if hasattr(value, "state_dict") else value
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +15,24 @@ import numpy as np
 
 from ...errors import CheckpointError
 from ...interpreters import concrete
+from ...ir import Spec
 from ...tensor import Tensor
 from .. import publishing, safetensors
-from . import index, structure
+from . import index, pieces, regions, structure
 
 Array = np.ndarray[Any, Any]
 
 STRUCTURE = "minitorch"  # the metadata's name of the structure
 _SIZES = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A tensor of a file, the process that writes it, and in that process what gives its elements."""
+
+    spec: Spec
+    process: int
+    read: Callable[[], Array]
 
 
 def save(
@@ -34,6 +47,10 @@ def save(
     What is there already is replaced in one step: a save that is killed, or runs out of disk, leaves the old one.
     Tensors that are one in memory (tied weights) are written once, under the first of their names, and the metadata has
     the others, as `safetensors.torch.save_model` does it.
+
+    Under `minitorch.sharding.launch`, where several processes have parts of a tensor, all of them call this with the
+    same folder: each writes its own parts, and nothing whole is made. Such a checkpoint is read as any other, by any
+    number of processes and onto any mesh.
 
     Args:
         value: tensors, arrays (which come back as tensors), numbers, texts and None, in dicts, lists and tuples; and
@@ -65,22 +82,43 @@ def save(
         )
     limit = _bytes(max_shard_size)
     tensors, found = structure.apart(value)
-    arrays = {name: _array(name, tensor) for name, tensor in tensors.items()}
-    tied = _tied(arrays)
-    kept = {name: array for name, array in arrays.items() if name not in tied}
-    specs = {name: safetensors.spec_of(name, array) for name, array in kept.items()}
-    texts = {**_checked(metadata or {}, arrays), **tied}
+    divided = {name: parts for name, tensor in tensors.items() if (parts := pieces.parts_of(tensor))}
+    arrays = {name: _array(name, tensor) for name, tensor in tensors.items() if name not in divided}
+    tied = _tied(arrays, {name: id(tensors[name]._value) for name in divided})
+    entries: dict[str, _Entry] = {}
+    boxes: dict[str, pieces.Pieces] = {}
+    for name, tensor in tensors.items():
+        if name in tied:
+            continue
+        if name not in divided:
+            entries[name] = _Entry(safetensors.spec_of(name, arrays[name]), 0, partial(arrays.__getitem__, name))
+            continue
+        boxes[name] = tensor.shape, [part.box for part in divided[name]]
+        for part in divided[name]:
+            spec = Spec(regions.shape_of(part.box), tensor.dtype)
+            entries[pieces.name_of(name, part.box)] = _Entry(spec, part.process, part.read)
+    texts = {**_checked(metadata or {}, tensors), **tied}
     if not structure.is_flat(found):
         texts[STRUCTURE] = index.text_of(found)
+    if boxes:
+        texts[pieces.PIECES] = pieces.written(boxes)
+        if is_file:
+            raise CheckpointError(
+                "MT806",
+                f"{place} is one file, and several processes have parts of {next(iter(boxes))}",
+                why="each process writes its own files",
+                fix="give a folder, that all of them see",
+            )
 
     shards: list[list[str]] = [[]]
     size = 0
-    for name, spec in specs.items():
-        if size + spec.nbytes > limit and shards[-1] and not is_file:
+    for name, entry in sorted(entries.items(), key=lambda item: item[1].process):
+        is_other = bool(shards[-1]) and entry.process != entries[shards[-1][0]].process
+        if is_other or (size + entry.spec.nbytes > limit and shards[-1] and not is_file):
             shards.append([])
             size = 0
         shards[-1].append(name)
-        size += spec.nbytes
+        size += entry.spec.nbytes
     if len(shards) > index.MOST_SHARDS:
         raise CheckpointError(
             "MT806", f"{len(shards)} files, more than {index.MOST_SHARDS}", fix="raise max_shard_size"
@@ -89,28 +127,73 @@ def save(
     folder = place.parent if is_file else place
     if not is_file:
         folder.mkdir(parents=True, exist_ok=True)
+    if boxes:
+        _save_together(folder, shards, entries, texts)
+        return
     single = place.name if is_file else index.SINGLE
-    own = re.compile(re.escape(single)) if is_file else index.OURS
-    with publishing.beside(folder, lambda name: bool(own.fullmatch(name))) as new:
+    with publishing.beside(folder, _own(single if is_file else None)) as new:
         names = [single] if len(shards) == 1 else index.shard_names(folder, len(shards))
         for file, shard in zip(names, shards, strict=True):
-            header = {"format": "pt"} | (texts if len(shards) == 1 else {})
-            start, order = safetensors.header_of({name: specs[name] for name in shard}, header)
-            publishing.write(new / file, [start])
-            with open(new / file, "ab") as stream:
-                for name in order:
-                    stream.write(safetensors.elements(kept[name]))
-                stream.flush()
-                os.fsync(stream.fileno())
+            _write(new / file, shard, entries, texts if len(shards) == 1 else {})
         if len(shards) > 1:
-            files = {name: file for file, shard in zip(names, shards, strict=True) for name in shard}
-            total = sum(spec.nbytes for spec in specs.values())
-            publishing.write(new / index.INDEX, [index.written(files, total, texts)])
+            _write_index(new, names, shards, entries, texts)
             names = [*names, index.INDEX]  # the last: from then on the new files are the checkpoint
         for file in names:
             publishing.publish(new / file, folder)
         if not is_file:
             index.remove_others(folder, names)
+
+
+def _save_together(
+    folder: Path, shards: list[list[str]], entries: Mapping[str, _Entry], texts: Mapping[str, str]
+) -> None:
+    """Each process writes the files with its parts; when all are there, the first one writes the index."""
+    processes = pieces.processes()
+    own, _ = processes.place()
+    problem: BaseException | None = None
+    processes.agreed(True)  # all have come, so nobody changes the index that names are chosen by
+    names = index.shard_names(folder, len(shards))
+    try:
+        with publishing.apart(folder) as new:
+            for file, shard in zip(names, shards, strict=True):
+                if shard and entries[shard[0]].process == own:
+                    _write(Path(new) / file, shard, entries, {})
+                    publishing.publish(Path(new) / file, folder)
+    except Exception as error:
+        problem = error
+    is_well = processes.agreed(problem is None)
+    if is_well and own == 0:
+        try:
+            with publishing.beside(folder, _own(None)) as beside:
+                _write_index(beside, names, shards, entries, texts)
+                publishing.publish(beside / index.INDEX, folder)
+                index.remove_others(folder, [*names, index.INDEX])
+        except Exception as error:
+            problem = error
+    is_well = is_well and processes.agreed(problem is None)
+    if problem is not None:
+        raise problem
+    if not is_well:
+        raise CheckpointError("MT806", f"{folder} was not saved: another process could not write its part")
+
+
+def _own(single: str | None) -> Callable[[str], bool]:
+    """Whether a file of a name is one that a save writes: this one, or all those of a folder."""
+    own = re.compile(re.escape(single)) if single else index.OURS
+    return lambda name: bool(own.fullmatch(name))
+
+
+def _write(path: Path, names: list[str], entries: Mapping[str, _Entry], texts: Mapping[str, str]) -> None:
+    start, order = safetensors.header_of({name: entries[name].spec for name in names}, {"format": "pt", **texts})
+    publishing.write(path, chain([start], (safetensors.elements(entries[name].read()) for name in order)))
+
+
+def _write_index(
+    new: Path, names: list[str], shards: list[list[str]], entries: Mapping[str, _Entry], texts: Mapping[str, str]
+) -> None:
+    files = {name: file for file, shard in zip(names, shards, strict=True) for name in shard}
+    total = sum(entry.spec.nbytes for entry in entries.values())
+    publishing.write(new / index.INDEX, [index.written(files, total, texts)])
 
 
 def _bytes(size: int | str) -> int:
@@ -127,9 +210,11 @@ def _array(name: str, value: Any) -> Array:
     return concrete(value, f"saving {name}") if isinstance(value, Tensor) else value
 
 
-def _tied(arrays: Mapping[str, Array]) -> dict[str, str]:
+def _tied(arrays: Mapping[str, Array], divided: Mapping[str, int]) -> dict[str, str]:
     """For each name of a tensor that is the same memory as another one, the name that it is saved under."""
     groups: dict[Any, list[str]] = {}
+    for name, value in divided.items():
+        groups.setdefault(value, []).append(name)
     for name, array in arrays.items():
         if array.size:
             key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
@@ -137,11 +222,11 @@ def _tied(arrays: Mapping[str, Array]) -> dict[str, str]:
     return {name: min(group) for group in groups.values() for name in group if name != min(group)}
 
 
-def _checked(metadata: Mapping[Any, Any], arrays: Mapping[str, Array]) -> dict[str, str]:
+def _checked(metadata: Mapping[Any, Any], names: Collection[str]) -> dict[str, str]:
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise CheckpointError("MT806", f"the metadata has {key!r:.60}: {value!r:.60}", fix="give texts by texts")
-        if key in (STRUCTURE, "format", "total_size") or key in arrays or value in arrays:
+        if key in (STRUCTURE, pieces.PIECES, "format", "total_size") or key in names or value in names:
             raise CheckpointError(
                 "MT806",
                 f"the metadata has {key!r:.60}: {value!r:.60}, which has a meaning already",
