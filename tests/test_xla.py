@@ -309,3 +309,50 @@ def test_its_program_is_lined_up_with_our_kernels_by_line():
     assert f"XLA runs {len(found.kernels)} kernels, we would run" in str(compiled.explain())
     with pytest.raises(ArgumentError, match="runs on the backend 'llvm'"):
         mt.jit(f).hlo(x, w)
+
+
+def test_a_label_out_of_range_leaves_the_parameters_whose_memory_was_taken():
+    """The step writes into the memory of the parameters; the error is found when it has run."""
+    mt.manual_seed(0)
+    model, beside = mt.nn.Linear(6, 4), mt.nn.Linear(6, 4)
+    beside.load_state_dict(model.state_dict())
+
+    def training(model):
+        optimizer = mt.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = mt.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        return step
+
+    step, eager = mt.jit(training(model), backend="xla"), training(beside)
+    x, good, bad = mt.randn(5, 6), mt.tensor([0, 1, 2, 3, 0]), mt.tensor([0, 1, 2, 9, 0])
+    for labels in (good, good, bad, good, bad, bad, good):
+        if labels is bad:
+            with pytest.raises(IndexError, match="9"):
+                step(x, labels)
+        else:
+            np.testing.assert_allclose(step(x, labels).item(), eager(x, labels).item(), rtol=1e-5)
+            taken = model.weight._value.array
+    step(x, good)
+    assert taken.is_deleted(), "the memory is used again"
+    eager(x, good)
+    np.testing.assert_allclose(model.weight.detach().numpy(), beside.weight.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_parameters_stay_on_the_device_where_nobody_else_has_their_memory():
+    model = mt.nn.Linear(3, 2).requires_grad_(False)
+    held = model.bias.numpy()
+    run, x = mt.jit(model, backend="xla"), mt.ones(1, 3)
+    run(x)
+    assert type(model.weight._value) is OnDevice and type(model.bias._value) is np.ndarray
+    first = model.weight._value
+    held[:] = 5
+    np.testing.assert_allclose(run(x).numpy(), (x.numpy() @ first.array.T + 5), rtol=1e-5)
+    assert model.weight._value is first
+    model.weight.numpy()[:] = 0  # a copy on the host that may be written to is what counts from then on
+    np.testing.assert_allclose(run(x).numpy(), [[5, 5]])

@@ -13,12 +13,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import jax
 import numpy as np
 
+from ...dtypes import BY_NUMPY
 from ...graph import Graph
 from ...interpreters import Recorder, current_observer
 from ...ir import Node
@@ -63,8 +64,8 @@ class Compiled:
         self._interpreted: Interpreted | None = None
         self._weights = [node for node in graph.nodes if _is_large(node)]
         self._indexed = {node: INDEXED[node.primitive.name] for node in graph.nodes if node.primitive.name in INDEXED}
-        # Donated memory is gone if the call then fails.
-        self._given = () if self._indexed else tuple(sorted({*(updates or {}).values(), *donated}))
+        # If an index is out of range, what is updated gets its old value back, and what was donated else would be gone.
+        self._given = tuple(sorted({*(updates or {}).values(), *(() if self._indexed else donated)}))
         self._updated = tuple((updates or {}).values())
         self._kinds = [(node.shape, node.dtype) for node in graph.outputs]
         with jax.enable_x64(True), self._there():
@@ -93,8 +94,8 @@ class Compiled:
         described: Any = jax.ShapeDtypeStruct
         return [described(node.shape, node.dtype.numpy) for node in (*self.graph.inputs, *self._weights)]
 
-    def _computed(self, *values: Any) -> tuple[list[Any], list[Any]]:
-        """The outputs, and for each node that reads indices whether one of them is out of range."""
+    def _computed(self, *values: Any) -> tuple[list[Any], Any]:
+        """The outputs, and whether an index is out of range; None if none is read."""
         graph = self.graph
         known: dict[Node, Any] = dict(zip((*graph.inputs, *self._weights), values, strict=True))
         faults = []
@@ -106,7 +107,11 @@ class Compiled:
                 known[node] = RULES[node.primitive.name](*operands, **node.params)
                 if node in self._indexed:
                     faults.append(arrays.out_of_range(operands[0], operands[self._indexed[node] :]))
-        return [known[node] for node in graph.outputs], faults
+        outputs = [known[node] for node in graph.outputs]
+        fault: Any = reduce(jax.lax.bitwise_or, faults) if faults else None
+        for place, where in self._replaced.items() if faults else ():
+            outputs[place] = jax.lax.select(fault, values[where], outputs[place])
+        return outputs, fault
 
     def texts(self, inputs: Sequence[Any] = ()) -> tuple[str, str]:
         """The program before and after XLA's passes, in its language HLO; compiled for this.
@@ -124,6 +129,14 @@ class Compiled:
         with jax.enable_x64(True):
             lowered = run.lower(*specs)
             return lowered.as_text("hlo"), lowered.compile().as_text() or ""
+
+    def moved(self, array: Array) -> OnDevice | Array:
+        """An array in the memory of the device; the same one in a program of several processes, where each has it."""
+        if jax.process_count() > 1:
+            return array
+        with jax.enable_x64(True), self._there():
+            found = jax.device_put(array, may_alias=False)
+        return OnDevice(found, array.shape, BY_NUMPY[array.dtype], partitions.on_host)
 
     def __call__(self, inputs: Sequence[Any], overwrite: bool = False) -> list[Array]:
         """Run the program, with values in the host's memory. The results are new arrays.
@@ -160,8 +173,10 @@ class Compiled:
         if any(shardings):
             run, run_and_take = self._divided(shardings)
         with jax.enable_x64(True), self._there():
-            outputs, faults = (run_and_take if take else run)(*values, *self._constants)
-            if faults and any(faults):
+            outputs, fault = (run_and_take if take else run)(*values, *self._constants)
+            if fault is not None and fault:
+                for place, where in self._replaced.items() if take else ():
+                    values[where] = inputs[where].array = outputs[place]  # the memory was taken; the value is the same
                 Interpreted(self.graph)([np.asarray(value) for value in values])  # it says which, and where
         if any(type(value) is np.ndarray for value in values):
             for output in outputs:  # the caller may write to its arrays as soon as this returns

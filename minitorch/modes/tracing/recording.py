@@ -97,6 +97,15 @@ class Program:
         """The values of tensors for `run`: those on a device are copied, unless it computes there."""
         return [tensor._value for tensor in tensors] if self.takes_devices else list(map(on_host, tensors))
 
+    def keep(self, tensors: Sequence[Tensor]) -> None:
+        """Have the values of tensors from outside stay where the backend computes, as far as nobody else has them."""
+        moved = getattr(self.compiled, "moved", None) if self.takes_devices else None
+        for tensor in tensors if moved else ():
+            memory = tensor._value
+            if type(memory) is np.ndarray and _is_alone(tensor, sys.getrefcount(memory)):
+                assert moved is not None
+                tensor._value = moved(memory)
+
     @cached_property
     def lowering(self) -> Run:
         """The passes from `pipeline` to the graph of the kernels: none, if the backend makes these itself."""
@@ -180,11 +189,16 @@ def _replace(tensor: Tensor, value: OnDevice) -> None:
     memory = tensor._value
     is_own = type(memory) is OnDevice and not memory.is_copied
     if not is_own and type(memory) is np.ndarray:
-        is_own = tensor._view is None and memory.base is None and sys.getrefcount(memory) <= OWN_REFERENCES
+        is_own = _is_alone(tensor, sys.getrefcount(memory))
     if is_own:
         tensor._value = value
     else:
         np.copyto(on_host(tensor), value.on_host)
+
+
+def _is_alone(tensor: Tensor, references: int) -> bool:
+    """Whether only a tensor has its array."""
+    return tensor._view is None and tensor._value.base is None and references <= OWN_REFERENCES
 
 
 def are_apart(arrays: Sequence[Array], written: Collection[int]) -> bool:

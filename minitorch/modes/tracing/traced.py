@@ -72,6 +72,7 @@ class Traced:
         self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
         self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
         self._may_overwrite = False  # whether targets may be overwritten while the graph runs
+        program.keep(self._outside)
         self._look_at(program.values(self._outside))
         self.rehearsal: Rehearsal | None = None  # in shadow mode
 
@@ -89,8 +90,11 @@ class Traced:
         if [tensor._requires_grad for tensor in self._outside] != self._needs:
             return False
         arrays = [tensor._value for tensor in self._outside]
-        if not all(map(is_, arrays, self._seen)) and not self._look_at(self.program.values(self._outside)):
-            return False
+        if not all(map(is_, arrays, self._seen)):
+            del arrays  # they are their tensors' alone
+            self.program.keep(self._outside)
+            if not self._look_at(self.program.values(self._outside)):
+                return False
         for place, layout in self._layouts:
             if visible_strides(tensors[place]._value) != layout:
                 return False
@@ -223,7 +227,10 @@ class Traced:
         arrays = [tensor._value for tensor in inputs] if execute is None else list(map(on_host, inputs))
         if self._callbacks is not None:
             self._callbacks(arrays)
-        values = (execute or self.program.run)(arrays, self._overwrites(tensors, arrays))
+        overwrites = self._overwrites(tensors, arrays)
+        if self.program.takes_devices:
+            effects.forget_memories()  # which hold what the call may take
+        values = (execute or self.program.run)(arrays, overwrites)
         outputs = [Tensor(value) for value in values[: effects.results]]
         if self._acts:
             effects.ask_for_gradients(tensors)

@@ -1,0 +1,181 @@
+"""What `backend="xla"` costs beside the same function written by hand for `jax.jit`: calls of both, in turns.
+
+python -m benchmarks.xla            the table
+python -m benchmarks.xla --check    ends with 1 if it costs more than it may
+
+Both run on JAX and on the same device, values stay there between calls, and a call ends when its result is there. So
+what differs is what we do around a call, and the program that XLA is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import minitorch as mt
+from minitorch.nn import functional as F
+
+SECONDS = 4.0  # for each case
+AT_MOST = 20e-6, 0.05  # the bounds that the project promises: of a call, and of the run of a training step
+SIZES = (784, 512, 256, 10)
+RATE = 0.01
+
+Call = Callable[[], Any]
+
+
+def on_device(*arrays: Any) -> list[mt.Tensor]:
+    """Tensors whose values are where XLA computes."""
+    found: list[mt.Tensor] = mt.jit(lambda *xs: [x * 1 for x in xs], backend="xla")(*map(mt.tensor, arrays))
+    return found
+
+
+def finished(result: mt.Tensor) -> None:
+    """Wait for the value, where it is."""
+    result._value.array.block_until_ready()
+
+
+def few() -> tuple[Call, Call]:
+    """One operation on few elements: all of the time is the call's."""
+    array = np.arange(8, dtype=np.float32)
+    (x,), z = on_device(array), jax.device_put(array)
+    ours, by_hand = mt.jit(lambda x: x * 2 + 1, backend="xla"), jax.jit(lambda x: x * 2 + 1)
+    return lambda: finished(ours(x)), lambda: by_hand(z).block_until_ready()
+
+
+def parameters() -> list[np.ndarray[Any, Any]]:
+    """Weights and biases of a network with two hidden layers."""
+    draw = np.random.default_rng(0)
+    found: list[np.ndarray[Any, Any]] = []
+    for inputs, outputs in pairwise(SIZES):
+        found.append((draw.standard_normal((outputs, inputs)) / np.sqrt(inputs)).astype(np.float32))
+        found.append(np.zeros(outputs, np.float32))
+    return found
+
+
+def model() -> mt.nn.Sequential:
+    """The network, with these parameters."""
+    layers: list[mt.nn.Module] = []
+    for inputs, outputs in pairwise(SIZES):
+        layers += [mt.nn.Linear(inputs, outputs), mt.nn.ReLU()]
+    network = mt.nn.Sequential(*layers[:-1])
+    for parameter, array in zip(network.parameters(), parameters(), strict=True):
+        parameter.data.copy_(mt.tensor(array))
+    return network
+
+
+def forward_by_hand(weights: Any, x: Any) -> Any:
+    """The network in `jax.numpy`."""
+    last = len(weights) // 2 - 1
+    for place in range(last + 1):
+        x = x @ weights[2 * place].T + weights[2 * place + 1]
+        x = x if place == last else jax.nn.relu(x)
+    return x
+
+
+def forward(batch: int) -> tuple[Call, Call]:
+    """The network on a batch."""
+    array = np.random.default_rng(1).standard_normal((batch, SIZES[0])).astype(np.float32)
+    network = model().requires_grad_(False)  # else what its gradient needs is a result, too
+    (x,), z, weights = on_device(array), jax.device_put(array), jax.device_put(parameters())
+    ours, by_hand = mt.jit(network, backend="xla"), jax.jit(forward_by_hand)
+    np.testing.assert_allclose(ours(x).numpy(), by_hand(weights, z), rtol=1e-4, atol=1e-5)
+    return lambda: finished(ours(x)), lambda: by_hand(weights, z).block_until_ready()
+
+
+def training(batch: int) -> tuple[Call, Call]:
+    """A step of SGD, which replaces the parameters."""
+    array = np.random.default_rng(1).standard_normal((batch, SIZES[0])).astype(np.float32)
+    labels = np.arange(batch) % SIZES[-1]
+    network = model()
+    optimizer = mt.optim.SGD(network.parameters(), RATE)
+    x, y = on_device(array, labels)
+    z, classes = jax.device_put(array), jax.device_put(labels.astype(np.int32))
+    weights = jax.device_put(parameters())
+
+    @mt.jit(backend="xla")
+    def ours(x: mt.Tensor, y: mt.Tensor) -> mt.Tensor:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(network(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def loss_by_hand(weights: Any, x: Any, y: Any) -> Any:
+        rows = jax.nn.log_softmax(forward_by_hand(weights, x))
+        return -jnp.mean(jnp.take_along_axis(rows, y[:, None], 1))
+
+    def step(weights: Any, x: Any, y: Any) -> Any:
+        loss, gradients = jax.value_and_grad(loss_by_hand)(weights, x, y)
+        return loss, [weight - RATE * gradient for weight, gradient in zip(weights, gradients, strict=True)]
+
+    by_hand = jax.jit(step, donate_argnums=0)
+
+    def step_by_hand() -> Any:
+        nonlocal weights
+        loss, weights = by_hand(weights, z, classes)
+        return loss.block_until_ready()
+
+    for _ in range(3):
+        np.testing.assert_allclose(ours(x, y).item(), step_by_hand(), rtol=1e-4)
+    return lambda: finished(ours(x, y)), step_by_hand
+
+
+CASES: dict[str, Callable[[], tuple[Call, Call]]] = {
+    "x * 2 + 1, 8 elements": few,
+    "MLP, batch 1": lambda: forward(1),
+    "MLP, batch 256": lambda: forward(256),
+    "MLP, a training step of 256": lambda: training(256),
+}
+
+
+def measure(ours: Call, by_hand: Call, seconds: float) -> tuple[float, float]:
+    """The medians of both, and as often one first as the other."""
+
+    def timed(call: Call) -> float:
+        begin = time.perf_counter()
+        call()
+        return time.perf_counter() - begin
+
+    for _ in range(3):
+        ours(), by_hand()
+    pairs: list[tuple[float, float]] = []
+    end = time.perf_counter() + seconds
+    while len(pairs) < 5 or time.perf_counter() < end:
+        if len(pairs) % 2:
+            second = timed(by_hand)
+            pairs.append((timed(ours), second))
+        else:
+            pairs.append((timed(ours), timed(by_hand)))
+    return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="end with 1 if it costs more than it may")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="for each case")
+    options = parser.parse_args()
+    good = True
+    for name, case in CASES.items():
+        ours, by_hand = measure(*case(), options.seconds)
+        added = ours - by_hand
+        is_good = added <= max(AT_MOST[0], AT_MOST[1] * by_hand)
+        good = good and is_good
+        print(
+            f"{name:<30}{ours * 1e6:>10.1f} us, by hand {by_hand * 1e6:>8.1f} us: "
+            f"{added * 1e6:+.1f} us, {added / by_hand:+.1%}{'' if is_good else '  <- more than it may'}"
+        )
+    return 0 if good or not options.check else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
