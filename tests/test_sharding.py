@@ -15,6 +15,7 @@ import minitorch as mt
 from minitorch.errors import CheckpointError
 from minitorch.export import safetensors
 from minitorch.export.checkpoints import pieces
+from minitorch.sharding.launch import has_address
 
 pytest.importorskip("jax")
 
@@ -42,6 +43,7 @@ def losses(lines, prefix=""):
     return [float(line.split()[-1]) for line in lines if re.fullmatch(rf"{re.escape(prefix)}\d+ [-\d.e]+", line)]
 
 
+@pytest.mark.skipif(not has_address(), reason="the name of this machine has no address")
 def test_two_processes_train_as_one_and_go_on_after_one_is_killed(tmp_path):
     status, alone, _ = trained(tmp_path / "alone", "[4, 2]", 6)
     assert status == 0 and len(losses(alone)) == 6

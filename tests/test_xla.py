@@ -356,3 +356,25 @@ def test_parameters_stay_on_the_device_where_nobody_else_has_their_memory():
     assert model.weight._value is first
     model.weight.numpy()[:] = 0  # a copy on the host that may be written to is what counts from then on
     np.testing.assert_allclose(run(x).numpy(), [[5, 5]])
+
+
+def test_parameters_go_back_to_the_device_after_they_were_saved(tmp_path):
+    weight = mt.ones(3, requires_grad=True)
+    optimizer = mt.optim.SGD([weight], lr=0.1)
+
+    @mt.jit(backend="xla")
+    def step(scale):
+        optimizer.zero_grad()
+        loss = (weight * weight).sum() * scale
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    where = []
+    for _ in range(2):
+        step(mt.tensor(1.0))
+        where.append(type(weight._value))
+        mt.save({"w": weight}, tmp_path)
+        where.append(type(weight._value))
+    assert where == [OnDevice, np.ndarray] * 2
+    np.testing.assert_allclose(weight.detach().numpy(), np.full(3, 0.64), rtol=1e-6)

@@ -1,4 +1,4 @@
-"""`python -m minitorch.sharding.launch`: the same program in several processes, whose devices make one mesh.
+"""`python -m minitorch.sharding.launch`: The same program in several processes, whose devices make one mesh.
 
     python -m minitorch.sharding.launch --processes 2 --devices 4 train.py --epochs 3
 
@@ -61,6 +61,15 @@ def launch(program: Sequence[str], processes: int, devices: int | None = None, r
         then = f"all begin again, {left} restarts are left" if left else "no restarts are left"
         print(f"launch: a process ended with {status}; {then}", file=sys.stderr, flush=True)
     return status
+
+
+def has_address() -> bool:
+    """Whether the name of this machine has an address: the collectives of JAX on processors ask for it."""
+    try:
+        socket.getaddrinfo(socket.gethostname(), None, socket.AF_INET)
+    except OSError:
+        return False
+    return True
 
 
 def _attempt(program: Sequence[str], processes: int, devices: int | None) -> int:
@@ -152,10 +161,9 @@ def _end_with_launcher() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    head, _, rest = (__doc__ or "").partition("\n")
     parser = argparse.ArgumentParser(
         prog="python -m minitorch.sharding.launch",
-        description=head.partition(": ")[2] + rest,
+        description=(__doc__ or "").partition(": ")[2].strip(),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--processes", type=_positive, required=True, help="how many processes run the program")
@@ -173,6 +181,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _join(int(place), address, options.processes, options.devices, program)
         return 0
     backends.get("xla")  # one sentence if there is no JAX
+    if options.processes > 1 and not has_address():
+        name = socket.gethostname()
+        parser.error(
+            f"this machine is called {name}, and that name has no address, by which the processes would find each "
+            f"other: add the line `127.0.0.1 {name}` to /etc/hosts"
+        )
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         return launch(program, options.processes, options.devices, options.restarts)

@@ -90,7 +90,7 @@ class Traced:
         if [tensor._requires_grad for tensor in self._outside] != self._needs:
             return False
         arrays = [tensor._value for tensor in self._outside]
-        if not all(map(is_, arrays, self._seen)):
+        if len(self._seen) < len(arrays) or not all(map(is_, arrays, self._seen)):
             del arrays  # they are their tensors' alone
             self.program.keep(self._outside)
             if not self._look_at(self.program.values(self._outside)):
@@ -112,7 +112,8 @@ class Traced:
             return False
         self._effects.forget_memories()
         self._may_overwrite = bool(self.program.updates) and self._effects.are_apart()
-        self._seen = arrays
+        # On a device a step takes the memory of what it replaces, which is its tensor's alone then: all is looked at.
+        self._seen = [] if self.program.takes_devices and self.program.updates else arrays
         return True
 
     def _modules_are_current(self) -> bool:
