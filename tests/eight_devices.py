@@ -17,11 +17,15 @@ from minitorch.sharding import Mesh, shard, shard_module, visualize
 from minitorch.tensor import OnDevice
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session
 
-mt.sharding.use_virtual_devices(8)
-
 MESH = Mesh((4, 2), ("data", "model"))
 FLAT = Mesh((8,), ("data",))
 COLUMNS_THEN_ROWS = {"0.weight": ("model", None), "0.bias": ("model",), "2.weight": (None, "model")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def devices():
+    """Asked for when the tests begin: this file is imported by others, too, and JAX is told once."""
+    mt.sharding.use_virtual_devices(8)
 
 
 def perceptron():
