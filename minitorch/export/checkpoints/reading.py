@@ -56,8 +56,8 @@ class Checkpoint(Mapping[str, Tensor]):
             self.metadata = self._open()
             self._pieces = self._divided()
             apart = {pieces.name_of(name, box) for name, (_, boxes) in self._pieces.items() for box in boxes}
-            self._names = [*[name for name in self._entries if name not in apart], *self._pieces]
-            names = set(self._names)
+            names = dict.fromkeys([*[name for name in self._entries if name not in apart], *self._pieces])
+            self._names = names
             self.tied = {name: value for name, value in self.metadata.items() if value in names and name not in names}
             self.structure = self._structure()
         except BaseException:

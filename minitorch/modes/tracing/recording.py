@@ -99,11 +99,12 @@ class Program:
 
     def keep(self, tensors: Sequence[Tensor]) -> None:
         """Have the values of tensors from outside stay where the backend computes, as far as nobody else has them."""
-        moved = getattr(self.compiled, "moved", None) if self.takes_devices else None
-        for tensor in tensors if moved else ():
+        if not self.takes_devices:
+            return
+        moved: Any = getattr(self.compiled, "moved")  # noqa: B009  of the backends that compute on devices
+        for tensor in tensors:
             memory = tensor._value
             if type(memory) is np.ndarray and _is_alone(tensor, sys.getrefcount(memory)):
-                assert moved is not None
                 tensor._value = moved(memory)
 
     @cached_property
