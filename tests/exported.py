@@ -17,10 +17,15 @@ Array = np.ndarray[Any, Any]
 onnxruntime.set_default_logger_severity(4)
 
 
-def checked(model: Any) -> Any:
-    """A model that ONNX's checker and strict shape inference find nothing wrong with."""
+def checked(model: Any, wraps: bool = False) -> Any:
+    """A model that ONNX's checker and strict shape inference find nothing wrong with.
+
+    Args:
+        model: the `ModelProto`.
+        wraps: whether a product of known integers overflows, which onnx's propagation of data takes for an error.
+    """
     onnx.checker.check_model(model, full_check=True)
-    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=not wraps)
     return model
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import onnx
@@ -42,7 +44,7 @@ def real(*shape, dtype=np.float32):
 
 def written(graph, opset=26):
     """The model of a graph as it is."""
-    return model_of(graph, Interface({}, [f"result{at}" for at in range(len(graph.outputs))], Sizes()), opset)
+    return model_of(graph, Interface({}, (), [f"result{at}" for at in range(len(graph.outputs))], Sizes()), opset)
 
 
 # --- all that can be computed -------------------------------------------------------------------------------------
@@ -97,9 +99,9 @@ SUMS = {"dot", "reduce_sum", "cumsum"}  # of 64-bit integers, ONNX Runtime adds 
 @settings(deadline=None)
 @given(graphs(max_nodes=2), st.integers(0, 1000))
 def test_random_graphs_give_their_numbers(graph, seed):
-    model = checked(written(graph))
     types = {node.dtype.name for node in (*graph.inputs, *graph.nodes)}
     names = {node.primitive.name for node in graph.nodes}
+    model = checked(written(graph), wraps="random_bits" in names)
     sums = types & {"int64", "uint32", "float64"} and names & {*SUMS, "erf", "atan2"}
     nan = names & {"argmax", "argsort", "reduce_max"}  # of which ONNX says nothing
     if "bfloat16" in types or sums or nan:  # which the runtime's interface in Python does not take
@@ -310,6 +312,39 @@ def test_large_arrays_lie_in_a_file_of_their_own(tmp_path):
         np.testing.assert_allclose(run(again, {"input": x.numpy()})[0], model(x).numpy(), rtol=1e-5, atol=1e-5)
 
 
+def test_a_written_model_keeps_its_arrays_and_a_failed_one_what_was_there(tmp_path, monkeypatch):
+    model, x = mt.nn.Linear(64, 64).eval(), real(2, 64)
+    found = mt.export.onnx(model, x, path=tmp_path / "m.onnx", external_data=True)
+    assert run(found, {"input": x.numpy()})[0].shape == (2, 64)
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+
+    def full(source, target):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    for external in (True, False):
+        with pytest.raises(OSError, match="No space"):
+            mt.export.onnx(mt.nn.Linear(64, 64), x, path=tmp_path / "m.onnx", external_data=external)
+        assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+def test_names_are_arguments_as_in_torch():
+    model, x = mt.nn.Linear(3, 2).eval(), real(2, 3)
+    axes = {"a": {0: "batch"}, "b": {0: "batch"}}
+    found = checked(mt.export.onnx(model, x, input_names=["a"], output_names=["b"], dynamic_axes=axes))
+    assert [each.name for each in (*found.graph.input, *found.graph.output)] == ["a", "b"]
+    for names in (["a", "b"], "a", ["a b"]):
+        with pytest.raises(ValueError, match="input_names"):
+            mt.export.onnx(model, x, input_names=names)
+    with pytest.raises(TypeError, match="the file is given by name"):
+        mt.export.onnx(model, x, "m.onnx")
+    with pytest.raises(TypeError) as error:
+        mt.export.onnx(model, (x,))
+    assert "not in a tuple" in "".join(getattr(error.value, "__notes__", []))
+    with pytest.raises(TypeError, match="opset_version is an int, not str"):
+        mt.export.onnx(model, x, opset_version=cast("int", "17"))
+
+
 def test_versions_are_arguments():
     model = mt.export.onnx(F.relu, mt.ones(2), opset_version=15, ir_version=8)
     assert model.opset_import[0].version == 15 and model.ir_version == 8
@@ -380,8 +415,62 @@ def test_what_depends_on_a_size_in_another_way_is_refused_with_its_line(f, shape
     assert error.value.code in ("MT802", "MT803")
 
 
+@pytest.mark.parametrize(
+    ("f", "example", "others"),
+    [
+        (lambda x: x[-4:] * 2, 8, (1, 3, 4, 5, 40)),
+        (lambda x: x[:8] * 2, 3, (1, 7, 8, 9, 2000)),
+        (lambda x: x[:8] * 2, 20, (1, 7, 8, 9, 2000)),
+        (lambda x: x[:8].flatten() + 1, 5, (1, 8, 9)),
+        (lambda x: x[-4:-1] + 0, 5, (1, 2, 3, 4, 9)),
+        (lambda x: x.var(0), 2, (3, 9)),
+        (lambda x: x.mean(0), 1, (2, 9)),
+    ],
+)
+def test_slices_that_end_at_a_bound_or_are_all_of_a_dimension(f, example, others):
+    assert_dynamic(f, {"x": {0: "n"}}, [real(example, 3)], *[[real(other, 3)] for other in others])
+
+
+class Positions(mt.nn.Module):
+    """As long as its table of positions allows."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.places = mt.nn.Embedding(20, 8), mt.nn.Parameter(real(16, 8))
+
+    def forward(self, words):
+        return self.words(words) + self.places[: words.shape[1]]
+
+
+@pytest.mark.parametrize("length", [4, 8, 15, 16])
+def test_lengths_that_a_function_does_not_take_are_left_out(length):
+    words = [mt.tensor(random.integers(0, 20, (2, each))) for each in (length, 1, 2, 7, 16)]
+    assert_dynamic(Positions().eval(), {"words": {1: "n"}}, *[[each] for each in words])
+
+
+@pytest.mark.parametrize("example", [2, 3, 8, 16])
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x * 2 if x.shape[0] < 8 else x * 3,
+        lambda x: x * 2 if x.shape[0] < 500 else x * 3,
+        lambda x: x[: x.shape[0] - x.shape[0] % 8] * 2,
+        lambda x: mt.cat([x, mt.zeros((8 - x.shape[0] % 8) % 8, 3)]) * 2,
+        lambda x: x.reshape(-1)[: x.shape[0] ** 2 // 4] + 1,
+    ],
+)
+def test_what_is_alike_for_near_sizes_only_is_refused(f, example):
+    with pytest.raises(TranslationError, match="MT803"):
+        mt.export.onnx(f, real(example, 3), dynamic_axes={"x": {0: "n"}})
+
+
+def test_a_function_of_one_length_has_no_dynamic_one():
+    with pytest.raises(TranslationError, match="no three lengths of 'n' that the function takes; with 9 it raises"):
+        mt.export.onnx(lambda x: x + mt.ones(8, 3), real(8, 3), dynamic_axes={"x": {0: "n"}})
+
+
 def test_wrong_dynamic_axes():
-    with pytest.raises(ValueError, match="there is no argument 'y'; the tensors are x"):
+    with pytest.raises(ValueError, match="there is no argument or result 'y'; there are x, output"):
         mt.export.onnx(lambda x: x, mt.ones(2), dynamic_axes={"y": {0: "n"}})
     with pytest.raises(ValueError, match="x has 1 dimensions, and none of number 1"):
         mt.export.onnx(lambda x: x, mt.ones(2), dynamic_axes={"x": {1: "n"}})

@@ -13,6 +13,9 @@ FIRST_OPSET = 13
 DEFAULT_OPSET = 20
 """The version that is written by default: the oldest with Gelu. ONNX Runtime reads it since 1.17 (January 2024)."""
 
+PARAMETERS, BUFFERS = "minitorch.parameters", "minitorch.buffers"
+"""Metadata of a model: which initializers are trained, and which are not, a name a line."""
+
 # The numbers of `TensorProto.DataType`; the format has more types.
 NUMBERS: dict[DType, int] = {
     dtypes.float32: 1,

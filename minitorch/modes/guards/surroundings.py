@@ -42,7 +42,7 @@ def parameters(function: Callable[..., Any], static_argnames: tuple[str, ...]) -
     """
     target = function.forward if isinstance(function, Module) else function
     try:
-        signature = inspect.signature(target)
+        signature = getattr(function, "__signature__", None) or inspect.signature(target)
     except (TypeError, ValueError):
         return None
     for argument in static_argnames:

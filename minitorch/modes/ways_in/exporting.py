@@ -20,13 +20,13 @@ import numpy as np
 from ...errors import TranslationError
 from ...export.onnx_format.common import DEFAULT_OPSET, FIRST_OPSET, newest_opset
 from ...export.onnx_format.writing.model import Interface, model_of, write
-from ...export.onnx_format.writing.sizes import Sizes, traced_sizes
-from ...functional.data import tensor
+from ...export.onnx_format.writing.sizes import Sizes, lined_up, refused, traced_sizes
+from ...functional.operands import from_array
 from ...graph import Graph
 from ...graph.rewrite import Rules
 from ...interpreters import Captured, set_grad_enabled
 from ...ir import Node, is_input_name
-from ...nn import Module
+from ...nn import Module, Parameter
 from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from ...passes.algebra import RECIPROCALS
 from ...passes.lifting import LIFTING
@@ -49,16 +49,24 @@ _LAWS = Rules(*(rule for rule in LAWS if rule not in tuple(RECIPROCALS)))
 _ALGEBRA = table_pass("algebra", _LAWS, "laws of arithmetic that do not depend on a number")
 # Constants are not folded: a model keeps its weights as they are, quantised ones as integers.
 PASSES = (DEAD_CODE, COMMON_SUBEXPRESSIONS, MOVEMENT, _ALGEBRA, MOVEMENT, COMMON_SUBEXPRESSIONS, DEAD_CODE, LIFTING)
-TRIES = (1, 3)  # what is added to a dynamic size for the further traces
+NEAR = (1, 3, -1, -3)  # what is added to a dynamic size for further traces
+FAR = (3, 4, 5, 529, 1031)  # and other sizes: what is cut off at a size below these is noticed
 
 
 @dataclass(frozen=True)
 class _Traced:
-    """One trace: the graph, and the arrays of the tensors from outside by the names of its inputs."""
+    """One trace: the graph, the arrays of the tensors from outside by the names of its inputs, and the parameters."""
 
     graph: Graph
     parameters: dict[str, Array]
+    trained: list[str]
     outputs: list[str]
+
+    @property
+    def arguments(self) -> list[str]:
+        """The names of the graph's inputs that are arguments."""
+        names = [str(node.params["name"]) for node in self.graph.inputs]
+        return [name for name in names if name not in self.parameters]
 
 
 def onnx(
@@ -66,6 +74,8 @@ def onnx(
     *example: Any,
     path: str | os.PathLike[str] | None = None,
     dynamic_axes: Axes | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
     opset_version: int = DEFAULT_OPSET,
     ir_version: int | None = None,
     external_data: bool | int = LARGE,
@@ -82,7 +92,11 @@ def onnx(
         example: arguments; their shapes and types are those of the model's inputs.
         path: where to write the file.
         dynamic_axes: dimensions of any length, as in `torch.onnx.export`: by the name of an argument, names for
-            dimensions, ``{"x": {0: "batch"}}``. Dimensions of one name have one length.
+            dimensions, ``{"x": {0: "batch"}}``. Dimensions of one name have one length. The function is traced with
+            several lengths from 3 to 1031; what it does otherwise for a length of 1 or 2 is not in the model. Names of
+            results are accepted, too: their lengths follow from those of the arguments.
+        input_names: what the tensors among the arguments are called in the model; by default as in the function.
+        output_names: likewise of the results; by default the keys of a dictionary, or "output".
         opset_version: the version of the operators, 13 or newer. By default 20, the oldest with Gelu.
         ir_version: the version of the format; by default the oldest that has these operators.
         external_data: whether arrays are written to a second file, ``path + ".data"``; or the bytes from which on.
@@ -93,6 +107,7 @@ def onnx(
 
     Raises:
         ModuleNotFoundError: without the package `onnx`.
+        ValueError: for names that are not there, too many or too few.
         TranslationError: for an operation that ONNX does not have (``MT802``), or one that depends on a dynamic size
             in another way than in proportion to it (``MT803``).
 
@@ -106,23 +121,66 @@ def onnx(
         ['0.weight', '0.bias']
     """
     newest = newest_opset()
+    if any(isinstance(each, (str, os.PathLike)) for each in example):
+        raise TypeError("the file is given by name: mt.export.onnx(model, *example, path=...)")
+    if type(opset_version) is not int:
+        raise TypeError(f"opset_version is an int, not {type(opset_version).__name__}")
     if not FIRST_OPSET <= opset_version <= newest:
         raise ValueError(f"opset_version is from {FIRST_OPSET} to {newest}, not {opset_version}")
-    traced, sizes = _with_sizes(f, example, kwargs, dynamic_axes)
-    interface = Interface(traced.parameters, traced.outputs, sizes)
+    try:
+        traced, sizes = _with_sizes(f, example, kwargs, dynamic_axes, input_names)
+    except TypeError as error:
+        if len(example) == 1 and type(example[0]) is tuple:
+            error.add_note("arguments are not in a tuple: mt.export.onnx(model, x, y), or mt.export.onnx(model, *args)")
+        raise
+    outputs = _named("output_names", output_names, traced.outputs)
+    unknown = [each for each in _foreign(dynamic_axes, traced.arguments) if each not in outputs]
+    if unknown:
+        known = ", ".join([*traced.arguments, *outputs])
+        raise ValueError(f"dynamic_axes: there is no argument or result {unknown[0]!r}; there are {known}")
+    interface = Interface(traced.parameters, traced.trained, outputs, sizes)
     model = model_of(traced.graph, interface, opset_version, ir_version)
     if path is not None:
         write(model, path, external_data)
     return model
 
 
+def _named(what: str, given: Sequence[str] | None, found: list[str]) -> list[str]:
+    """The names that the user gives, in place of those found.
+
+    Raises:
+        ValueError: for another number of names, for one that comes twice, and for one that is none.
+    """
+    if given is None:
+        return found
+    names = list(given)
+    if isinstance(given, str) or len(names) != len(found) or len(set(names)) < len(names):
+        raise ValueError(f"{what} is {given!r}, and {len(found)} different names are wanted, for {', '.join(found)}")
+    for name in names:
+        if not is_input_name(name):
+            raise ValueError(f"{what}: {name!r} is not a name of letters, digits, dots and underscores")
+    return names
+
+
+def _foreign(axes: Axes | None, arguments: Sequence[str]) -> list[str]:
+    """The names in `dynamic_axes` that are not of arguments."""
+    return [name for name in axes if name not in arguments] if isinstance(axes, Mapping) else []
+
+
 def _with_sizes(
-    f: Callable[..., Any], example: tuple[Any, ...], kwargs: dict[str, Any], axes: Axes | None
+    f: Callable[..., Any],
+    example: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    axes: Axes | None,
+    input_names: Sequence[str] | None,
 ) -> tuple[_Traced, Sizes]:
     """The trace of the example, and what is dynamic in it."""
     signatures = Signatures(f, (), ())
     found, structure, _, _ = signatures.of(example, kwargs)
     leaves, names = plain(found), signatures.leaf_names(structure)
+    tensors = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    for at, name in zip(tensors, _named("input_names", input_names, [names[at] for at in tensors]), strict=True):
+        names[at] = name
     if not axes:
         return _trace(f, leaves, structure, names), Sizes()
     dynamic = _dynamic(axes, names, leaves)
@@ -132,19 +190,84 @@ def _with_sizes(
         lengths = {leaves[at].shape[axis] for (at, axis), name in dynamic.items() if name == symbol}
         if len(lengths) > 1:
             raise ValueError(f"dynamic_axes: the dimensions {symbol!r} have the lengths {sorted(lengths)}")
-        first.append(max(lengths.pop(), 2))  # with a length of 1, an operand would be repeated
-    values = [tuple(first)]
-    for count in range(1, len(symbols) + 1):
+        first.append(lengths.pop())
+
+    def traced(sizes: Sequence[int]) -> _Traced:
+        sized = dict(zip(symbols, sizes, strict=True))
+        return _trace(f, _resized(leaves, dynamic, sized), structure, names)
+
+    first, whole = _first(first, traced)
+    traces = {tuple(first): whole}
+    for at, symbol in enumerate(symbols):
+        whole = _try_sizes(traces, first, at, symbol, traced, whole)
+    for count in range(2, len(symbols) + 1):  # products of sizes
         for chosen in itertools.combinations(range(len(symbols)), count):
-            values += [tuple(n + more * (at in chosen) for at, n in enumerate(first)) for more in TRIES]
-    traces = []
-    for each in values:
-        sized = dict(zip(symbols, each, strict=True))
-        traces.append(_trace(f, _resized(leaves, dynamic, sized), structure, names))
+            for turn in (1, 2):
+                sizes = list(first)
+                for at in chosen:
+                    own = [each[at] for each in traces if each[at] != first[at]]
+                    sizes[at] = own[(turn - 1) % len(own)]
+                traces[tuple(sizes)] = traced(sizes)
     places: dict[str, tuple[str, int]] = {}
     for (at, axis), symbol in dynamic.items():
         places.setdefault(symbol, (names[at], axis))
-    return traces[0], traced_sizes([each.graph for each in traces], symbols, places, values)
+    values = sorted(traces, key=lambda each: traces[each] is not whole)  # it comes first
+    return whole, traced_sizes([traces[each].graph for each in values], symbols, places, values)
+
+
+def _first(lengths: list[int], traced: Callable[[Sequence[int]], _Traced]) -> tuple[list[int], _Traced]:
+    """The sizes that the others are compared with, and their trace: those of the example, or larger ones.
+
+    With a length of 1, an operand would be repeated; and of a few more, terms such as ``n - 1`` are 0 or 1.
+    """
+    larger = [length if length > 3 else length + 4 for length in lengths]
+    try:
+        return larger, traced(larger)
+    except Exception:  # it is the example's size alone that the function takes
+        if larger == lengths:
+            raise
+        return lengths, traced(lengths)
+
+
+def _try_sizes(
+    traces: dict[tuple[int, ...], _Traced], first: Sequence[int], at: int, symbol: str,
+    traced: Callable[[Sequence[int]], _Traced], whole: _Traced,
+) -> _Traced:  # fmt: skip
+    """Trace with other lengths of one dimension, those that the function can be called with.
+
+    Args:
+        traces: by their sizes; further ones are added.
+        first: the sizes that the others differ from in one.
+        at, symbol: which one, and its name.
+        traced: traces with some sizes.
+        whole: the trace with the most operations so far.
+
+    Returns:
+        The trace with the most operations: a slice is there only if it is not all of its operand.
+
+    Raises:
+        TranslationError: if it takes no other lengths, or does something else with one (``MT803``).
+    """
+    own, failed = first[at], ""
+    for length in dict.fromkeys([*(own + more for more in NEAR), *FAR]):
+        if length < FAR[0] or length == own:
+            continue
+        try:
+            found = traced([*first[:at], length, *first[at + 1 :]])
+        except TranslationError:
+            raise
+        except Exception as error:  # whatever the user's function raises for a length that it does not take
+            failed = failed or f"; with {length} it raises {type(error).__name__}: {error}"
+            continue
+        if length < own and any("strides" in node.params for node in whole.graph.nodes):
+            continue  # windows that hang over the edges of so small an image are other windows
+        traces[*first[:at], length, *first[at + 1 :]] = found
+        if len(found.graph.nodes) > len(whole.graph.nodes):
+            whole, found = found, whole
+        lined_up(whole.graph, found.graph)
+    if sum(each[at] != own for each in traces) < 2:
+        raise refused(None, f"there are no three lengths of {symbol!r} that the function takes{failed}")
+    return whole
 
 
 def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tuple[int, int], str]:
@@ -155,9 +278,8 @@ def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tu
         axes = {names[at]: given for at, given in zip(tensors, axes, strict=False) if given}
     for name, given in axes.items():
         at = next((at for at in tensors if names[at] == name), None)
-        if at is None:
-            known = ", ".join(names[at] for at in tensors)
-            raise ValueError(f"dynamic_axes: there is no argument {name!r}; the tensors are {known}")
+        if at is None:  # perhaps a result
+            continue
         named = given if isinstance(given, Mapping) else {axis: f"{name}_{axis}" for axis in given}
         rank = leaves[at].ndim
         for axis, symbol in named.items():
@@ -175,7 +297,7 @@ def _resized(leaves: Sequence[Any], dynamic: Mapping[tuple[int, int], str], size
             shape = [
                 sizes[dynamic[at, axis]] if (at, axis) in dynamic else length for axis, length in enumerate(leaf.shape)
             ]
-            found[at] = tensor(np.zeros(shape, leaf.dtype.numpy))
+            found[at] = from_array(np.broadcast_to(np.zeros((), leaf.dtype.numpy), shape))  # takes no memory
     return found
 
 
@@ -204,7 +326,7 @@ def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names
     outputs = [(graph.outputs if isinstance(leaf, Output) else graph.inputs)[leaf.position] for leaf in recorded.leaves]
     paths = _paths(function)
     taken = {str(node.params["name"]) for node in graph.inputs}
-    renamed, parameters = {}, {}
+    renamed, parameters, trained = {}, {}, []
     for item in captured:
         new = old = str(item.input.params["name"])
         path = paths.get(id(item.tensor), old)
@@ -212,8 +334,11 @@ def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names
             new = renamed[old] = path
             taken.add(path)
         parameters[new] = item.tensor.detach().numpy()
+        if isinstance(item.tensor, Parameter):
+            trained.append(new)
     whole = Graph(graph.inputs, outputs, graph.nodes, graph.name).rename(renamed, name)
-    return _Traced(run_pipeline(whole, PASSES).graph, parameters, _result_names(recorded.results, len(outputs)))
+    names = _result_names(recorded.results, len(outputs))
+    return _Traced(run_pipeline(whole, PASSES).graph, parameters, trained, names)
 
 
 def _paths(function: Callable[..., Any]) -> dict[int, str]:

@@ -203,7 +203,11 @@ class Building:
             found = self.op("Mul", found, size) if found else size
         if expression.factor != 1:
             found = self.op("Mul", found, self.constant([expression.factor]))
-        return self.op("Add", found, self.constant([expression.added])) if expression.added else found
+        if expression.added:
+            found = self.op("Add", found, self.constant([expression.added]))
+        for kind, bound in (("Max", expression.least), ("Min", expression.most)):
+            found = found if bound is None else self.op(kind, found, self.constant([bound]))
+        return found
 
     def shape(self, node: Node) -> tuple[Number, ...]:
         """The shape of a value: numbers, or expressions of sizes."""

@@ -10,7 +10,7 @@ No path of the machine is in a model: the `doc_string` of a node is file name an
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from ....graph import Graph
 from ....graph.values import is_splat
 from ....ir import Node
 from ....primitives import expand
-from ..common import NUMBERS, package
+from ... import publishing
+from ..common import BUFFERS, NUMBERS, PARAMETERS, package
 from . import elementwise, movement, operators, sums
 from .building import Building, Row
 from .sizes import Expression, Number, Sizes
@@ -38,11 +39,13 @@ class Interface:
 
     Attributes:
         parameters: arrays that are initializers, by the names of the graph's inputs that stand for them.
+        trained: the names of those that are trained.
         outputs: the names of the results.
         sizes: what is known of dynamic dimensions.
     """
 
     parameters: Mapping[str, Array]
+    trained: Collection[str]
     outputs: Sequence[str]
     sizes: Sizes
 
@@ -87,9 +90,13 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     version = ir_version or onnx.helper.find_min_ir_version_for(opsets)
     from .... import __version__
 
-    return onnx.helper.make_model(
+    model = onnx.helper.make_model(
         proto, opset_imports=opsets, ir_version=version, producer_name="minitorch", producer_version=__version__
     )
+    trained = [name for name in held if name in interface.trained]
+    lists = {PARAMETERS: trained, BUFFERS: [name for name in held if name not in interface.trained]}
+    onnx.helper.set_model_props(model, {key: "\n".join(names) for key, names in lists.items()})
+    return model
 
 
 def _write(b: Building, node: Node, names: dict[Node, str]) -> None:
@@ -184,17 +191,20 @@ def _dimension(number: Number) -> int | str | None:
 def write(model: Any, path: str | os.PathLike[str], external_data: bool | int) -> None:
     """Write a model to a file, and its large arrays to another one beside it, if asked for.
 
+    Each file appears whole or not at all; what was there before stays until then.
+
     Args:
         external_data: True or False, or the bytes from which on the arrays of a model have a file of their own.
     """
     onnx, place = package(), Path(path)
     total = sum(len(each.raw_data) for each in model.graph.initializer)
     apart = total >= external_data if type(external_data) is int else bool(external_data)
-    if apart:
-        data = f"{place.name}.data"
-        Path(place.parent, data).unlink(missing_ok=True)  # the package would append to it
-        onnx.save_model(
-            model, os.fspath(place), save_as_external_data=True, all_tensors_to_one_file=True, location=data
-        )
-        return
-    onnx.save_model(model, os.fspath(place))
+    data = f"{place.name}.data"
+    more: dict[str, Any] = {"save_as_external_data": True, "all_tensors_to_one_file": True, "location": data}
+    with publishing.beside(place.parent, lambda name: name in (place.name, data)) as new:
+        onnx.save_model(model, os.fspath(new / place.name), **(more if apart else {}))
+        if apart:  # which has taken the arrays out of the model
+            onnx.load_external_data_for_model(model, os.fspath(new))
+        if Path(new, data).exists():  # not so if all arrays are small
+            publishing.publish(new / data, place.parent)
+        publishing.publish(new / place.name, place.parent)

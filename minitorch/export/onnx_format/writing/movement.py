@@ -69,6 +69,8 @@ def _pad(b: Building, node: Node, operands: list[str]) -> str:
     for axis, between in gaps.items():
         length = lengths[axis]
         if isinstance(length, Expression):
+            if length.least is not None or length.most is not None:
+                b.refuse("a gap between elements", "the length of this dimension has a bound, and no formula")
             factor, added = length.factor * (between + 1), length.added * (between + 1)
             spread: int | Expression = Expression(length.symbols, factor, added)
             kept: int | Expression = Expression(length.symbols, factor, added - between)

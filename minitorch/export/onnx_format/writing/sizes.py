@@ -3,10 +3,11 @@
 A graph has numbers for shapes. The function is therefore traced again with other sizes of the dynamic dimensions; where
 the graphs have other numbers, a number is an expression of these sizes:
 
-    factor * (the product of some sizes) + added
+    factor * (the product of some sizes) + added, or the bound that it runs into
 
-A number that follows the sizes in another way (a square, a quotient that is rounded) is refused, with the line. Of each
-size three are tried, so that two points do not pass for a line.
+such as the 8 of ``x[:8]``. A number that follows the sizes in another way (a square, a quotient that is rounded) is
+refused, with the line. Of each size up to nine are tried, near the example's and far from it, so that three points lie
+on the line, and two on its bound.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ import numpy as np
 
 from ....errors import TranslationError
 from ....graph import Graph
+from ....graph.build import apply
 from ....graph.values import value_key
 from ....ir import Node
-from ....primitives import Literal
+from ....primitives import Literal, slice_
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A number that depends on sizes: ``factor * product of symbols + added``."""
+    """A number that depends on sizes: ``factor * product of symbols + added``, within bounds."""
 
     symbols: tuple[str, ...]
     factor: int = 1
     added: int = 0
+    least: int | None = None
+    most: int | None = None
 
 
 Number = int | Expression
@@ -94,7 +98,7 @@ class Sizes:
         for count in range(1, len(self.symbols) + 1):
             for chosen in itertools.combinations(range(len(self.symbols)), count):
                 points = [math.prod(values[at] for at in chosen) for values in self.values]
-                found = _line(points, numbers)
+                found = _line(points, numbers) or _bounded(points, numbers)
                 if found is not None:
                     return Expression(tuple(self.symbols[at] for at in chosen), *found)
         raise refused(node, f"{what} is {first}, and becomes {', '.join(map(str, numbers[1:]))}")
@@ -109,6 +113,26 @@ def _line(points: Sequence[int], numbers: Sequence[int]) -> tuple[int, int] | No
     added = numbers[0] - factor * points[0]
     fits = all(factor * point + added == number for point, number in zip(points, numbers, strict=True))
     return (factor, added) if fits and not rest else None
+
+
+def _bounded(points: Sequence[int], numbers: Sequence[int]) -> tuple[int, int, int | None, int | None] | None:
+    """A line with one bound: three points or more lie on the line, and two or more on the bound, at its end."""
+    for bound in (min(numbers), max(numbers)):
+        on_it = {point for point, number in zip(points, numbers, strict=True) if number == bound}
+        rest = [pair for pair in zip(points, numbers, strict=True) if pair[1] != bound]
+        below, above = (point for point, _ in (min(rest), max(rest))) if rest else (0, 0)
+        at_the_end = all(point > above for point in on_it) or all(point < below for point in on_it)
+        if len(on_it) < 2 or len({point for point, _ in rest}) < 3 or not at_the_end:
+            continue
+        found = _line(*zip(*rest, strict=True))
+        if found is None:
+            continue
+        factor, added = found
+        ends = (bound, None) if bound == min(numbers) else (None, bound)
+        beyond = [factor * point + added for point in on_it]
+        if all(each <= bound if ends[1] is None else each >= bound for each in beyond):
+            return (factor, added, *ends)
+    return None
 
 
 def _key(value: Any) -> Any:
@@ -159,17 +183,36 @@ def traced_sizes(
         TranslationError: if they do not have the same operations (``MT803``).
     """
     first, *others = graphs
-    rows: list[list[Node]] = [[*first.inputs, *first.nodes]]
-    for other in others:
-        nodes = [*other.inputs, *other.nodes]
-        known = dict(zip(rows[0], nodes, strict=False))
-        for mine, theirs in known.items():
-            if not _are_alike(mine, theirs, known):
-                raise refused(
-                    mine, f"with another size, {theirs.primitive.name} stands in its place, or operands differ"
-                )
-        if len(nodes) != len(rows[0]) or [known[node] for node in first.outputs] != list(other.outputs):
-            raise refused(None, f"it has {len(rows[0])} operations, and {len(nodes)} with another size")
-        rows.append(nodes)
+    rows = [[*first.inputs, *first.nodes], *(lined_up(first, other) for other in others)]
     alike_ = {mine: tuple(theirs) for mine, *theirs in zip(*rows, strict=True)}
     return Sizes(tuple(symbols), places, values, alike_)
+
+
+def lined_up(first: Graph, other: Graph) -> list[Node]:
+    """The inputs and nodes of a graph, in the order of those of another one, which has other sizes.
+
+    A slice is not there with a size of which it is all, and becomes one of all.
+
+    Raises:
+        TranslationError: if they do not have the same operations (``MT803``).
+    """
+    mine, nodes = [*first.inputs, *first.nodes], [*other.inputs, *other.nodes]
+    known: dict[Node, Node] = {}
+    found: list[Node] = []
+    place = 0
+    for one in mine:
+        theirs = nodes[place] if place < len(nodes) else None
+        if theirs is not None and _are_alike(one, theirs, known):
+            known[one] = theirs
+            found.append(theirs)
+            place += 1
+        elif one.primitive is slice_ and one.inputs[0].dtype is known[one.inputs[0]].dtype:
+            x = known[one] = known[one.inputs[0]]
+            start, step = (0,) * x.spec.ndim, (1,) * x.spec.ndim
+            found.append(apply(slice_, x, source=one.source, start=start, stop=x.shape, step=step))
+        else:
+            name = theirs.primitive.name if theirs is not None else "nothing"
+            raise refused(one, f"with another size, {name} stands in its place, or operands differ")
+    if place != len(nodes) or [known[node] for node in first.outputs] != list(other.outputs):
+        raise refused(None, f"it has {len(mine)} operations, and {len(nodes)} with another size")
+    return found
