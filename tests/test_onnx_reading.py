@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,130 @@ def test_a_shape_of_numbers_is_bounded_when_it_is_computed() -> None:
     model = read("g (int64[1] s) => (float[n] y) { y = ConstantOfShape(s) }")
     with pytest.raises(OnnxError, match=str(limits.MOST_ELEMENTS)):
         model(mt.tensor([2**40]))
+
+
+# --- in more detail -----------------------------------------------------------------------------------------------
+
+
+def test_a_branch_that_is_not_taken_has_no_gradients_and_no_errors() -> None:
+    model = read("""g (float[2] x, int64[1] i, bool c) => (float[n] y) {
+        y = If(c) <then_branch = t () => (float[2] o) { o = Log(x) }, else_branch = e () => (float[2] p) { p = Neg(x) }>
+    }""")
+    picked = read("""g (float[2] x, int64[1] i, bool c) => (float[1] y) {
+        zero = Constant <value_ints = [0]> ()
+        y = If(c) <then_branch = t () => (float[1] o) { o = Gather(x, i) },
+                   else_branch = e () => (float[1] p) { p = Gather(x, zero) }> }""")
+    for function in (model, mt.jit(model)):
+        x = mt.tensor([0.0, 2.0], requires_grad=True)
+        function(x, mt.tensor([7]), mt.tensor(False)).sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [-1, -1]
+    for function in (picked, mt.jit(picked)):
+        assert function(mt.tensor([3.0, 2.0]), mt.tensor([7]), mt.tensor(False)).tolist() == [3]
+        with pytest.raises((IndexError, OnnxError), match="out of"):
+            function(mt.tensor([3.0, 2.0]), mt.tensor([7]), mt.tensor(True))
+
+
+def test_a_clipped_recurrence_is_refused() -> None:
+    for kind, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        model = read(f"""g (float[2,1,3] x, float[1,{4 * gates},3] w, float[1,{4 * gates},4] r) => (float[2,1,1,4] y) {{
+            y = {kind} <hidden_size = 4, clip = 0.5> (x, w, r) }}""")
+        with pytest.raises(OnnxError, match=r"clip 0\.5"):
+            model(mt.ones(2, 1, 3), mt.ones(1, 4 * gates, 3), mt.ones(1, 4 * gates, 4))
+
+
+def test_a_mean_of_integers_is_rounded_towards_0() -> None:
+    model = read("g (int32[2] x) => (int32 y) { y = ReduceMean <keepdims = 0> (x) }")
+    assert [model(mt.tensor(x, dtype=mt.int32)).item() for x in ([-7, 0], [7, 0])] == [-3, 3]
+
+
+def test_operators_that_onnx_defines_by_older_ones() -> None:
+    model = read("g (float[4] x) => (uint8[4] a, float b, uint8 c) { a, b, c = DynamicQuantizeLinear(x) }")
+    integers, scale, zero = model(mt.tensor([-1.0, 0.0, 0.6, 2.0]))
+    assert integers.tolist() == [0, 85, 136, 255] and zero.item() == 85
+    np.testing.assert_allclose(scale.item(), 3 / 255, rtol=1e-6)
+
+
+def test_a_group_normalization_with_a_scale_for_each_group() -> None:
+    model = read("""g (float[2,4,3] x, float[2] s, float[2] b) => (float[2,4,3] y) {
+        y = GroupNormalization <num_groups = 2> (x, s, b) }""")
+    x, s, b = mt.randn(2, 4, 3), mt.tensor([2.0, 3.0]), mt.tensor([0.5, 1.0])
+    wide = [mt.stack([each, each], 1).reshape(-1) for each in (s, b)]
+    same(model(x, s, b), mt.nn.functional.group_norm(x, 2, wide[0], wide[1]))
+
+
+def test_an_exported_module_comes_back_with_its_parameters_buffers_and_names(tmp_path: Path) -> None:
+    class Masked(mt.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale, self.layer = mt.nn.Parameter(mt.tensor(2.0)), mt.nn.Linear(3, 3)
+            self.norm = mt.nn.LayerNorm(3, elementwise_affine=False)
+            self.mask: mt.Tensor
+            self.register_buffer("mask", mt.ones(3, 3).tril())
+
+        def forward(self, x: mt.Tensor) -> mt.Tensor:
+            return (self.norm(self.layer(x)) * self.scale) @ self.mask
+
+    model, x = Masked().eval(), mt.randn(2, 3)
+    mt.export.onnx(model, x, path=tmp_path / "m.onnx", dynamic_axes={"x": {0: "n"}})
+    again = mt.export.load_onnx(tmp_path / "m.onnx")
+    assert {name for name, _ in again.named_parameters()} == {"scale", "layer.weight", "layer.bias"}
+    assert {name for name, _ in again.named_buffers()} == {"mask"}
+    same(again(x), model(x))
+    assert mt.jit(again).graph(x).inputs[0].params["name"] == "x"
+    once_more = mt.export.onnx(again, x, dynamic_axes={"x": {0: "n"}})
+    assert [each.name for each in once_more.graph.input] == ["x"]
+
+
+# --- more hostile files -------------------------------------------------------------------------------------------
+
+
+def elsewhere(name: str, dims: list[int], **where: str) -> Any:
+    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=dims, data_location=TensorProto.EXTERNAL)
+    for key, value in {"location": "w.bin", **where}.items():
+        tensor.external_data.add(key=key, value=value)
+    return tensor
+
+
+def saved(folder: Path, *tensors: Any) -> Path:
+    info = [helper.make_tensor_value_info(each.name, TensorProto.FLOAT, each.dims) for each in tensors]
+    graph = helper.make_graph([], "g", [], info, list(tensors))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    (folder / "m.onnx").write_bytes(model.SerializeToString())
+    return folder / "m.onnx"
+
+
+def test_external_arrays_take_no_more_memory_than_their_file(tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(np.arange(8, dtype=np.float32).tobytes())
+    tied = mt.export.load_onnx(saved(tmp_path, elsewhere("a", [8]), elsewhere("b", [8])))
+    assert tied.get_parameter("a") is tied.get_parameter("b")
+    with pytest.raises(OnnxError, match="that are another array's, too"):
+        mt.export.load_onnx(saved(tmp_path, elsewhere("a", [8]), elsewhere("b", [7])))
+    halves = elsewhere("a", [4], length="16"), elsewhere("b", [4], offset="16", length="16")
+    assert mt.export.load_onnx(saved(tmp_path, *halves)).get_parameter("b").tolist() == [4, 5, 6, 7]
+    with open(tmp_path / "w.bin", "wb") as file:
+        file.truncate(1 << 42)  # takes nothing on the disk
+    with pytest.raises(OnnxError, match="cannot be read: "):
+        mt.export.load_onnx(saved(tmp_path, elsewhere("a", [1 << 40])))
+    with pytest.raises(OnnxError, match="cannot be read: File name too long"):
+        mt.export.load_onnx(saved(tmp_path, elsewhere("a", [8], location="x" * 6000)))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_named_pipes_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "w.bin")
+    with pytest.raises(OSError, match="it is not a file"):
+        mt.export.load_onnx(tmp_path / "w.bin")
+    with pytest.raises(OnnxError, match="it is not a file"):
+        mt.export.load_onnx(saved(tmp_path, elsewhere("a", [8])))
+
+
+def test_turns_of_a_loop_without_nodes_are_steps() -> None:
+    info = helper.make_tensor_value_info
+    ends = info("c", TensorProto.BOOL, []), info("s", TensorProto.FLOAT, [1])
+    body = helper.make_graph([], "b", [info("i", TensorProto.INT64, []), *ends], list(ends))
+    loop = helper.make_node("Loop", ["M", "", "x"], ["y"], body=body)
+    ways = info("x", TensorProto.FLOAT, [1]), info("y", TensorProto.FLOAT, [1])
+    graph = helper.make_graph([loop], "g", ways[:1], ways[1:], [numpy_helper.from_array(np.array(2**62), "M")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    with pytest.raises(OnnxError, match="more than 1000000 steps"):
+        module_of(parsed(model.SerializeToString()))(mt.ones(1))

@@ -25,6 +25,7 @@ from .. import dtypes
 from ..dtypes import BY_NUMPY, DType
 from ..errors import CheckpointError
 from ..ir import Shape, Spec
+from . import opening
 
 Array = np.ndarray[Any, Any]
 Path = str | os.PathLike[str]
@@ -191,7 +192,7 @@ def load(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
     Raises:
         CheckpointError: naming the rule that the file breaks (``MT804``).
     """
-    with open(path, "rb") as file:
+    with opening.regular(path) as file:
         return decode(file.read(), path)
 
 

@@ -8,17 +8,17 @@ or shards `model-00001-of-00003.safetensors` and their index, `model.safetensors
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from ...errors import CheckpointError
-from .. import safetensors
+from .. import opening, safetensors
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
@@ -102,12 +102,12 @@ def opened(path: Path, is_named: bool = True) -> BinaryIO:
         if snapshot.parent.name != "snapshots" or target.parent != snapshot.parent.parent / "blobs":
             refuse(f"{path} is a link to another place", fix="copy the file in its place")
         path = target
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    descriptor = os.open(path, flags if is_named else flags | getattr(os, "O_NOFOLLOW", 0))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
+    try:
+        return opening.regular(path, is_named)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
         refuse(f"{path} is not a file")
-    return open(descriptor, "rb", buffering=0)
 
 
 def read(path: Path, is_named: bool = True) -> tuple[Index, bytes]:

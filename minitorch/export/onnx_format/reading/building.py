@@ -18,6 +18,7 @@ from ....dtypes import DType
 from ....errors import TranslationError
 from ..common import FIRST_OPSET, TYPES, newest_opset, package
 from . import attributes
+from .external import Files
 from .limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
 from .program import Declared, Program, Row, Step
 from .rows import ROWS
@@ -44,7 +45,7 @@ class Builder:
     """
 
     def __init__(self, model: Any, folder: Path | None) -> None:
-        self.folder = folder
+        self.files = Files(folder)
         self.defs: Any = package().defs
         self.missing: Counter[str] = Counter()
         self.nodes = 0
@@ -180,7 +181,8 @@ class Builder:
                 schema = self.defs.get_schema(node.op_type, opset, "")
             except self.defs.SchemaError:
                 schema = None
-            is_current = schema is not None and not schema.deprecated and self._is_current(schema, opset)
+            is_known = schema is not None and (node.op_type in ROWS or not schema.deprecated)
+            is_current = is_known and self._is_current(schema, opset)
             if is_current and (node.op_type in ROWS or schema.has_function):
                 return schema
         domain = "" if node.domain in DOMAINS else f"{node.domain}."
@@ -212,7 +214,8 @@ class Builder:
         function = onnx.FunctionProto()
         function.ParseFromString(schema.get_function_with_opset_version(max(versions, default=schema.since_version)))
         bound = {each: onnx.helper.make_attribute(each, value) for each, value in found.items() if value is not None}
-        return self._function(node, name, function, bound, self._opset(function.opset_import), depth)
+        opset = max(self._opset(function.opset_import), FIRST_OPSET)  # what they say has not changed until then
+        return self._function(node, name, function, bound, opset, depth)
 
     def _function(self, node: Any, name: str, function: Any, bound: Mapping[str, Any], opset: int, depth: int) -> Step:
         """A node that runs a function: its own names, and no others."""
@@ -246,7 +249,7 @@ class Builder:
         if tensor.data_type not in TYPES:
             self._no_type(tensor.data_type)
             return None
-        found = array_of(tensor, self.folder)
+        found = array_of(tensor, self.files)
         found.flags.writeable = False
         return found
 

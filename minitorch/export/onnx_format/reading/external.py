@@ -7,49 +7,75 @@ with several names (hard links) may be one of another folder, and is refused, to
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
 
+from ... import opening
 from .limits import refuse
 
 Array = np.ndarray[Any, Any]
 
 
-def read(folder: Path | None, name: str, entries: Mapping[str, str], dtype: np.dtype[Any], count: int) -> Array:
+@dataclass
+class Files:
+    """What has been read of the files of one model, so that together it is never more than their bytes.
+
+    Attributes:
+        folder: the model's; None if the model was not read from a file.
+        arrays: by file, first byte, type and count: arrays that lie in one place are one array.
+        used: bytes read of each file.
+    """
+
+    folder: Path | None
+    arrays: dict[tuple[Path, int, str, int], Array] = field(default_factory=dict)
+    used: dict[Path, int] = field(default_factory=dict)
+
+
+def read(files: Files, name: str, entries: Mapping[str, str], dtype: np.dtype[Any], count: int) -> Array:
     """The elements of an array that lie in a file of their own.
 
     Args:
-        folder: the model's; None if the model was not read from a file.
+        files: those of the model.
         name: of the array, for messages.
         entries: what the model says of the place: `location`, `offset` and `length`.
         dtype: the type of the elements, of the machine's byte order.
         count: how many there are.
 
     Raises:
-        OnnxError: for a path that leaves the folder, and for a file that is not there or too short (``MT801``).
+        OnnxError: for a path that leaves the folder, for a file that is not there or too short, and for arrays that
+            share some of their bytes (``MT801``).
     """
-    if folder is None:
+    if files.folder is None:
         refuse(f"the array {name!r} lies in another file, and this model was not read from a folder")
     offset, length = _number(name, entries, "offset"), _number(name, entries, "length")
     size = count * dtype.itemsize
     if length is not None and length != size:
         refuse(f"the array {name!r} takes {size} bytes, and its external data announces {length}")
     start = offset or 0
-    path = _inside(folder, name, entries.get("location", ""))
+    location = entries.get("location", "")
     try:
-        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+        path = _inside(files.folder, name, location)
+        if (path, start, dtype.str, count) in files.arrays:
+            return files.arrays[path, start, dtype.str, count]
+        with opening.regular(path, follow_links=False) as file:
             found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            if found.st_nlink > 1:
                 refuse(f"the external data of {name!r}, {path.name}, is not a file of this folder alone", fix="copy it")
             if start + size > found.st_size:
                 refuse(f"the array {name!r} ends at byte {start + size} of {path.name}, which has {found.st_size}")
-            return np.fromfile(file, dtype.newbyteorder("<"), count, offset=start).astype(dtype, copy=False)
-    except OSError as error:
-        refuse(f"the external data of {name!r} cannot be read: {path.name}: {error.strerror}")
+            used = files.used[path] = files.used.get(path, 0) + size
+            if used > found.st_size:
+                refuse(f"the array {name!r} has bytes of {path.name} that are another array's, too")
+            array = np.fromfile(file, dtype.newbyteorder("<"), count, offset=start).astype(dtype, copy=False)
+    except (OSError, MemoryError) as error:
+        why = getattr(error, "strerror", None) or type(error).__name__
+        refuse(f"the external data of {name!r}, {size} bytes of {location[:100]!r}, cannot be read: {why}")
+    files.arrays[path, start, dtype.str, count] = array
+    return array
 
 
 def _inside(folder: Path, name: str, location: str) -> Path:

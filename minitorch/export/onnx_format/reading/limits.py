@@ -21,9 +21,9 @@ MOST_FIELDS = 4_000_000
 MOST_DEPTH = 64
 """Messages within messages. A body in a body in a body is at a depth of 14; protobuf itself stops at 100."""
 
-MOST_NODES = 1_000_000
-"""Nodes of a model, with those of each call of a function. Raising it accepts larger models, and functions of functions
-that multiply."""
+MOST_NODES = 100_000
+"""Nodes of a model, with those of each call of a function; reading one takes some 50 µs. Raising it accepts larger
+models, and functions of functions that multiply."""
 
 MOST_BODIES = 16
 """Bodies within bodies (of If, Loop and Scan), and functions that call functions."""

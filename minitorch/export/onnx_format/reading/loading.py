@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
+from ... import opening
 from ..common import package
 from . import wire
 from .building import Builder
@@ -31,7 +31,7 @@ def load_onnx(path: str | os.PathLike[str]) -> OnnxModule:
         ModuleNotFoundError: without the package `onnx`.
         OnnxError: for a file that is not a model, or breaks a rule of the format (``MT801``).
         TranslationError: listing all operators and types that have no translation (``MT802``).
-        OSError: if the file cannot be opened.
+        OSError: if the file cannot be opened, or is not a regular one.
 
     Example:
         >>> import onnx, os, tempfile, minitorch as mt
@@ -44,13 +44,11 @@ def load_onnx(path: str | os.PathLike[str]) -> OnnxModule:
         ([[-0.10000000149011612, -0.5]], ['slope'])
     """
     place = Path(os.path.abspath(path))
-    with open(place, "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            refuse(f"{place.name} is not a file")
-        if found.st_size > MOST_BYTES:
-            refuse(f"{place.name} has {found.st_size} bytes; a model without external data has at most {MOST_BYTES}")
-        content = file.read(MOST_BYTES + 1)
+    with opening.regular(place) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MOST_BYTES:
+            refuse(f"{place.name} has {size} bytes; a model without external data has at most {MOST_BYTES}")
+        content = file.read()
     return module_of(parsed(content), place.parent)
 
 
@@ -84,6 +82,7 @@ def module_of(model: Any, folder: Path | None = None) -> OnnxModule:
     if not model.HasField("graph"):
         refuse("it has no graph: it is no ONNX model")
     try:
-        return OnnxModule(Builder(model, folder).program(model.graph))
+        program = Builder(model, folder).program(model.graph)
+        return OnnxModule(program, {each.key: each.value for each in model.metadata_props})
     except UnicodeDecodeError:
         refuse("a name in it is no UTF-8")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from ....functional.operands import from_array, is_operand, operand
 from ....nn.module import Module
 from ....nn.parameter import Parameter, concretely
 from ....tensor import Tensor
+from ..common import BUFFERS, PARAMETERS
 from .program import Declared, Program, Step
 from .running import MOST_KNOWN, Run, Value, run
 
@@ -22,35 +25,51 @@ class OnnxModule(Module):
     """A model that was read from an ONNX file; call it with the model's inputs, in order or by name.
 
     Initializers of float types with dimensions are parameters, and are trained. Statistics of batch normalization,
-    scales of quantisation and large arrays of integers are buffers. All others are constants.
+    scales of quantisation and large arrays of integers are buffers. All others are constants. A model that
+    `mt.export.onnx` has written says which are which.
 
     Args:
         program: the checked graph.
+        metadata: texts of the model, by key.
 
     Attributes:
         program: as given, with the constants that are neither parameters nor buffers.
         input_names, output_names: as the model calls them.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, metadata: Mapping[str, str]) -> None:
         super().__init__()
         self.program = program  # its name, and that of the next, are taken
         self._places: dict[str, str] = {}  # name in the model -> attribute
-        trained, kept, constants = _sorted(program)
+        trained, kept, constants = _sorted(program, *[_named(metadata, key) for key in (PARAMETERS, BUFFERS)])
+        tensors: dict[Any, Tensor] = {}  # arrays that lie in one place of a file are one tensor, or one parameter
+        parameters: dict[Any, Parameter] = {}
         with concretely():
             for name, array in {**trained, **kept}.items():
                 place = name
                 while hasattr(self, place) or not place:
                     place += "_"
                 self._places[name] = place
-                tensor = from_array(array.copy())
+                key = (array.ctypes.data, array.dtype, array.shape) if array.size else name
                 if name in trained:
-                    self.register_parameter(place, Parameter(tensor))
+                    if key not in parameters:
+                        parameters[key] = Parameter(from_array(array.copy()))
+                    self.register_parameter(place, parameters[key])
                 else:
-                    self.register_buffer(place, tensor)
+                    if key not in tensors:
+                        tensors[key] = from_array(array.copy())
+                    self.register_buffer(place, tensors[key])
         self.program = Program(
             program.name, program.inputs, program.outputs, constants, (*trained, *kept), program.steps
         )
+
+    @property
+    def __signature__(self) -> inspect.Signature | None:
+        """The parameters of a call, if the names of the inputs can be ones in Python."""
+        if not all(name.isidentifier() and not iskeyword(name) for name in self.input_names):
+            return None
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Signature([inspect.Parameter(name, kind) for name in self.input_names])
 
     @property
     def input_names(self) -> tuple[str, ...]:
@@ -99,12 +118,29 @@ class OnnxModule(Module):
         return f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}, {len(self.program.steps)} nodes"
 
 
-def _sorted(program: Program) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-    """The initializers that are trained, those that are kept as buffers, and the constants."""
+def _named(metadata: Mapping[str, str], key: str) -> frozenset[str] | None:
+    """The names of initializers that the writer has listed; None if it has not."""
+    text = metadata.get(key)
+    return None if text is None else frozenset(text.split("\n"))
+
+
+def _sorted(
+    program: Program, parameters: frozenset[str] | None, buffers: frozenset[str] | None
+) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
+    """The initializers that are trained, those that are kept as buffers, and the constants.
+
+    Args:
+        program: whose they are.
+        parameters, buffers: which are which, if the model says so.
+    """
     known, untrained = _places_of(program.steps)
     found: tuple[dict[str, Array], ...] = ({}, {}, {})
     for name, array in program.constants.items():
-        if name in known or array.ndim == 0:
+        if parameters is not None and buffers is not None:
+            is_float = array.dtype.kind not in "iub"
+            place = 0 if name in parameters and is_float else 1 if name in parameters | buffers else 2
+            place = 2 if name in known else place
+        elif name in known or array.ndim == 0:
             place = 2
         elif array.dtype.kind in "iub":
             place = 1 if array.size > MOST_KNOWN else 2

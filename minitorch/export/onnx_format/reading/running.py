@@ -6,7 +6,7 @@ once, not recorded: that is how the shape of a Reshape, which ONNX computes with
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from ....errors import MinitorchError, OnnxError
 from ....functional.operands import from_array
 from ....interpreters import concrete, current_staging, interpreting
 from ....ir import Node
+from ....nn.parameter import Parameter
 from ....tensor import Tensor
 from .limits import MOST_STEPS, refuse
 from .program import Program, Row, Step
@@ -49,12 +50,26 @@ class Frame:
 
     def find(self, name: str) -> Value:
         """The value of a name."""
-        frame: Frame | None = self
-        while frame is not None:
-            if name in frame.values:
-                return frame.values[name]
-            frame = frame.around
-        raise KeyError(name)
+        if name in self.values:
+            return self.values[name]
+        if self.around is None:
+            raise KeyError(name)
+        return self.around.find(name)
+
+
+@dataclass(slots=True)
+class Seen(Frame):
+    """The values around a body, each computed one as `outer` makes of it."""
+
+    outer: Callable[[Tensor], Tensor] = lambda x: x
+
+    def find(self, name: str) -> Value:
+        """The value of a name."""
+        if name not in self.values:
+            value = Frame.find(self, name)
+            is_computed = isinstance(value.data, Tensor) and not (value.known or isinstance(value.data, Parameter))
+            self.values[name] = Value(self.outer(value.data)) if is_computed else value
+        return self.values[name]
 
 
 @dataclass(slots=True)
@@ -62,6 +77,16 @@ class Run:
     """One call of a model: how many steps it has taken."""
 
     steps: int = 0
+
+    def step(self) -> None:
+        """Count a step.
+
+        Raises:
+            OnnxError: if there are too many (``MT801``).
+        """
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            refuse(f"a call takes more than {MOST_STEPS} steps: is there a loop without an end?")
 
 
 @dataclass(frozen=True)
@@ -101,9 +126,17 @@ class Call:
         """An attribute; None if it is neither given nor has a default."""
         return self.step.attributes.get(name)
 
-    def body(self, name: str, inputs: Sequence[Value]) -> list[Value]:
-        """Run a body."""
-        return run(self.step.bodies[name], inputs, {}, self.run, self.frame)
+    def body(self, name: str, inputs: Sequence[Value], outer: Callable[[Tensor], Tensor] | None = None) -> list[Value]:
+        """Run a body, which is a step of its own.
+
+        Args:
+            name: of the attribute.
+            inputs: of the body.
+            outer: what the body has in place of a computed value around it.
+        """
+        self.run.step()
+        frame = self.frame if outer is None else Seen({}, self.frame, outer)
+        return run(self.step.bodies[name], inputs, {}, self.run, frame)
 
 
 def run(
@@ -132,9 +165,7 @@ def run(
     for declared, value in zip(program.inputs, inputs, strict=True):
         frame.values[declared.name] = value
     for step in program.steps:
-        run.steps += 1
-        if run.steps > MOST_STEPS:
-            refuse(f"a call takes more than {MOST_STEPS} steps: is there a loop without an end?")
+        run.step()
         _take(step, frame, run)
     return [frame.find(name) for name in program.outputs]
 

@@ -6,7 +6,6 @@ The elements are in `raw_data` (little-endian), in a list of the field that belo
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,12 +41,12 @@ _FIELDS: dict[DType, str] = {
 }
 
 
-def array_of(proto: Any, folder: Path | None) -> Array:
+def array_of(proto: Any, files: external.Files) -> Array:
     """The array of a `TensorProto`, whose type is one of ours.
 
     Args:
         proto: the message.
-        folder: where external data lies.
+        files: where external data lies.
 
     Raises:
         OnnxError: if shape and data do not fit (``MT801``).
@@ -64,7 +63,7 @@ def array_of(proto: Any, folder: Path | None) -> Array:
         refuse(f"the array {name!r} is a segment of another one, which no version of ONNX has defined")
     if proto.data_location == EXTERNAL:
         entries = {each.key: each.value for each in proto.external_data}
-        found = external.read(folder, name, entries, dtype.numpy, count)
+        found = external.read(files, name, entries, dtype.numpy, count)
     elif proto.HasField("raw_data"):
         data = proto.raw_data
         if len(data) != count * dtype.itemsize:

@@ -1,7 +1,8 @@
 """Bodies that run: If, Loop and Scan; sequences and optional values.
 
 Loops are unrolled: how often they turn has to be known when a graph is made. Of a condition that is not, both branches
-are computed, and chosen from element by element.
+are computed, and chosen from element by element. The one that is not taken computes with ones and zeros in place of
+what it reads: so it has no index out of range, and no infinite derivative, unless of its own making.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .....functional.arranging import cat, stack
+from .....functional.creation import full_like
 from .....functional.operands import from_array, wrap_dim
 from .....functional.parts import part, split
 from .....functional.selection import where
@@ -48,14 +50,23 @@ def _identity(call: Call, value: Value) -> Value:
 def _if(call: Call, condition: Value) -> list[Value]:
     if _is_known(condition):
         return call.body("then_branch" if _number(call, condition, "the condition") else "else_branch", [])
-    branches = [call.body(name, []) for name in ("then_branch", "else_branch")]
+    taken = reshape(condition.data, ())
+    branches = [
+        call.body("then_branch", [], lambda x: where(taken, x, _harmless(x))),
+        call.body("else_branch", [], lambda x: where(taken, _harmless(x), x)),
+    ]
     found = []
     for one, other in zip(*branches, strict=True):
         a, b = literal(one), literal(other)
         if not (isinstance(a, Tensor) and isinstance(b, Tensor)) or a.shape != b.shape or a.dtype is not b.dtype:
             refuse("its branches give values of different shapes or types, and the condition is not known")
-        found.append(Value(where(reshape(condition.data, ()), a, b)))
+        found.append(Value(where(taken, a, b)))
     return found
+
+
+def _harmless(x: Tensor) -> Tensor:
+    """What a branch computes with that is not taken."""
+    return full_like(x, 1 if x.dtype.is_floating_point else 0)
 
 
 def _loop(call: Call, count: Value | None, condition: Value | None, *carried: Value) -> list[Value]:

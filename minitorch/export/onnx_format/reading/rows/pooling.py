@@ -15,13 +15,12 @@ from .....functional.extremes import amax, argmax
 from .....functional.operands import to_dtype, widen, wrap_dim
 from .....functional.reductions import sum
 from .....functional.selection import where
-from .....functional.shaping import reshape
+from .....functional.shaping import expand, reshape, unsqueeze
 from .....functional.statistics import mean
 from .....nn import functional as F
 from .....nn.functional.pooling import FirstLargest, windows
 from .....primitives.reductions import lowest
 from .....tensor import Tensor
-from ..limits import refuse
 from ..program import Row
 from ..running import Call
 from .products import padded, pads_of, per_dimension
@@ -165,8 +164,9 @@ def _instance_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor
 
 
 def _group_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
-    if call.version < 21:
-        refuse("a group normalization of opset 18 to 20, with a scale for each group, which ONNX has withdrawn")
+    if call.version < 21:  # a scale for each group, until ONNX has withdrawn it
+        each = x.shape[1] // max(call["num_groups"], 1)
+        scale, bias = (expand(unsqueeze(y, 1), (y.shape[0], each)).reshape(-1) for y in (scale, bias))
     return F.group_norm(x, call["num_groups"], scale, bias, call["epsilon"])
 
 

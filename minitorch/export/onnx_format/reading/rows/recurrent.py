@@ -30,11 +30,10 @@ def _kind(call: Call, direction: int) -> Kind:
     given = [each.lower() for each in call["activations"] or []]
     count = 1 if call.op == "RNN" else len(USUAL[call.op])
     names = given[direction * count : (direction + 1) * count] or USUAL.get(call.op, ["tanh"])
-    if call.op == "RNN" and names[0] in FUNCTIONS:
-        return Kind(1, 1, rnn_step(FUNCTIONS[names[0]]))
-    if names != USUAL.get(call.op) or call["clip"] is not None or call["input_forget"]:
+    is_usual = names[0] in FUNCTIONS if call.op == "RNN" else names == USUAL[call.op]
+    if not is_usual or call["clip"] is not None or call["input_forget"]:
         refuse(f"a recurrence with the activations {names}, clip {call['clip']}, input_forget {call['input_forget']}")
-    return KINDS[call.op]
+    return Kind(1, 1, rnn_step(FUNCTIONS[names[0]])) if call.op == "RNN" else KINDS[call.op]
 
 
 def _ordered(x: Tensor, op: str, axis: int) -> Tensor:

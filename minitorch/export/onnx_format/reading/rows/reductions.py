@@ -12,6 +12,7 @@ from typing import Any
 
 from .....dtypes import bool_
 from .....functional import elementwise as E
+from .....functional.arithmetic import div
 from .....functional.arranging import cat, flip
 from .....functional.casting import contiguous, iinfo
 from .....functional.creation import full, full_like
@@ -50,7 +51,7 @@ def _mean(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
     if x.dtype.is_floating_point:
         return mean(x, dims, keep)
     count = math.prod([x.shape[dim] for dim in dims])
-    return to_dtype(_sum(x, dims, keep) // count, x.dtype)
+    return to_dtype(div(_sum(x, dims, keep), count, rounding_mode="trunc"), x.dtype)
 
 
 def _prod(x: Tensor, dims: tuple[int, ...], keep: bool) -> Tensor:
