@@ -52,7 +52,8 @@ def nothing_found(model: Module, kinds: Iterable[type[Module]]) -> QuantizationE
     derived = [(name, type(each)) for name, each in model.named_modules() if isinstance(each, wanted)]
     known = f"these are: {', '.join(kind.__name__ for kind in wanted)}"
     why = "".join(f", and not {kind.__name__} ({name or 'the model'}), which may do more" for name, kind in derived[:1])
-    return QuantizationError("MT702", f"{type(model).__name__} has no layer to quantise", why=known + why)
+    fix = "give a copy with layers: model.with_layers()" if hasattr(model, "with_layers") else None
+    return QuantizationError("MT702", f"{type(model).__name__} has no layer to quantise", why=known + why, fix=fix)
 
 
 def with_layers(

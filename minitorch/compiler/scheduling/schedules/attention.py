@@ -263,11 +263,17 @@ class _Schedule:
                 yield pack(buffer_of(tile.down), into, self._block(tile.name), "j", depth)
                 yield split(f"{into}_{depth}", self.lanes, f"{into}_kt", f"{into}_l")
                 self.vectorised.append(f"{into}_l")
+        packed = set()  # matrices that two outputs read in one order are packed once
         for number, each in enumerate(at.outputs):
             names, into = self.names[each.lane.extent], f"other{number or ''}"
             whole = each.lane.extent % (self._beside(each.lane.extent) * self.lanes) == 0
             dense = isinstance(each.other, Load) and each.other.index.coefficient(each.lane) == 1
+            terms = each.other.index.terms if isinstance(each.other, Load) else ()
+            order = frozenset((None if one == each.lane else one, by) for one, by in terms), names
+            if (buffer_of(each.other), order) in packed:
+                continue
             if not (_is_in_place(each.other) and whole and dense):
+                packed.add((buffer_of(each.other), order))
                 yield pack(buffer_of(each.other), into, self._block(each.name), "j", *names)
                 self.vectorised.append(f"{into}_{names[2]}")
 

@@ -30,6 +30,7 @@ Array = np.ndarray[Any, Any]
 Scopes = tuple[set[str], ...]  # the names of the graph around a body, of the graph around that, ...
 
 DOMAINS = ("", "ai.onnx")  # two names of one set of operators
+LEARNING = "ai.onnx.ml"  # of which scikit-learn's exporter needs a few
 KINDS = ("tensor_type", "sequence_type", "optional_type")
 
 
@@ -166,7 +167,7 @@ class Builder:
 
         found = attributes.checked(place, [each for each in proto if each is not None], schema, value)
         attributes.check_counts(place, node, schema)
-        row = ROWS.get(node.op_type)
+        row = ROWS.get(node.op_type if node.domain in DOMAINS else f"{node.domain}.{node.op_type}")
         for each in row.types if row else ():
             if found.get(each) and found[each] not in TYPES:
                 self._no_type(found[each])
@@ -176,6 +177,8 @@ class Builder:
 
     def _schema(self, node: Any, opset: int) -> Any:
         """The schema of a node's operator; None, and a line for the user, if that has no translation."""
+        if node.domain == LEARNING and f"{LEARNING}.{node.op_type}" in ROWS:
+            return self.defs.get_schema(node.op_type, LEARNING)
         if node.domain in DOMAINS:
             try:
                 schema = self.defs.get_schema(node.op_type, opset, "")

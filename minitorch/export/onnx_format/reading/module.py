@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Mapping, Sequence
 from keyword import iskeyword
@@ -15,6 +16,7 @@ from ....nn.module import Module
 from ....nn.parameter import Parameter, concretely
 from ....tensor import Tensor
 from ..common import BUFFERS, PARAMETERS
+from .layers import layers_of
 from .program import Declared, Program, Step
 from .running import MOST_KNOWN, Run, Value, run
 
@@ -41,6 +43,7 @@ class OnnxModule(Module):
         super().__init__()
         self.program = program  # its name, and that of the next, are taken
         self._places: dict[str, str] = {}  # name in the model -> attribute
+        self._layers: dict[str, str] = {}  # name of a node -> attribute
         trained, kept, constants = _sorted(program, *[_named(metadata, key) for key in (PARAMETERS, BUFFERS)])
         tensors: dict[Any, Tensor] = {}  # arrays that lie in one place of a file are one tensor, or one parameter
         parameters: dict[Any, Parameter] = {}
@@ -98,7 +101,8 @@ class OnnxModule(Module):
         lengths: dict[str, int] = {}
         values = [Value(_checked(each, given[each.name], lengths)) for each in self.program.inputs]
         state = {name: getattr(self, self._places[name]) for name in self.program.state}
-        results = [each.data for each in run(self.program, values, state, Run())]
+        layers = {name: getattr(self, place) for name, place in self._layers.items()}
+        results = [each.data for each in run(self.program, values, state, Run(layers))]
         return results[0] if len(results) == 1 else tuple(results)
 
     def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -107,6 +111,36 @@ class OnnxModule(Module):
         if len(args) > len(names) or len(given) != len(args) + len(kwargs) or set(given) != set(names):
             raise TypeError(f"{self.program.name} takes {', '.join(names) or 'nothing'}, each once")
         return given
+
+    def with_layers(self) -> OnnxModule:
+        """A copy whose convolutions and products with weights are layers, named after their nodes.
+
+        Then `minitorch.quantization.prepare` finds them, and hooks can be put on them. In the result, the parameters
+        have the names of layers, ``conv1.weight``. Batch normalization behind a convolution is a layer, too.
+
+        Example:
+            >>> import minitorch as mt
+            >>> from minitorch.export.onnx_format.reading.loading import module_of
+            >>> exported = mt.export.onnx(mt.nn.Sequential(mt.nn.Linear(4, 3), mt.nn.ReLU()).eval(), mt.ones(2, 4))
+            >>> module_of(exported).with_layers()
+            OnnxModule(
+              input -> output, 2 nodes
+              (gemm): Linear(in_features=4, out_features=3, bias=True)
+            )
+        """
+        state = {name: getattr(self, self._places[name]) for name in self.program.state}
+        program, layers = layers_of(self.program, state)
+        found = copy.deepcopy(self)
+        found.program = program
+        for name in [name for name in found._places if name not in program.state]:
+            delattr(found, found._places.pop(name))
+        for name, layer in layers.items():
+            place = "".join(letter if letter.isalnum() else "_" for letter in name).strip("_") or "layer"
+            while hasattr(found, place) or not place.isidentifier():
+                place = f"layer_{place}" if not place.isidentifier() else f"{place}_"
+            found.add_module(place, layer.train(self.training))
+            found._layers[name] = place
+        return found
 
     def get_parameter(self, target: str) -> Parameter:
         """The parameter of a name as in the model, which may have dots."""

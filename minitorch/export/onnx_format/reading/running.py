@@ -74,8 +74,9 @@ class Seen(Frame):
 
 @dataclass(slots=True)
 class Run:
-    """One call of a model: how many steps it has taken."""
+    """One call of a model: its layers by the names of their nodes, and how many steps it has taken."""
 
+    layers: Mapping[str, Any] = field(default_factory=dict)
     steps: int = 0
 
     def step(self) -> None:

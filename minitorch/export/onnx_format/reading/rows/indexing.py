@@ -19,7 +19,7 @@ from .....functional.operands import from_array, to_dtype, wrap_dim
 from .....functional.ordering import argsort, topk
 from .....functional.parts import unbind
 from .....functional.selection import maximum, minimum, where
-from .....functional.shaping import broadcast_to, permute, ravel, reshape
+from .....functional.shaping import broadcast_to, permute, ravel, reshape, unsqueeze
 from .....interpreters import concrete
 from .....tensor import Tensor
 from ..limits import refuse
@@ -183,7 +183,14 @@ def _unique(call: Call, x: Array) -> tuple[Tensor, ...]:
     )
 
 
+def _extract(call: Call, x: Tensor, places: Tensor) -> Tensor:
+    """Elements of the last dimension; those of a vector are a row."""
+    found = index_select(x, -1, reshape(places, -1))
+    return found if x.ndim > 1 else unsqueeze(found, 0)
+
+
 ROWS: dict[str, Row] = {
+    "ai.onnx.ml.ArrayFeatureExtractor": Row(_extract),
     "Compress": Row(_compress, known=(1,)),
     "Gather": Row(_gather),
     "GatherElements": Row(_gather_elements),
