@@ -179,11 +179,12 @@ def test_products_without_reshapes_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("zero", ["0", "-0.0"])
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "f64", "i32", "u8"])
-def test_a_selection_is_the_scatter_to_the_sign_of_zero(zero: str, dtype: str) -> None:
+@pytest.mark.parametrize("rows", ["iota(size=4, dtype=i64)", "constant([0, 1, 2, 3]) : i64[4]"])
+def test_a_selection_is_the_scatter_to_the_sign_of_zero(zero: str, dtype: str, rows: str) -> None:
     zero = zero if dtype[0] in "fb" else "0"
     graph = Graph.parse(f"""
         graph(updates: {dtype}[4], columns: i64[4]):
-          %0 = iota(size=4, dtype=i64)
+          %0 = {rows}
           %1 = expand({zero}:{dtype}[], shape=[4,3])
           %2 = scatter_add(%1, updates, %0, columns)
           return %2
@@ -199,13 +200,15 @@ def test_a_selection_is_the_scatter_to_the_sign_of_zero(zero: str, dtype: str) -
     "scatter_add(x, u, %0, i)",  # not to zeros
     "scatter_add(0.0:f32[4,3], u, i, i)",  # a row may get several
     "scatter_add(0.0:f32[4,3], u, i, %0)",
+    "scatter_add(0.0:f32[4,3], u, %1, i)",
 ])  # fmt: skip
 def test_other_scatters_stay(line: str) -> None:
     graph = Graph.parse(f"""
         graph(x: f32[4,3], u: f32[4], i: i64[4]):
           %0 = iota(size=4, dtype=i64)
-          %1 = {line}
-          return %1
+          %1 = constant([0, 1, 1, 3]) : i64[4]
+          %2 = {line}
+          return %2
     """)
     assert SCATTER_TO_SELECT(graph) is graph
 

@@ -276,6 +276,15 @@ def test_folding_leaves_alone_what_is_large_random_or_an_error(operation):
     assert CONSTANT_FOLDING(graph) is graph
 
 
+@pytest.mark.parametrize("length, folded", [(32, True), (33, False)])
+def test_folding_repeats_an_array_where_that_makes_few_elements(length, folded):
+    """A kernel repeats it by an index."""
+    found = after(
+        CONSTANT_FOLDING, "%0 = constant([[1], [2]]) : f32[2,1]", f"%1 = expand(%0, shape=[2,{length}])", "return %1"
+    )
+    assert ("expand" not in found) == folded
+
+
 @pytest.mark.parametrize(
     "there_and_back",
     [
@@ -311,6 +320,18 @@ def test_movement_in_one_go():
     assert moved("permute(a, dims=[1,2,0])", "reshape(%0, shape=[4,3])", "f32[1,3,4]") == (
         "%0 = reshape(a, shape=[4,3]); %0"
     )
+
+
+@pytest.mark.parametrize("begin, end, found", [(0, 2, "a"), (2, 5, "b"), (3, 4, "%0 = slice(b, start=[0,1]")])
+def test_a_slice_of_a_concatenation_is_one_of_the_operand_that_it_lies_in(begin, end, found):
+    slice_ = f"slice(%0, start=[0,{begin}], stop=[2,{end}], step=[1,1])"
+    lines = ["%0 = concatenate(a, b, dim=1)", f"%1 = {slice_}", "return %1"]
+    assert after(MOVEMENT, *lines, inputs="a: f32[2,2], b: f32[2,3]").startswith(found)
+
+
+def test_a_slice_across_the_seam_of_a_concatenation_stays():
+    lines = ["%0 = concatenate(a, b, dim=1)", "%1 = slice(%0, start=[0,1], stop=[2,3], step=[1,1])", "return %1"]
+    assert "concatenate" in after(MOVEMENT, *lines, inputs="a: f32[2,2], b: f32[2,3]")
 
 
 def test_a_moved_number_is_a_number():

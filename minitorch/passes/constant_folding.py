@@ -15,12 +15,13 @@ from ..graph.build import literal, with_inputs
 from ..graph.graph import Graph
 from ..graph.values import is_splat
 from ..ir import Node
-from ..primitives import constant, random_bits
+from ..primitives import constant, expand, random_bits
 from .pipeline import Pass
 
 Array = np.ndarray[Any, Any]
 
 MOST_ELEMENTS = 1 << 14  # elements of operands and result together; raising it takes compile time and memory
+MOST_REPEATED = 1 << 6  # elements of an array that is repeated; beyond, a kernel repeats it by an index, for nothing
 SAMPLE = (2,)  # enough for an operation on splats; of 0-d arrays NumPy computes some powers in another way
 ELEMENTWISE = frozenset(("unary", "binary", "ternary"))
 
@@ -47,6 +48,8 @@ def fold(node: Node) -> Node | None:
         return None
     by_number = node.primitive.kind in ELEMENTWISE and all(map(is_splat, node.inputs))
     if not by_number and node.spec.size + sum(each.spec.size for each in node.inputs) > MOST_ELEMENTS:
+        return None
+    if node.primitive is expand and not by_number and MOST_REPEATED < node.spec.size != node.inputs[0].spec.size:
         return None
     arrays = [array_of(operand, SAMPLE if by_number else operand.shape) for operand in node.inputs]
     try:

@@ -10,7 +10,7 @@ from ..graph.patterns import Match, number, op, param, wildcard
 from ..graph.rewrite import Rule, Rules
 from ..graph.values import number_text
 from ..ir import Node
-from ..primitives import flip, permute, reshape, slice_
+from ..primitives import concatenate, flip, permute, reshape, slice_
 from .pipeline import table_pass
 
 x = wildcard("x")
@@ -84,6 +84,23 @@ def _slice_of_pad(match: Match) -> Node | None:
     return match["x"] if exact and same_step else None
 
 
+def _slice_of_concatenate(match: Match) -> Node | None:
+    """A slice of the one operand that it lies in."""
+    joined, cut = match["x"], match.node.params
+    if joined.primitive is not concatenate or 0 in match.node.shape:
+        return None
+    dim, begin = joined.params["dim"], 0
+    for operand in joined.inputs:
+        end = begin + operand.shape[dim]
+        if begin <= cut["start"][dim] and cut["stop"][dim] <= end:
+            start, stop = list(cut["start"]), list(cut["stop"])
+            start[dim] -= begin
+            stop[dim] -= begin
+            return match.apply(slice_, operand, start=tuple(start), stop=tuple(stop), step=cut["step"])
+        begin = end
+    return None
+
+
 def _splat(match: Match) -> Node:
     return match.literal(match["n"].params["value"])
 
@@ -111,6 +128,7 @@ PAIRS = Rules(
     Rule(op.permute(op.permute(x, dims=s), dims=t), _permute_once, name="permute(permute(x)) -> permute(x)"),
     Rule(op.slice(op.slice(x)), _slice_once, name="slice(slice(x)) -> slice(x)"),
     Rule(op.flip(op.flip(x, dims=s), dims=t), _flip_once, name="flip(flip(x)) -> flip(x)"),
+    Rule(op.slice(x), _slice_of_concatenate, name="slice(concatenate(x, ...)) -> slice(x) if it lies in x"),
     Rule(op.slice(op.pad(x)), _slice_of_pad, name="slice(pad(x)) -> x if the padding is cut off"),
 )
 SPLATS = Rules(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from .. import primitives as P
 from ..graph.build import apply, literal, with_inputs
 from ..graph.graph import Graph
@@ -35,9 +37,15 @@ def scatter_to_select(graph: Graph) -> Graph:
 def _is_one_per_row(x: Node, updates: Node, *indices: Node) -> bool:
     """Whether update number i goes to row i of a matrix."""
     rows = indices[0]
-    return x.spec.ndim == len(indices) == 2 and _zero(x) is not None and rows.primitive is P.iota and (
-        rows.shape == x.shape[:1]
-    )  # fmt: skip
+    is_matrix = x.spec.ndim == len(indices) == 2 and _zero(x) is not None
+    return is_matrix and rows.shape == x.shape[:1] and _counts(rows)
+
+
+def _counts(rows: Node) -> bool:
+    """Whether a vector is 0, 1, 2, ...: as `iota`, or as a constant, in graphs that others have made."""
+    if rows.primitive is P.constant and not is_splat(rows):
+        return bool(np.array_equal(rows.params["value"].array, np.arange(len(rows.params["value"].array))))
+    return rows.primitive is P.iota
 
 
 def _zero(node: Node) -> float | None:
