@@ -25,6 +25,7 @@ from minitorch.passes import (
     run_pipeline,
 )
 from minitorch.passes.dead_code import remove_dead_code
+from minitorch.passes.intervals import interval
 from tests.graphs import evaluate_graph
 
 nn, F = mt.nn, mt.nn.functional
@@ -354,3 +355,9 @@ def test_a_zero_point_that_is_no_byte_keeps_the_product_of_floats() -> None:
         return p.to(mt.float32) @ (q.to(mt.float32) - 16000000.0)
 
     assert mt.jit(function)(p, q).item() == function(p, q).item()
+
+
+@pytest.mark.parametrize(("factor", "found"), [("4", (0, 12)), ("-2", (-6, 0)), ("100", (-128, 127))])
+def test_the_interval_of_a_product_is_known_where_it_does_not_wrap(factor: str, found: tuple[int, int]) -> None:
+    graph = Graph.parse(f"graph(): %0 = iota(size=4, dtype=i8) %1 = mul(%0, {factor}) return %1")
+    assert interval(graph.outputs[0]) == found

@@ -96,6 +96,18 @@ def _complement(node: Node, known: Known) -> Interval:
     return ends - high, ends - low
 
 
+def _iota(node: Node, known: Known) -> Interval:
+    return 0, max(0, node.shape[0] - 1)
+
+
+def _product(node: Node, known: Known) -> Interval:
+    """The extremes of the products of the ends, if none of them wraps."""
+    (one, two), (three, four) = (known[operand] for operand in node.inputs)
+    ends, limits = (one * three, one * four, two * three, two * four), of_type(node.dtype)
+    low, high = min(ends), max(ends)
+    return (low, high) if limits[0] <= low and high <= limits[1] else limits
+
+
 def _compared(node: Node) -> tuple[Node, ...]:
     """The operands of the comparison that a selection goes by."""
     condition = node.inputs[0] if node.primitive is P.where else node
@@ -124,6 +136,8 @@ _RULES: dict[Primitive, Callable[[Node, Known], Interval]] = {
     P.constant: _constant,
     P.cast: _cast,
     P.bitwise_not: _complement,
+    P.iota: _iota,
+    P.mul: _product,
     P.maximum: _maximum,
     P.where: _choice,
     **dict.fromkeys(MOVEMENTS, _moved),

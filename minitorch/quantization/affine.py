@@ -23,14 +23,11 @@ from ..autograd import Context, Function
 from ..dtypes import DType, float32, int8, int32, uint8
 from ..errors import DTypeError, QuantizationError
 from ..functional.operands import operand, wrap_dim
+from ..functional.quantised import bounds, clamped, dequantised, quantised, to_whole
 from ..functional.selection import where
 from ..interpreters import current_staging
 from ..tensor import Tensor
 from .schemes import QParams, integers_of
-
-# 1.5 * 2**23: float32 has only whole numbers around it, so adding and subtracting it rounds. Exact up to 2**22, and
-# monotone beyond, where `quant_min` or `quant_max` takes the place of the number anyway.
-TO_WHOLE = 12582912.0
 
 
 def quantize(input: Tensor, qparams: QParams) -> Tensor:
@@ -54,8 +51,7 @@ def quantize(input: Tensor, qparams: QParams) -> Tensor:
     """
     _require_floats("quantize", input)
     scale, zero_point = _placed(input, qparams, "quantize")
-    inside = _clamped(_to_whole(input, scale), *_bounds(zero_point, qparams))
-    return P.cast(inside + zero_point.to(float32), dtype=qparams.dtype)
+    return quantised(input, scale, zero_point, qparams.quant_min, qparams.quant_max, qparams.dtype)
 
 
 def dequantize(input: Tensor, qparams: QParams) -> Tensor:
@@ -76,7 +72,7 @@ def dequantize(input: Tensor, qparams: QParams) -> Tensor:
         tensor([0.0000, 0.9000])
     """
     scale, zero_point = _placed(input, qparams, "dequantize")
-    return (P.cast(input, dtype=float32) - zero_point.to(float32)) * scale
+    return dequantised(input, scale, zero_point)
 
 
 def fake_quantize(input: Tensor, qparams: QParams) -> Tensor:
@@ -102,7 +98,7 @@ def fake_quantize(input: Tensor, qparams: QParams) -> Tensor:
     """
     _require_floats("fake_quantize", input)
     scale, zero_point = _placed(input, qparams, "fake_quantize")
-    low, high = _bounds(zero_point, qparams)
+    low, high = bounds(zero_point, qparams.quant_min, qparams.quant_max)
     result: Tensor = _FakeQuantize.apply(input, scale.detach(), low, high)
     return result
 
@@ -114,13 +110,13 @@ class _FakeQuantize(Function):
     def forward(ctx: Context, x: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """No integer type in between: a training step has no use for it."""
         ctx.save_for_backward(x, scale, low, high)
-        return (_clamped(_to_whole(x, scale), low, high) * scale).to(x.dtype)
+        return (clamped(to_whole(x, scale), low, high) * scale).to(x.dtype)
 
     @staticmethod
     def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
         """PyTorch's mask: whether the rounded number is one of the integers."""
         x, scale, low, high = ctx.saved_tensors
-        units = _to_whole(x, scale)
+        units = to_whole(x, scale)
         inside = (low <= units) & (units <= high)
         return where(inside, cotangents[0], 0.0), None, None, None
 
@@ -236,23 +232,6 @@ def fake_quantize_per_channel_affine(
     """
     name = "fake_quantize_per_channel_affine"
     return fake_quantize(input, _given(name, scale, zero_point, _holding(quant_min), quant_min, quant_max, axis))
-
-
-def _to_whole(x: Tensor, scale: Tensor) -> Tensor:
-    """``round(x / scale)``, with halves to the even number."""
-    return (x.to(float32) * (1.0 / scale) + TO_WHOLE) - TO_WHOLE
-
-
-def _bounds(zero_point: Tensor, qparams: QParams) -> tuple[Tensor, Tensor]:
-    """The least and the largest number, in units of the scale, measured from the zero point."""
-    zero = zero_point.to(float32)
-    return qparams.quant_min - zero, qparams.quant_max - zero
-
-
-def _clamped(x: Tensor, low: Tensor, high: Tensor) -> Tensor:
-    """The number moved into the range; of NaN, which is less than nothing, `high`."""
-    x = P.maximum(x, low)
-    return P.where(P.less(x, high), x, high)
 
 
 def _require_floats(name: str, x: Tensor) -> None:

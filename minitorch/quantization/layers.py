@@ -27,7 +27,8 @@ from ..functional.comparison import isfinite
 from ..functional.creation import zeros
 from ..functional.extremes import amax, amin
 from ..functional.facts import numel
-from ..functional.selection import maximum, where
+from ..functional.quantised import positive
+from ..functional.selection import where
 from ..interpreters import autocasting
 from ..nn.layers import Affine
 from ..nn.module import Module
@@ -38,7 +39,6 @@ from .qconfig import FakeQuantize, QConfig
 from .schemes import SYMMETRIC, QParams, choose_qparams
 from .states import Scaled
 
-LEAST_SCALE = 2.0**-126  # the least normal number; no observer gives a scale below it
 LENGTHS = ("", "length", "height, width")  # of a convolution's input
 
 
@@ -155,11 +155,6 @@ def require_prepared(function: str, model: Module) -> None:
 def observer_of(module: Observer | FakeQuantize) -> Observer:
     """The observer itself, also of a fake quantiser."""
     return module.observer if isinstance(module, FakeQuantize) else module
-
-
-def positive(scale: Tensor) -> Tensor:
-    """A scale as a graph shows it to be above 0, so that a maximum may be taken before or behind rounding."""
-    return maximum(scale, LEAST_SCALE)
 
 
 class Stored(Scaled):

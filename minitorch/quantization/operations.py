@@ -20,12 +20,13 @@ from .. import primitives as P
 from ..dtypes import float32
 from ..errors import QuantizationError
 from ..functional.facts import numel
+from ..functional.quantised import positive
 from ..interpreters.state import thread
 from ..ir import Primitive
 from ..nn.module import Module
 from ..tensor import Tensor
 from .affine import dequantize, quantize
-from .layers import observer_of, positive
+from .layers import observer_of
 from .qconfig import FakeQuantize, QConfig
 from .schemes import QParams
 from .states import Scaled

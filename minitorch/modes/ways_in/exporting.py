@@ -23,9 +23,10 @@ from ...export.onnx_format.writing.model import Interface, model_of, write
 from ...export.onnx_format.writing.sizes import Sizes, lined_up, refused, traced_sizes
 from ...functional.operands import from_array
 from ...graph import Graph
-from ...graph.rewrite import Rules
+from ...graph.patterns import Match, number, op, wildcard
+from ...graph.rewrite import Rule, Rules, rewrite
 from ...interpreters import Captured, set_grad_enabled
-from ...ir import Node, is_input_name
+from ...ir import INPUT, Node, is_input_name
 from ...nn import Module, Parameter
 from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from ...passes.algebra import RECIPROCALS
@@ -338,7 +339,17 @@ def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names
             trained.append(new)
     whole = Graph(graph.inputs, outputs, graph.nodes, graph.name).rename(renamed, name)
     names = _result_names(recorded.results, len(outputs))
-    return _Traced(run_pipeline(whole, PASSES).graph, parameters, trained, names)
+    return _Traced(run_pipeline(_without_floors(whole, parameters), PASSES).graph, parameters, trained, names)
+
+
+def _without_floors(graph: Graph, parameters: Mapping[str, Array]) -> Graph:
+    """The graph with scales themselves where it has `maximum(scale, floor)` of scales that lie above their floors."""
+
+    def scale(match: Match) -> Node | None:
+        array = parameters.get(str(match["scale"].params["name"])) if match["scale"].primitive is INPUT else None
+        return match["scale"] if array is not None and (array >= match["floor"].params["value"]).all() else None
+
+    return rewrite(graph, Rules(Rule(op.maximum(wildcard("scale"), number("floor")), scale)))
 
 
 def _paths(function: Callable[..., Any]) -> dict[int, str]:

@@ -8,8 +8,10 @@ from ... import dtypes
 from ... import primitives as P
 from ...dtypes import DType
 from ...graph.build import apply, literal
+from ...graph.values import is_splat
 from ...ir import Node, Spec
 from ...primitives import operators as O
+from ..constant_folding import fold
 from .matching import Found, before_expand, either, is_number, operands, plus
 
 
@@ -76,6 +78,8 @@ def _vector(node: Node) -> Node:
     """A value along one dimension as a vector; a scalar as it is."""
     if len(node.shape) <= 1:
         return node
+    if is_splat(node):
+        return literal(node.params["value"], Spec((node.spec.size,), node.dtype), node.source)
     if node.primitive is P.reshape and len(node.inputs[0].shape) == 1:
         return node.inputs[0]
     return apply(P.reshape, node, shape=(node.spec.size,), source=node.source)
@@ -87,7 +91,10 @@ def _integers(node: Node, kind: DType) -> Found:
     if not found or found[0].dtype.category != "int":
         return None
     whole = _vector(found[0])
-    return whole if whole.dtype is kind else apply(P.cast, whole, dtype=kind, source=node.source)
+    if whole.dtype is kind:
+        return whole
+    converted = apply(P.cast, whole, dtype=kind, source=node.source)
+    return (is_splat(whole) and fold(converted)) or converted
 
 
 def dequantize(node: Node, single: set[Node]) -> Found:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .... import primitives as P
 from ....autograd import no_grad
 from ....errors import MinitorchError, OnnxError
 from ....functional.operands import from_array
@@ -228,9 +229,16 @@ def _prepared(call: Call, row: Row, given: Sequence[Value | None], staged: bool)
 
 
 def literal(value: Value) -> Any:
-    """A known tensor as a literal of the graph that is recorded; any other value as it is."""
+    """A known tensor as a literal of the graph that is recorded; any other value as it is.
+
+    An array of one number is that number, repeated.
+    """
     if value.known and isinstance(value.data, Tensor) and not isinstance(value.data._value, Node):
-        return from_array(value.data._value)
+        array: Array = value.data._value
+        bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, array.itemsize)
+        if array.size > 1 and (bits == bits[0]).all():
+            return P.constant(value=array.flat[0].item(), shape=array.shape, dtype=value.data.dtype)
+        return from_array(array)
     return value.data
 
 

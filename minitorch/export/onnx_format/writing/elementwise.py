@@ -11,6 +11,7 @@ from .... import dtypes
 from ....dtypes import DType
 from ....graph.values import is_splat
 from ....ir import Node
+from ....passes.intervals import interval
 from ..common import NUMBERS
 from .building import Building, Row
 
@@ -218,14 +219,21 @@ def _bitwise(kind: str, of_bools: str) -> Row:
 
 
 _POWERS = np.array([1 << bit for bit in range(63)] + [-(1 << 63)], np.int64)
+_UNSIGNED = {dtypes.int32: dtypes.uint32, dtypes.uint32: dtypes.uint32, dtypes.uint8: dtypes.uint8}
 
 
 def _shift(b: Building, node: Node, operands: list[str]) -> str:
-    """A product with a power of two, or a quotient by one: ONNX has shifts of unsigned integers alone."""
-    dtype, wide = node.dtype, dtypes.int64
-    x, by = (b.cast(each, dtype, wide) for each in operands)
+    """A product with a power of two, or a quotient by one: ONNX has shifts of unsigned integers alone.
+
+    The bits of an integer that cannot be negative are those of an unsigned one, if it is known how far they move.
+    """
+    dtype, wide, bits = node.dtype, dtypes.int64, node.dtype.itemsize * 8
     left = node.primitive.name == "shift_left"
-    zero, most = b.number(0, wide), b.number(dtype.itemsize * 8 if left else min(dtype.itemsize * 8, 63), wide)
+    if not left and dtype in _UNSIGNED and all(map(_moves_down, (node, *b.sizes.alike.get(node, ())))):
+        moved = [b.cast(each, dtype, _UNSIGNED[dtype]) for each in operands]
+        return b.cast(b.op("BitShift", *moved, direction="RIGHT"), _UNSIGNED[dtype], dtype)
+    x, by = (b.cast(each, dtype, wide) for each in operands)
+    zero, most = b.number(0, wide), b.number(bits if left else min(bits, 63), wide)
     far = b.op("Or", b.op("Less", by, zero), b.op("LessOrEqual", most, by))
     place = b.op("Where", far, zero, by)
     power = b.op("Gather", b.constant(_POWERS), place, axis=0)
@@ -236,6 +244,12 @@ def _shift(b: Building, node: Node, operands: list[str]) -> str:
     positive = b.op("Where", below, b.op("Sub", minus, x), x)  # its bits turned, if it is negative
     quotient = b.op("Where", far, zero, b.op("Div", positive, power))
     return b.cast(b.op("Where", below, b.op("Sub", minus, quotient), quotient), wide, dtype)
+
+
+def _moves_down(node: Node) -> bool:
+    """Whether a shift to the right is one of a number that is not negative, by fewer bits than it has."""
+    (least, _), (nearest, farthest) = (interval(each) for each in node.inputs)
+    return least >= 0 and 0 <= nearest <= farthest < node.dtype.itemsize * 8
 
 
 def _bitcast(b: Building, node: Node, operands: list[str]) -> str:

@@ -15,6 +15,7 @@ from .building import Building, Row
 from .sizes import Expression, Number
 
 _END = np.iinfo(np.int64)
+_SHORT = 1 << 12  # elements of a vector of one number that the model holds, instead of repeating the number
 
 
 def _reshape(b: Building, node: Node, operands: list[str]) -> str:
@@ -140,6 +141,8 @@ def _constant(b: Building, node: Node, operands: list[str]) -> str:
         number = b.cast(b.op("Squeeze", b.size(value)), dtypes.int64, node.dtype)
     if not node.shape:
         return b.op("Identity", number)
+    if len(node.shape) == 1 and node.shape[0] <= _SHORT and b.sizes.is_fixed(node, "shape") and number in b.arrays:
+        return b.constant(np.broadcast_to(b.arrays[number], node.shape))
     return _expanded(b, node, number, b.shape(node))
 
 

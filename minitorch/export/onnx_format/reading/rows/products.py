@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from ..... import primitives as P
-from .....dtypes import DType, float32, float64, int32
+from .....dtypes import DType, float32, float64, int32, uint8
 from .....functional.arranging import flip
 from .....functional.casting import iinfo
 from .....functional.contraction import einsum
 from .....functional.elementwise import round
+from .....functional.extremes import amax, amin
 from .....functional.linalg import matmul
-from .....functional.operands import to_dtype, wrap_dim
+from .....functional.operands import operand, to_dtype, wrap_dim
 from .....functional.parts import part
-from .....functional.selection import clamp
+from .....functional.quantised import dequantised, positive, quantised
+from .....functional.selection import clamp, where
 from .....functional.shaping import reshape, transpose
 from .....nn import functional as F
 from .....tensor import Tensor
@@ -201,22 +203,31 @@ def _blocks(call: Call, scale: Tensor, x: Tensor) -> Tensor:
     return part(reshape(wide, shape), axis, 0, x.shape[axis])
 
 
-def _quantize(call: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None = None) -> Tensor:
+def _dynamic_quantize(call: Call, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """By the range of the data and 0; of zeros alone, the scale is 1."""
+    low, high = clamp(amin(x), max=0.0), clamp(amax(x), min=0.0)
+    width = high - low
+    scale = where(width == 0.0, 1.0, width / 255.0)
+    zero = clamp(round(-low / scale), 0.0, 255.0)
+    return to_dtype(clamp(round(x / scale) + zero, 0.0, 255.0), uint8), scale, to_dtype(zero, uint8)
 
+
+def _quantize(call: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None = None) -> Tensor:
+    """As this library's own quantisation, so that its passes make integer products of models that others quantised.
+
+    It multiplies with the reciprocal of the scale, and so may make another integer of a number next to a tie.
+    """
     dtype: DType = zero_point.dtype if zero_point is not None else TYPES[call["output_dtype"] or 2]
-    limits = iinfo(dtype)
-    wide = to_dtype(x, float32)
-    found = round(wide / _blocks(call, to_dtype(scale, float32), x))
-    if zero_point is not None:
-        found = found + _blocks(call, to_dtype(zero_point, float32), x)
-    return to_dtype(clamp(found, float(limits.min), float(limits.max)), dtype)
+    units, limits = _blocks(call, positive(to_dtype(scale, float32)), x), iinfo(dtype)
+    zero = operand(0.0, float32) if zero_point is None else _blocks(call, to_dtype(zero_point, float32), x)
+    return quantised(x, units, zero, limits.min, limits.max, dtype)
 
 
 def _dequantize(call: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None = None) -> Tensor:
-    wide = to_dtype(x, float32)
-    if zero_point is not None:
-        wide = wide - _blocks(call, to_dtype(zero_point, float32), x)
-    return to_dtype(wide * _blocks(call, to_dtype(scale, float32), x), scale.dtype)
+    units = _blocks(call, positive(to_dtype(scale, float32)), x)
+    if zero_point is None:
+        return to_dtype(to_dtype(x, float32) * units, scale.dtype)
+    return to_dtype(dequantised(x, units, _blocks(call, to_dtype(zero_point, float32), x)), scale.dtype)
 
 
 ROWS: dict[str, Row] = {
@@ -224,6 +235,7 @@ ROWS: dict[str, Row] = {
     "ConvInteger": Row(_conv_integer),
     "ConvTranspose": Row(_conv_transpose),
     "DequantizeLinear": Row(_dequantize, untrained=(1,)),
+    "DynamicQuantizeLinear": Row(_dynamic_quantize),
     "Einsum": Row(_einsum),
     "Gemm": Row(_gemm),
     "MatMul": Row(_matmul),
