@@ -10,6 +10,8 @@ import onnx
 import onnxruntime
 
 import minitorch as mt
+from minitorch.export.onnx_format.reading.loading import module_of, parsed
+from minitorch.ir import Node
 from minitorch.tree import flatten
 
 Array = np.ndarray[Any, Any]
@@ -70,3 +72,38 @@ def assert_same(f: Any, *tensors: mt.Tensor, rtol: float = 2e-5, atol: float = 2
 def kinds(model: Any) -> list[str]:
     """The operators of a model, in order."""
     return [node.op_type for node in model.graph.node]
+
+
+def of_namespace(namespace: Mapping[str, Any]) -> dict[str, str]:
+    """The modules of a program by name, each exported with a value of the program that it takes.
+
+    They are checked and run as by `assert_same`, and read again.
+
+    Args:
+        namespace: what the program has defined: its modules, and the tensors and arrays that may be their inputs; of a
+            placeholder, ones in its shape.
+
+    Raises:
+        AssertionError: if no value is an input of a module, or a model has other numbers.
+    """
+    modules = {name: each for name, each in namespace.items() if isinstance(each, mt.nn.Module) and name[0] != "_"}
+    given = {name: each for name, each in namespace.items() if isinstance(each, mt.Tensor | np.ndarray)}
+    found = {}
+    for name, module in modules.items():
+        module.eval()
+        for source, value in given.items():
+            try:
+                is_node = isinstance(value, mt.Tensor) and isinstance(value._value, Node)
+                x = mt.ones(value.shape, dtype=value.dtype) if is_node else mt.as_tensor(value).detach()[:64]
+                with mt.no_grad():
+                    module(x)
+            except Exception:  # it is no input of this module
+                continue
+            exported = assert_same(module, x, rtol=1e-3, atol=1e-4)
+            read = module_of(parsed(exported.SerializeToString()))
+            np.testing.assert_allclose(arrays(read(x))[0], arrays(module(x))[0], rtol=1e-4, atol=1e-5)
+            found[name] = source
+            break
+        else:
+            raise AssertionError(f"{name} takes none of {', '.join(given)}")
+    return found

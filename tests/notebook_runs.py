@@ -112,9 +112,18 @@ def execute(notebook, folder: Path, environment: dict[str, str]) -> str | None:
     return None
 
 
-def wrong(path: Path, condition: str, environment: dict[str, str]) -> str | None:
-    """What stopped the notebook under a condition, or what it wrote to stderr; None if it ran in silence."""
+def wrong(path: Path, condition: str, environment: dict[str, str], last: str = "") -> str | None:
+    """What stopped the notebook under a condition, or what it wrote to stderr; None if it ran in silence.
+
+    Args:
+        path: the notebook.
+        condition: a key of `CONDITIONS`.
+        environment: of the kernel.
+        last: a cell that is run at the end.
+    """
     notebook = nbformat.read(path, as_version=4)
+    if last:
+        notebook.cells.append(nbformat.v4.new_code_cell(last))
     with CONDITIONS[condition]():
         stopped = execute(notebook, FOLDER, environment)
     return stopped or "\n\n".join(complaints(notebook)) or None

@@ -13,6 +13,13 @@ from tests import notebook_runs
 from tests.notebook_runs import FOLDER, code_cells, complaints, execute
 from tools import minutes
 
+EXPORT = f"""
+import sys
+sys.path.insert(0, {str(FOLDER.parent)!r})
+from tests.exported import of_namespace
+print(of_namespace(dict(globals())))
+"""
+
 every_notebook = pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)
 
 
@@ -53,10 +60,13 @@ def test_is_valid_and_asks_for_the_plain_kernel(path):
 
 @every_notebook
 def test_runs_from_top_to_bottom(path, environment):
-    """Each under one of the conditions, by its number; ``make notebooks`` runs all under all of them."""
+    """Each under one of the conditions, by its number; ``make notebooks`` runs all under all of them.
+
+    Its models are exported to ONNX at the end, and compared with what runs and reads them.
+    """
     conditions = list(notebook_runs.CONDITIONS)
     condition = conditions[int(path.name[:2]) % len(conditions)]
-    if problem := notebook_runs.wrong(path, condition, environment):
+    if problem := notebook_runs.wrong(path, condition, environment, EXPORT):
         pytest.fail(f"{condition}: {problem}", pytrace=False)
 
 
