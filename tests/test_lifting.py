@@ -88,6 +88,8 @@ FOUND = [
     ("avg_pool", lambda x: F.avg_pool2d(x, 3, 2, 1), (2, 3, 9, 8)),
     ("avg_pool", lambda x: F.adaptive_avg_pool2d(x, 1), (2, 3, 9, 8)),
     ("gemm", eval_(mt.nn.Linear(5, 3)), (4, 5)),
+    ("gemm", eval_(mt.nn.Linear(5, 3)), (1, 5)),
+    ("gemm", lambda x: (x @ x.T).reshape(2, 2, 4) + x[0, 1:], (4, 5)),
     ("gemm", eval_(mt.nn.Linear(5, 3, bias=False)), (4, 5)),
     ("matmul", eval_(mt.nn.Linear(5, 3)), (2, 4, 5)),
     ("softmax", lambda x: F.scaled_dot_product_attention(x, x, x), (2, 2, 4, 5)),

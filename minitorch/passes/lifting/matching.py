@@ -28,6 +28,17 @@ def before_expand(node: Node) -> Node:
     return node.inputs[0] if node.primitive is P.expand else node
 
 
+def last(node: Node, count: int) -> Found:
+    """What is repeated along all dimensions but the last ones; the node itself does not count as such.
+
+    Of a batch of one, nothing is repeated: it is reshaped.
+    """
+    if node.primitive not in (P.expand, P.reshape):
+        return None
+    (small,) = node.inputs
+    return small if small.shape == node.shape[len(node.shape) - count :] and small.shape != node.shape else None
+
+
 def operands(node: Node, primitive: P.Primitive) -> tuple[Node, ...]:
     """The operands of a node of this primitive; none, if it is of another one."""
     return node.inputs if node.primitive is primitive else ()

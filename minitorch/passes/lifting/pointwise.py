@@ -15,6 +15,7 @@ from .matching import (
     either,
     is_contiguous_tail,
     is_number,
+    last,
     mean,
     operands,
     plus,
@@ -203,8 +204,8 @@ def layer_norm_parameters(node: Node, single: set[Node]) -> Found:
         if normal.primitive not in (O.layer_norm, O.rms_norm) or normal not in single:
             continue
         given, dims = len(normal.inputs) - 1, normal.params["last"]
-        small = before_expand(parameter)
-        if small.shape != normal.shape[-dims:] or small is parameter:
+        small = last(parameter, dims)
+        if small is None:
             continue
         is_weight = node.primitive is P.mul and given == 0
         is_bias = node.primitive is P.add and normal.primitive is O.layer_norm and given == 1

@@ -12,7 +12,7 @@ from ...graph.values import is_splat
 from ...ir import Node, Spec
 from ...primitives import operators as O
 from ..constant_folding import fold
-from .matching import Found, before_expand, either, is_number, operands, plus
+from .matching import Found, before_expand, either, is_number, last, operands, plus
 
 
 def matmul(node: Node, single: set[Node]) -> Found:
@@ -46,10 +46,17 @@ def gemm(node: Node, single: set[Node]) -> Found:
 
 
 def gemm_bias(node: Node, single: set[Node]) -> Found:
-    """A vector that is added to a product."""
+    """A vector that is added to a product, or to one whose rows are taken apart."""
     for product, parameter in either(node, P.add):
-        small = before_expand(parameter)
-        if product not in single or small is parameter or small.shape != node.shape[1:] or len(node.shape) != 2:
+        small = last(parameter, 1)
+        if product not in single or small is None:
+            continue
+        if product.primitive is P.reshape and product.inputs[0].shape[-1:] == small.shape:
+            (rows,) = product.inputs
+            wide = apply(P.expand, small, shape=rows.shape, source=node.source)
+            whole = gemm_bias(apply(P.add, rows, wide, source=node.source), single)
+            return whole and apply(P.reshape, whole, shape=node.shape, source=node.source)
+        if len(node.shape) != 2:
             continue
         if product.primitive is O.gemm and len(product.inputs) == 2:
             return apply(O.gemm, *product.inputs, small, source=node.source, **product.params)
