@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -302,10 +303,11 @@ def test_a_model_says_the_lines_of_the_program_and_no_path():
 def test_large_arrays_lie_in_a_file_of_their_own(tmp_path):
     model, x = mt.nn.Linear(64, 64).eval(), real(2, 64)
     mt.export.onnx(model, x, path=tmp_path / "small.onnx")
-    for _ in range(2):  # the second time in place of the first
+    for data in ("large.onnx.data", "large.onnx.1.data", "large.onnx.data"):  # each time in place of the one before
         mt.export.onnx(model, x, path=tmp_path / "large.onnx", external_data=1000)
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["large.onnx", "large.onnx.data", "small.onnx"]
+        assert {each.name for each in tmp_path.iterdir()} == {"large.onnx", data, "small.onnx"}
     assert (tmp_path / "large.onnx").stat().st_size < 2000 < (tmp_path / "large.onnx.data").stat().st_size < 20_000
+    assert len({each.stat().st_mode for each in tmp_path.iterdir()}) == 1
     onnx.checker.check_model(str(tmp_path / "large.onnx"), full_check=True)
     again = onnx.load(str(tmp_path / "large.onnx"))
     with mt.no_grad():
@@ -326,6 +328,37 @@ def test_a_written_model_keeps_its_arrays_and_a_failed_one_what_was_there(tmp_pa
         with pytest.raises(OSError, match="No space"):
             mt.export.onnx(mt.nn.Linear(64, 64), x, path=tmp_path / "m.onnx", external_data=external)
         assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+def test_a_name_in_the_current_folder_is_not_in_the_way(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    model, x = mt.nn.Linear(64, 64).eval(), real(2, 64)
+    (tmp_path / "new").mkdir()
+    for path in ("m.onnx", "m.onnx", "new/m.onnx"):
+        mt.export.onnx(model, x, path=path, external_data=True)
+    mt.export.onnx(model, x, path="m.onnx")
+    assert {each.name for each in tmp_path.iterdir()} == {"m.onnx", "new"}  # no data that no model has
+
+
+def test_a_model_and_its_arrays_are_replaced_in_one_step(tmp_path, monkeypatch):
+    """Wherever a second export is cut off, the file is the first model or the second."""
+    old, new = mt.nn.Linear(64, 64).eval(), mt.nn.Linear(64, 64).eval()
+    x, path, replace = real(2, 64), tmp_path / "m.onnx", os.replace
+    for steps in range(3):
+        mt.export.onnx(old, x, path=path, external_data=True)
+        left = iter(range(steps))
+
+        def cut(source, target, left=left):
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            replace(source, target)
+
+        with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+            patch.setattr(os, "replace", cut)
+            mt.export.onnx(new, x, path=path, external_data=True)
+        with mt.no_grad():
+            wanted = (new if steps == 2 else old)(x).numpy()
+            np.testing.assert_allclose(mt.export.load_onnx(path)(x).numpy(), wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_names_are_arguments_as_in_torch():

@@ -19,7 +19,8 @@ import numpy as np
 
 from ...errors import TranslationError
 from ...export.onnx_format.common import DEFAULT_OPSET, FIRST_OPSET, newest_opset
-from ...export.onnx_format.writing.model import Interface, model_of, write
+from ...export.onnx_format.writing.files import write
+from ...export.onnx_format.writing.model import Interface, model_of
 from ...export.onnx_format.writing.sizes import Sizes, lined_up, refused, traced_sizes
 from ...functional.operands import from_array
 from ...graph import Graph
@@ -100,7 +101,8 @@ def onnx(
         output_names: likewise of the results; by default the keys of a dictionary, or "output".
         opset_version: the version of the operators, 13 or newer. By default 20, the oldest with Gelu.
         ir_version: the version of the format; by default the oldest that has these operators.
-        external_data: whether arrays are written to a second file, ``path + ".data"``; or the bytes from which on.
+        external_data: whether arrays are written to a second file, ``path + ".data"``; or the bytes from which on. In
+            place of a model that has such a file, it is ``path + ".1.data"``, so that both are replaced in one step.
         kwargs: further arguments, by name.
 
     Returns:

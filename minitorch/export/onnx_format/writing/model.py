@@ -1,18 +1,14 @@
 """A graph as an ONNX model: its nodes by the rows of the tables, its constants as initializers, its inputs and outputs.
 
     Graph, names of parameters, sizes ──Building──► nodes, constants ──► GraphProto ──► ModelProto
-                                                                                          │
-                                                    the arrays of large models ◄──────────┴──► a file
 
 No path of the machine is in a model: the `doc_string` of a node is file name and line.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +18,6 @@ from ....graph import Graph
 from ....graph.values import is_splat
 from ....ir import Node
 from ....primitives import expand
-from ... import publishing
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
 from . import elementwise, movement, operators, sums
 from .building import Building, Row
@@ -183,28 +178,3 @@ def _dimension(number: Number) -> int | str | None:
         plain = number == Expression(number.symbols) and len(number.symbols) == 1
         return number.symbols[0] if plain else None
     return number
-
-
-# Files ----------------------------------------------------------------------------------------------------
-
-
-def write(model: Any, path: str | os.PathLike[str], external_data: bool | int) -> None:
-    """Write a model to a file, and its large arrays to another one beside it, if asked for.
-
-    Each file appears whole or not at all; what was there before stays until then.
-
-    Args:
-        external_data: True or False, or the bytes from which on the arrays of a model have a file of their own.
-    """
-    onnx, place = package(), Path(path)
-    total = sum(len(each.raw_data) for each in model.graph.initializer)
-    apart = total >= external_data if type(external_data) is int else bool(external_data)
-    data = f"{place.name}.data"
-    more: dict[str, Any] = {"save_as_external_data": True, "all_tensors_to_one_file": True, "location": data}
-    with publishing.beside(place.parent, lambda name: name in (place.name, data)) as new:
-        onnx.save_model(model, os.fspath(new / place.name), **(more if apart else {}))
-        if apart:  # which has taken the arrays out of the model
-            onnx.load_external_data_for_model(model, os.fspath(new))
-        if Path(new, data).exists():  # not so if all arrays are small
-            publishing.publish(new / data, place.parent)
-        publishing.publish(new / place.name, place.parent)
