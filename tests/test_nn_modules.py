@@ -12,6 +12,7 @@ import pytest
 import minitorch as mt
 from minitorch import nn
 from minitorch.errors import TracingError
+from minitorch.nn.functions import FunctionModule
 
 
 class Net(nn.Module):
@@ -344,3 +345,34 @@ def test_layers_without_elements_are_made_as_in_pytorch() -> None:
     assert mt.nn.Linear(4, 0)(mt.ones(2, 4)).shape == (2, 0)
     assert mt.nn.Conv2d(0, 4, 3).weight.shape == (4, 0, 3, 3)
     assert mt.nn.init.xavier_normal_(mt.ones(0, 0)).shape == (0, 0)
+
+
+# --- modules of functions ---------------------------------------------------------------------------------------------
+
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    "Unflatten": (1, (1, 2)),
+    **dict.fromkeys(("Softmax", "Softmin", "LogSoftmax"), (1,)),
+    **dict.fromkeys(("AdaptiveAvgPool1d", "AdaptiveAvgPool2d"), (1,)),
+}
+SHAPES = {"1d": (2, 2, 4), "2d": (2, 2, 4, 4)}
+OF_FUNCTIONS = [
+    each
+    for each in vars(nn).values()
+    if isinstance(each, type) and issubclass(each, FunctionModule) and each is not FunctionModule
+]
+
+
+@pytest.mark.parametrize("kind", OF_FUNCTIONS, ids=lambda kind: kind.__name__)
+def test_a_module_of_a_function_is_compiled_alone_and_takes_its_tensors_by_name(kind):
+    name = kind.__name__
+    module = kind(*OPTIONS.get(name, (2,) if "Pool" in name else ())).eval()
+    shape = SHAPES.get(name[-2:], (2, 2))
+    tensors = [mt.rand(shape) * 0.5 + 0.25 for _ in module.inputs.parameters]
+    if name in ("CrossEntropyLoss", "NLLLoss"):
+        tensors[1] = mt.tensor([0, 1])
+    wanted = module(*tensors)
+    named = dict(zip(module.inputs.parameters, tensors, strict=True))
+    for found in (module(**named), mt.jit(module)(*tensors), mt.jit(module)(**named)):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5)
+    with pytest.raises(TypeError, match=name):
+        module(*tensors[1:], wrong=tensors[0])

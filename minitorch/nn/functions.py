@@ -19,18 +19,27 @@ from .functional.arguments import ALLOWED
 from .module import Module
 
 
+class _Signature:
+    """What `inspect.signature` and `jit` see: of a class the options, of a module the tensors that it takes."""
+
+    def __get__(self, module: FunctionModule | None, owner: type[FunctionModule]) -> inspect.Signature:
+        return owner.signature if module is None else owner.inputs
+
+
 class FunctionModule(Module):
     """A module that calls one function, with options given when it was made.
 
     Attributes:
         function: what is called.
         tensors: how many tensors it takes.
+        inputs: the parameters of a call: the function's tensors.
         signature: the parameters of the module: the function's, without the tensors.
         check: refuses options that cannot be, as early as PyTorch does.
     """
 
     function: ClassVar[Callable[..., Any]]
     tensors: ClassVar[int]
+    inputs: ClassVar[inspect.Signature]
     signature: ClassVar[inspect.Signature]
     check: ClassVar[Callable[..., Any]]
 
@@ -48,8 +57,13 @@ class FunctionModule(Module):
             else:
                 setattr(self, name, value)
 
-    def forward(self, *inputs: Tensor) -> Any:
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Any:
         """The function of the inputs."""
+        if named:
+            try:
+                inputs = self.inputs.bind(*inputs, **named).args
+            except TypeError as error:
+                raise TypeError(f"{type(self).__name__}: {error}") from None
         if len(inputs) != self.tensors:
             raise TypeError(f"{type(self).__name__} takes {self.tensors} tensors, not {len(inputs)}")
         options = {name: getattr(self, name) for name in self.signature.parameters}
@@ -115,7 +129,8 @@ def module_of(
         {
             "__doc__": _DOC.format(summary=summary, function=function.__name__, call=call, result=result),
             "__module__": __name__,
-            "__signature__": inspect.Signature(options),
+            "__signature__": _Signature(),
+            "inputs": inspect.Signature(parameters[:tensors]),
             "function": staticmethod(function),
             "function_parameters": frozenset(each.name for each in parameters),
             "tensors": tensors,
