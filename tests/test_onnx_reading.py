@@ -110,6 +110,13 @@ def test_what_is_missing_is_named_at_once() -> None:
 
 def test_the_backend_runs_nodes() -> None:
     (found,) = onnx_backend.run_node(helper.make_node("Add", ["a", "b"], ["c"]), [np.ones(2), np.ones(2)])
+    (twice,) = onnx_backend.run_node(helper.make_node("Add", ["a", "a"], ["c"]), [np.ones(2), np.ones(2)])
+    assert twice.tolist() == [2, 2]
+    model = onnx.parser.parse_model(HEAD + "g (float[2] x, float[2] y) => (float[2] z) { z = Sub(x, y) }")
+    prepared = onnx_backend.prepare(model)
+    assert prepared.run({"y": np.ones(2, np.float32), "x": np.zeros(2, np.float32)})[0].tolist() == [-1, -1]
+    with pytest.raises(ValueError, match="no input 'a'; it has x, y"):
+        prepared.run({"a": np.ones(2)})
     assert found.tolist() == [2.0, 2.0]
     assert onnx_backend.supports_device("CPU") and not onnx_backend.supports_device("CUDA:0")
 

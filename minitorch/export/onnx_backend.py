@@ -8,7 +8,7 @@ ONNX's tests of operators run against any such module: ``python -m tests.onnx_no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -36,9 +36,15 @@ class Prepared(base.BackendRep):  # type: ignore[misc]
         """The results as arrays.
 
         Args:
-            inputs: an array for each input of the model, in order.
+            inputs: an array for each input of the model, in order, or a dict of them by name.
             options: none are known.
         """
+        if isinstance(inputs, Mapping):
+            names = self.module.input_names
+            unknown = [name for name in inputs if name not in names]
+            if unknown:
+                raise ValueError(f"the model has no input {unknown[0]!r}; it has {', '.join(names)}")
+            inputs = [inputs.get(name) for name in names]
         with no_grad():
             found = self.module(*[_given(each) for each in inputs])
         return tuple([_found(each) for each in (found if isinstance(found, tuple) else (found,))])
@@ -90,16 +96,18 @@ class Backend(base.Backend):  # type: ignore[misc]
             options: `opset_version`.
         """
         helper = package().helper
-        names = list(dict.fromkeys(name for name in node.input if name))
-        given = [np.asarray(each) for each in inputs]
+        names = [name for name in node.input if name]
+        if len(inputs) != len(names):
+            raise ValueError(f"{node.op_type} has the inputs {', '.join(names)}, and {len(inputs)} arrays are given")
+        given = {name: np.asarray(each) for name, each in zip(names, inputs, strict=True)}
         infos = [
             helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in zip(names, given, strict=True)
+            for name, array in given.items()
         ]
         results = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
         opset = helper.make_opsetid(node.domain, options.get("opset_version") or newest_opset())
         model = helper.make_model(helper.make_graph([node], "node", infos, results), opset_imports=[opset])
-        return cls.run_model(model, given, device)
+        return cls.run_model(model, list(given.values()), device)
 
     @classmethod
     def supports_device(cls, device: str) -> bool:

@@ -18,14 +18,14 @@ from ...tensor import TapeEntry, Tensor, View
 
 
 class Attributes:
-    """The tensors among the attributes of some objects, as they are before a function is traced.
+    """The attributes of some objects, as they are before a function is traced.
 
     Args:
         owners: the objects.
     """
 
     def __init__(self, owners: Iterable[Any]) -> None:
-        self._spaces = [(space, _tensors(space)) for owner in owners if isinstance(space := vars(owner), dict)]
+        self._spaces = [(space, dict(space)) for owner in owners if isinstance(space := vars(owner), dict)]
 
     def restore(self, trace: Trace) -> None:
         """Give the attributes that hold a value of this trace what they held before."""

@@ -37,6 +37,7 @@ from ...tensor import Tensor
 from ...tree import Structure
 from ..checking.rehearsal import Argument, Output
 from ..guards import surroundings
+from ..guards.leaks import Attributes
 from ..guards.signature import Signatures, plain
 from ..tracing.recorded import record
 from ..tracing.recording import CallStaging
@@ -57,11 +58,20 @@ FAR = (3, 4, 5, 529, 1031)  # and other sizes: what is cut off at a size below t
 
 @dataclass(frozen=True)
 class _Traced:
-    """One trace: the graph, the arrays of the tensors from outside by the names of its inputs, and the parameters."""
+    """One trace.
+
+    Attributes:
+        graph: after the passes.
+        parameters: the arrays of the tensors from outside, by the names of the inputs that stand for them.
+        trained: the names of those that are parameters of a module.
+        paths: the names that tensors have in the module, by those of the inputs.
+        outputs: names of the results.
+    """
 
     graph: Graph
     parameters: dict[str, Array]
     trained: list[str]
+    paths: dict[str, str]
     outputs: list[str]
 
     @property
@@ -86,8 +96,9 @@ def onnx(
     """Write a function or a module as an ONNX model.
 
     Softmax, convolutions, layer normalization and the like come out as the operators of these names. All other
-    operations are composed of ONNX operators that compute the same. Parameters keep their names. The model is that of
-    evaluation: call ``model.eval()`` first.
+    operations are composed of ONNX operators that compute the same; ONNX Runtime adds up 64-bit integers in floating
+    point, and so is off beyond 2**53. Parameters keep their names, unless an argument has the same. The model is that
+    of evaluation: call ``model.eval()`` first. What the function stores in attributes while it is traced is undone.
 
     Args:
         f: a function of tensors, a module, or what `jit` or `freeze` has made of one.
@@ -130,6 +141,8 @@ def onnx(
         raise TypeError(f"opset_version is an int, not {type(opset_version).__name__}")
     if not FIRST_OPSET <= opset_version <= newest:
         raise ValueError(f"opset_version is from {FIRST_OPSET} to {newest}, not {opset_version}")
+    if ir_version is not None and type(ir_version) is not int:
+        raise TypeError(f"ir_version is an int, not {type(ir_version).__name__}")
     try:
         traced, sizes = _with_sizes(f, example, kwargs, dynamic_axes, input_names)
     except TypeError as error:
@@ -141,7 +154,8 @@ def onnx(
     if unknown:
         known = ", ".join([*traced.arguments, *outputs])
         raise ValueError(f"dynamic_axes: there is no argument or result {unknown[0]!r}; there are {known}")
-    interface = Interface(traced.parameters, traced.trained, outputs, sizes)
+    _distinct(traced, input_names, output_names)
+    interface = Interface(traced.parameters, traced.trained, outputs, sizes, traced.paths)
     model = model_of(traced.graph, interface, opset_version, ir_version)
     if path is not None:
         write(model, path, external_data)
@@ -165,6 +179,20 @@ def _named(what: str, given: Sequence[str] | None, found: list[str]) -> list[str
     return names
 
 
+def _distinct(traced: _Traced, input_names: Sequence[str] | None, output_names: Sequence[str] | None) -> None:
+    """Require that the names that the user gives are of one value each.
+
+    Raises:
+        ValueError: for one that is another value's, too.
+    """
+    parameters = dict.fromkeys(traced.paths.values(), "a parameter")
+    others = parameters | dict.fromkeys(traced.arguments, "an argument")
+    for what, names, taken in (("input_names", input_names, parameters), ("output_names", output_names, others)):
+        for name in names or ():
+            if name in taken:
+                raise ValueError(f"{what}: {name!r} is the name of {taken[name]}, too; give another one")
+
+
 def _foreign(axes: Axes | None, arguments: Sequence[str]) -> list[str]:
     """The names in `dynamic_axes` that are not of arguments."""
     return [name for name in axes if name not in arguments] if isinstance(axes, Mapping) else []
@@ -185,7 +213,7 @@ def _with_sizes(
     for at, name in zip(tensors, _named("input_names", input_names, [names[at] for at in tensors]), strict=True):
         names[at] = name
     if not axes:
-        return _trace(f, leaves, structure, names), Sizes()
+        return _trace(f, _resized(leaves, {}, {}), structure, names), Sizes()
     dynamic = _dynamic(axes, names, leaves)
     symbols = list(dict.fromkeys(dynamic.values()))
     first = []
@@ -283,9 +311,13 @@ def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tu
         at = next((at for at in tensors if names[at] == name), None)
         if at is None:  # perhaps a result
             continue
-        named = given if isinstance(given, Mapping) else {axis: f"{name}_{axis}" for axis in given}
+        if not isinstance(given, (Mapping, list, tuple)):
+            raise TypeError(f"dynamic_axes: for {name!r}, a dict of names by dimension or a list, not {given!r}")
+        named: Any = given if isinstance(given, Mapping) else {axis: f"{name}_{axis}" for axis in given}
         rank = leaves[at].ndim
         for axis, symbol in named.items():
+            if type(axis) is not int or not isinstance(symbol, str) or not symbol:
+                raise TypeError(f"dynamic_axes: {name!r} has {{{axis!r}: {symbol!r}}}, not a dimension and its name")
             if not -rank <= axis < rank:
                 raise ValueError(f"dynamic_axes: {name} has {rank} dimensions, and none of number {axis}")
             found[at, axis % rank] = symbol
@@ -293,7 +325,7 @@ def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tu
 
 
 def _resized(leaves: Sequence[Any], dynamic: Mapping[tuple[int, int], str], sizes: Mapping[str, int]) -> list[Any]:
-    """The arguments with other sizes; a trace does not depend on their elements."""
+    """The arguments with other sizes; a trace does not depend on their elements. No two are one tensor."""
     found = list(leaves)
     for at, leaf in enumerate(leaves):
         if isinstance(leaf, Tensor):
@@ -309,12 +341,13 @@ def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names
     function = f.function if isinstance(f, Jitted) else f
     name = surroundings.name(function)
     around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-    staging = CallStaging(name, around.names)
+    staging, attributes = CallStaging(name, around.names), Attributes(around.owners)
     before = set_grad_enabled(False)
     try:
-        recorded = record(function, leaves, structure, names, staging)
+        recorded = record(function, leaves, structure, names, staging, copies=True)
     finally:
         set_grad_enabled(before)
+        attributes.restore(staging.trace)  # what the function keeps for its next call is nothing outside of the trace
     graph, captured = recorded.graph, list(staging.captured.values())
     if recorded.effects:
         raise _stateful(name, recorded.effects.nodes, captured)
@@ -324,24 +357,21 @@ def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names
             "MT802",
             f"{name} returns {type(found).__name__}, which its graph does not compute",
             why="the results of an ONNX model are computed tensors",
-            fix="return tensors alone; for a parameter, x.clone()",
+            fix="return tensors alone",
         )
     outputs = [(graph.outputs if isinstance(leaf, Output) else graph.inputs)[leaf.position] for leaf in recorded.leaves]
-    paths = _paths(function)
-    taken = {str(node.params["name"]) for node in graph.inputs}
-    renamed, parameters, trained = {}, {}, []
+    known, paths = _paths(function), {}
+    parameters, trained = {}, []
     for item in captured:
-        new = old = str(item.input.params["name"])
-        path = paths.get(id(item.tensor), old)
-        if path not in taken and is_input_name(path):
-            new = renamed[old] = path
-            taken.add(path)
-        parameters[new] = item.tensor.detach().numpy()
+        name_ = str(item.input.params["name"])
+        parameters[name_] = item.tensor.detach().numpy()
+        if id(item.tensor) in known:
+            paths[name_] = known[id(item.tensor)]
         if isinstance(item.tensor, Parameter):
-            trained.append(new)
-    whole = Graph(graph.inputs, outputs, graph.nodes, graph.name).rename(renamed, name)
+            trained.append(name_)
+    whole = Graph(graph.inputs, outputs, graph.nodes, name)
     names = _result_names(recorded.results, len(outputs))
-    return _Traced(run_pipeline(_without_floors(whole, parameters), PASSES).graph, parameters, trained, names)
+    return _Traced(run_pipeline(_without_floors(whole, parameters), PASSES).graph, parameters, trained, paths, names)
 
 
 def _without_floors(graph: Graph, parameters: Mapping[str, Array]) -> Graph:

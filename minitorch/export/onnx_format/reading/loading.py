@@ -14,7 +14,7 @@ from .limits import MOST_BYTES, refuse
 from .module import OnnxModule
 
 
-def load_onnx(path: str | os.PathLike[str]) -> OnnxModule:
+def load_onnx(path: str | os.PathLike[str] | Any) -> OnnxModule:
     """Read an ONNX model as a module, which runs in every mode, and can be trained.
 
     Operators of the domain ai.onnx of opset 13 and newer are read, those that have not changed until then from older
@@ -22,7 +22,8 @@ def load_onnx(path: str | os.PathLike[str]) -> OnnxModule:
     made; in eager mode, every size is.
 
     Args:
-        path: of the file. Arrays in other files are read from its folder, and from nowhere else.
+        path: of the file. Arrays in other files are read from its folder, and from nowhere else. An `onnx.ModelProto`
+            is accepted, too, such as `mt.export.onnx` returns.
 
     Returns:
         A module in training mode, as every new one; its parameters have the names of the model's initializers.
@@ -43,6 +44,10 @@ def load_onnx(path: str | os.PathLike[str]) -> OnnxModule:
         >>> model(mt.tensor([[-1.0, -1.0]])).tolist(), [name for name, _ in model.named_parameters()]
         ([[-0.10000000149011612, -0.5]], ['slope'])
     """
+    if isinstance(path, package().ModelProto):
+        return module_of(parsed(path.SerializeToString()))
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"load_onnx takes the path of a file or a ModelProto, not {type(path).__name__}")
     place = Path(os.path.abspath(path))
     with opening.regular(place) as file:
         size = os.fstat(file.fileno()).st_size

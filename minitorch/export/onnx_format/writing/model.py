@@ -8,7 +8,7 @@ No path of the machine is in a model: the `doc_string` of a node is file name an
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,12 +37,14 @@ class Interface:
         trained: the names of those that are trained.
         outputs: the names of the results.
         sizes: what is known of dynamic dimensions.
+        paths: names of parameters in their module, which may be any text, by those in the graph.
     """
 
     parameters: Mapping[str, Array]
     trained: Collection[str]
     outputs: Sequence[str]
     sizes: Sizes
+    paths: Mapping[str, str] = field(default_factory=dict)
 
 
 def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | None = None) -> Any:
@@ -60,8 +62,10 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     onnx = package()
     b = Building(opset, interface.sizes)
     names: dict[Node, str] = {}
-    for node in graph.inputs:
-        names[node] = b.name(node.params["name"])
+    given = [node for node in graph.inputs if node.params["name"] not in interface.parameters]
+    kept = [node for node in graph.inputs if node.params["name"] in interface.parameters]
+    for node in (*given, *kept):
+        names[node] = b.name(interface.paths.get(node.params["name"], node.params["name"]))
     outputs = [b.name(each) for each in interface.outputs]
     for node in graph.nodes:
         if not is_splat(node):
@@ -70,8 +74,7 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     for node, name in zip(graph.outputs, outputs, strict=True):
         b.op("Identity", _operand(b, node, names), result=name)
     _tidy(b, outputs)
-    given = [node for node in graph.inputs if node.params["name"] not in interface.parameters]
-    held = {names[node]: interface.parameters[node.params["name"]] for node in graph.inputs if node not in given}
+    held = {names[node]: interface.parameters[node.params["name"]] for node in kept}
     used = {name for node in b.nodes for name in node.input}
     arrays = {name: array for name, array in {**held, **b.arrays}.items() if name in used}
     proto = onnx.helper.make_graph(
@@ -82,14 +85,17 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
         [onnx.numpy_helper.from_array(array, name) for name, array in arrays.items()],
     )
     opsets = [onnx.helper.make_opsetid("", opset)]
-    version = ir_version or onnx.helper.find_min_ir_version_for(opsets)
+    oldest, newest = onnx.helper.find_min_ir_version_for(opsets), onnx.IR_VERSION
+    version = oldest if ir_version is None else ir_version
+    if not oldest <= version <= newest:
+        raise ValueError(f"ir_version is from {oldest} to {newest} for operators of opset {opset}, not {ir_version}")
     from .... import __version__
 
     model = onnx.helper.make_model(
         proto, opset_imports=opsets, ir_version=version, producer_name="minitorch", producer_version=__version__
     )
-    trained = [name for name in held if name in interface.trained]
-    lists = {PARAMETERS: trained, BUFFERS: [name for name in held if name not in interface.trained]}
+    trained = [names[node] for node in kept if node.params["name"] in interface.trained]
+    lists = {PARAMETERS: trained, BUFFERS: [name for name in held if name not in trained]}
     onnx.helper.set_model_props(model, {key: "\n".join(names) for key, names in lists.items()})
     return model
 
