@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minitorch as mt
+from benchmarks import exports
 from minitorch.export.onnx_format.reading.loading import module_of, parsed
 from tests import foreign_models
 
@@ -22,3 +23,10 @@ def test_a_fresh_export_is_read(name: str) -> None:
     results = found if isinstance(found, tuple) else (found,)
     for one, other in zip(results, wanted, strict=True):
         np.testing.assert_allclose(one.detach().numpy(), other, rtol=1e-5, atol=2e-6)
+
+
+def test_exported_models_are_compared_with_pytorchs() -> None:
+    make, arrays = exports.models()["GRU, 2 layers, 32 steps of 8×64"]
+    times, nodes = exports.compared(make, [each[:3] for each in arrays], cores=1, seconds=0.0)
+    assert list(times) == list(nodes) == ["ours", "torch, TorchScript", "torch, dynamo"]
+    assert min(times.values()) > 0 and min(nodes.values()) > 0
