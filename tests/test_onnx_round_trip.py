@@ -17,6 +17,7 @@ from benchmarks.inference.models import ROWS_OF_TABLE, state
 from benchmarks.libraries import Minitorch
 from minitorch import quantization as q
 from minitorch.export.onnx_format.reading.loading import module_of, parsed
+from tests import pages
 from tests.cases import CASES
 from tests.exported import arrays, assert_same
 from tests.test_onnx_export import DRAWS, MODELS, Positions
@@ -139,3 +140,7 @@ def test_integers_that_cannot_be_negative_are_shifted_as_unsigned_ones(by: str, 
 
     model = assert_same(down, mt.tensor([1, 77, 255], dtype=mt.uint8), mt.tensor([0, 3], dtype=mt.int32))
     assert ("BitShift" in [node.op_type for node in model.graph.node]) == found
+
+
+def test_the_page_about_onnx() -> None:
+    assert pages.run("onnx.md") > 15

@@ -360,15 +360,11 @@ def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names
             fix="return tensors alone",
         )
     outputs = [(graph.outputs if isinstance(leaf, Output) else graph.inputs)[leaf.position] for leaf in recorded.leaves]
-    known, paths = _paths(function), {}
-    parameters, trained = {}, []
-    for item in captured:
-        name_ = str(item.input.params["name"])
-        parameters[name_] = item.tensor.detach().numpy()
-        if id(item.tensor) in known:
-            paths[name_] = known[id(item.tensor)]
-        if isinstance(item.tensor, Parameter):
-            trained.append(name_)
+    held = {str(item.input.params["name"]): item.tensor for item in captured}
+    parameters = {inside: tensor.detach().numpy() for inside, tensor in held.items()}
+    trained = [inside for inside, tensor in held.items() if isinstance(tensor, Parameter)]
+    by_id = {id(tensor): inside for inside, tensor in held.items()}
+    paths = {by_id[key]: path for key, path in _paths(function).items() if key in by_id}
     whole = Graph(graph.inputs, outputs, graph.nodes, name)
     names = _result_names(recorded.results, len(outputs))
     return _Traced(run_pipeline(_without_floors(whole, parameters), PASSES).graph, parameters, trained, paths, names)

@@ -37,7 +37,7 @@ class Interface:
         trained: the names of those that are trained.
         outputs: the names of the results.
         sizes: what is known of dynamic dimensions.
-        paths: names of parameters in their module, which may be any text, by those in the graph.
+        paths: names of parameters in their module, which may be any text, by those in the graph, in the module's order.
     """
 
     parameters: Mapping[str, Array]
@@ -63,7 +63,9 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     b = Building(opset, interface.sizes)
     names: dict[Node, str] = {}
     given = [node for node in graph.inputs if node.params["name"] not in interface.parameters]
+    places = {name: place for place, name in enumerate(interface.paths)}
     kept = [node for node in graph.inputs if node.params["name"] in interface.parameters]
+    kept.sort(key=lambda node: places.get(node.params["name"], len(places)))
     for node in (*given, *kept):
         names[node] = b.name(interface.paths.get(node.params["name"], node.params["name"]))
     outputs = [b.name(each) for each in interface.outputs]
