@@ -15,6 +15,7 @@ import minitorch.nn.functional as F
 from minitorch.errors import ShardingError
 from minitorch.sharding import Mesh, shard, shard_module, visualize
 from minitorch.tensor import OnDevice
+from tests import pages
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session
 
 MESH = Mesh((4, 2), ("data", "model"))
@@ -238,3 +239,7 @@ def test_a_model_that_cannot_be_divided_stays_as_it_was():
     with pytest.raises(ShardingError):
         shard_module(model, MESH, {"*.weight": ("data", None)})
     assert all(type(each._value) is np.ndarray for each in model.parameters())
+
+
+def test_the_page_about_devices():
+    assert pages.run("devices.md") > 15
