@@ -95,10 +95,11 @@ def onnx(
 ) -> Any:
     """Write a function or a module as an ONNX model.
 
-    Softmax, convolutions, layer normalization and the like come out as the operators of these names. All other
-    operations are composed of ONNX operators that compute the same; ONNX Runtime adds up 64-bit integers in floating
-    point, and so is off beyond 2**53. Parameters keep their names, unless an argument has the same. The model is that
-    of evaluation: call ``model.eval()`` first. What the function stores in attributes while it is traced is undone.
+    Softmax, convolutions, layer normalization and the like come out as the operators of these names, attention from
+    opset 23 on. All other operations are composed of ONNX operators that compute the same; ONNX Runtime adds up 64-bit
+    integers in floating point, and so is off beyond 2**53. Parameters keep their names, unless an argument has the
+    same. The model is that of evaluation: call ``model.eval()`` first. What the function stores in attributes while it
+    is traced is undone.
 
     Args:
         f: a function of tensors, a module, or what `jit` or `freeze` has made of one.

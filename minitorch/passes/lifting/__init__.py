@@ -7,8 +7,8 @@ None. Structure alone decides, never a name of a module. The nodes of a graph ar
 sees operands that were lifted before: a bias is taken up by the convolution that it is added to, if nothing else reads
 the convolution's result.
 
-Values are the same up to the order of sums. The exceptions: an attention whose scores overflow to -inf in a whole row
-gives zeros, its softmax NaN; and QuantizeLinear may make another integer of NaN.
+Values are the same up to the order of sums. The exceptions: where all scores of a row overflow to -inf, a softmax gives
+NaN and attention zeros, whichever of them it was before. QuantizeLinear may make another integer of NaN.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ...graph.build import topological_order, with_inputs
 from ...ir import INPUT, Node
 from ..dead_code import DEAD_CODE
 from ..pipeline import Pass
-from . import pointwise, products, sliding
+from . import attention, pointwise, products, sliding
 from .matching import Found
 
 Rule = Callable[[Node, set[Node]], Found]
@@ -43,6 +43,7 @@ RULES: tuple[Rule, ...] = (
     sliding.conv_bias,
     sliding.max_pool,
     sliding.avg_pool,
+    attention.attention,
     products.matmul,
     products.gemm,
     products.gemm_bias,

@@ -98,19 +98,20 @@ def _is_cubic(node: Node, x: Node) -> bool:
 # Over a dimension -----------------------------------------------------------------------------------------
 
 
-def _shifted(node: Node) -> tuple[Node, tuple[int, ...]] | None:
-    """What a node is, less its largest element over a dimension; and the dimension."""
+def _shifted(node: Node) -> tuple[Node, tuple[int, ...], Found] | None:
+    """What a node is, less its largest element over a dimension; the dimension; and where 0 is taken from it instead.
+
+    In attention that is where a row is -inf throughout, so that it has zeros in place of NaN.
+    """
     if node.primitive is not P.sub:
         return None
-    x, largest = node.inputs
-    dims = reduced(before_expand(largest), x, P.reduce_max)
-    if len(dims) == 1:
-        return x, dims
-    guarded = operands(before_expand(largest), P.where)  # attention's: 0 where a row is -inf throughout
+    x, largest = node.inputs[0], before_expand(node.inputs[1])
+    guarded = operands(largest, P.where)
     if guarded and is_number(guarded[1], 0) and _is_nowhere(guarded[0], guarded[2]):
         dims = reduced(guarded[2], x, P.reduce_max)
-        return (x, dims) if len(dims) == 1 and _can_see(x) else None
-    return None
+        return (x, dims, guarded[0]) if len(dims) == 1 else None
+    dims = reduced(largest, x, P.reduce_max)
+    return (x, dims, None) if len(dims) == 1 else None
 
 
 def _is_nowhere(node: Node, largest: Node) -> bool:
@@ -120,36 +121,51 @@ def _is_nowhere(node: Node, largest: Node) -> bool:
 def _can_see(scores: Node) -> bool:
     """Whether every row has a score that no mask has taken away: there is no mask, or one of the positions before."""
     if scores.primitive is P.where:
-        return _is_causal(before_expand(scores.inputs[0])) and is_number(scores.inputs[2], -math.inf)
-    return scores.primitive is P.dot
+        return is_causal(before_expand(scores.inputs[0])) and is_number(scores.inputs[2], -math.inf)
+    return scores.primitive in (P.dot, O.gemm)
 
 
-def _is_causal(node: Node) -> bool:
+def is_causal(node: Node) -> bool:
     """Whether a mask is that of the keys at the position of the query and before."""
-    if node.primitive is not P.less_equal:
+    if node.primitive is not P.less_equal or len(node.shape) < 2:
         return False
     keys, queries = (before_expand(each) for each in node.inputs)
-    column = operands(queries, P.reshape)
-    return keys.primitive is P.iota and bool(column) and column[0].primitive is P.iota
+    column, rows, columns = operands(queries, P.reshape), node.shape[-2], node.shape[-1]
+    if keys.primitive is not P.iota or not column or column[0].primitive is not P.iota:
+        return False
+    return keys.shape == (columns,) and queries.shape == (*(1,) * (len(queries.shape) - 2), rows, 1)
 
 
-def _total(node: Node, z: Node) -> tuple[int, ...]:
-    """The dimension that a node is the sum of z over; of attention, 1 where a row is -inf throughout."""
-    guarded = operands(node, P.where)
-    if guarded and is_number(guarded[1], 1) and guarded[0].primitive is P.equal:
-        return reduced(guarded[2], z, P.reduce_sum)
-    return reduced(node, z, P.reduce_sum)
+def _softmax(node: Node) -> tuple[Node, int, bool] | None:
+    """What a node is the softmax of; over which dimension; and whether a row that is -inf throughout has zeros."""
+    if node.primitive is not P.div or node.inputs[0].primitive is not P.exp:
+        return None
+    z, total = node.inputs[0], before_expand(node.inputs[1])
+    found = _shifted(z.inputs[0])
+    if found is None:
+        return None
+    x, dims, nowhere = found
+    if nowhere is not None:
+        guarded = operands(total, P.where)
+        if not guarded or guarded[0] is not nowhere or not is_number(guarded[1], 1):
+            return None
+        total = guarded[2]
+    return (x, dims[0], nowhere is not None) if reduced(total, z, P.reduce_sum) == dims else None
 
 
 def softmax(node: Node, single: set[Node]) -> Found:
     """e**(x - max(x)), divided by its sum."""
-    if node.primitive is not P.div or node.inputs[0].primitive is not P.exp:
+    found = _softmax(node)
+    if found is None:
         return None
-    z = node.inputs[0]
-    found = _shifted(z.inputs[0])
-    if found is None or _total(before_expand(node.inputs[1]), z) != found[1]:
-        return None
-    return apply(O.softmax, found[0], source=node.source, dim=found[1][0])
+    x, dim, guarded = found
+    return apply(O.softmax, x, source=node.source, dim=dim) if not guarded or _can_see(x) else None
+
+
+def masked_scores(weights: Node) -> Found:
+    """The scores of a softmax over the last dimension that has zeros where a row is -inf throughout."""
+    found = _softmax(weights)
+    return found[0] if found is not None and found[1:] == (len(weights.shape) - 1, True) else None
 
 
 def log_softmax(node: Node, single: set[Node]) -> Found:
@@ -158,7 +174,7 @@ def log_softmax(node: Node, single: set[Node]) -> Found:
         return None
     shifted, logarithm = node.inputs[0], before_expand(node.inputs[1])
     found = _shifted(shifted)
-    if found is None or logarithm.primitive is not P.log:
+    if found is None or found[2] is not None or logarithm.primitive is not P.log:
         return None
     (total,) = logarithm.inputs
     sums = operands(total, P.reshape)

@@ -5,6 +5,7 @@ a rule of shapes and a definition in NumPy, so that a lifted graph can be interp
 it was lifted from. None has a gradient: a graph is differentiated before it is lifted.
 """
 
+from .attention import attention
 from .functions import (
     batch_norm,
     gelu,
@@ -21,6 +22,7 @@ from .layers import avg_pool, conv, gemm, matmul, max_pool
 from .quantized import dequantize, quantize
 
 __all__ = [
+    "attention",
     "avg_pool",
     "batch_norm",
     "conv",

@@ -69,6 +69,9 @@ _WIDER: dict[DType, DType] = {
 }
 
 
+NEAR = 64  # nodes that are looked back on for one to be merged with; more find more, and take longer
+
+
 class Building:
     """An ONNX graph in the making.
 
@@ -176,6 +179,9 @@ class Building:
         """A vector of int64, computed from the shapes of the arguments where it depends on them."""
         if all(isinstance(each, int) for each in numbers):
             return self.constant([each for each in numbers if isinstance(each, int)])
+        return self.shared(("vector", *numbers), lambda: self._computed_vector(numbers))
+
+    def _computed_vector(self, numbers: Sequence[Number]) -> str:
         parts: list[str] = []
         fixed: list[int] = []
         for each in numbers:
@@ -213,8 +219,19 @@ class Building:
         """The shape of a value: numbers, or expressions of sizes."""
         return self.sizes.shape(node)
 
-    def reshaped(self, name: str, numbers: Sequence[Number]) -> str:
-        """The same elements under another shape."""
+    def reshaped(self, name: str, numbers: Sequence[Number], before: Sequence[Number] = ()) -> str:
+        """The same elements under another shape.
+
+        Args:
+            before: the shape until now; dynamic lengths that stay in their place need not be computed.
+        """
+        if before and 0 not in numbers:
+            kept = [new == old and not isinstance(new, int) for new, old in zip(numbers, before, strict=False)]
+            kept += [False] * (len(numbers) - len(kept))
+            rest = [-1 if not isinstance(each, int) else each for each in numbers]
+            copied = [0 if stays else each for stays, each in zip(kept, rest, strict=True)]
+            if copied.count(-1) <= 1:
+                return self.op("Reshape", name, self.constant(copied))
         unknown = [each for each in numbers if not isinstance(each, int)]
         if len(unknown) == 1 and 0 not in numbers:
             numbers = [each if isinstance(each, int) else -1 for each in numbers]
@@ -222,6 +239,24 @@ class Building:
         if more and self.opset < 14:
             self.refuse("a tensor without elements", "Reshape takes a length of 0 from opset 14 on", newer=14)
         return self.op("Reshape", name, self.vector(numbers), **more)
+
+    def transposed(self, name: str, dims: Sequence[int]) -> str:
+        """Dimensions in another order; a `Transpose` that made the value is merged with this one."""
+        made = self._maker(name)
+        if made is not None and made.op_type == "Transpose":
+            (given,) = made.attribute
+            name, dims = made.input[0], [given.ints[axis] for axis in dims]
+        return name if list(dims) == sorted(dims) else self.op("Transpose", name, perm=list(dims))
+
+    def _maker(self, name: str) -> Any:
+        """The node that computes a value, if it is one of the last ones."""
+        return next((node for node in reversed(self.nodes[-NEAR:]) if name in node.output), None)
+
+    def shared(self, key: tuple[Any, ...], make: Callable[[], str]) -> str:
+        """The name of a value that several nodes need, made for the first of them."""
+        if key not in self._constants:
+            self._constants[key] = make()
+        return self._constants[key]
 
     def refuse(self, what: str, why: str, newer: int = 0) -> NoReturn:
         """Raise the error for something that ONNX does not have.

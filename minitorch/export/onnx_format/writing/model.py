@@ -19,13 +19,15 @@ from ....graph.values import is_splat
 from ....ir import Node
 from ....primitives import expand
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
-from . import elementwise, movement, operators, sums
+from . import attention, elementwise, movement, operators, sums
 from .building import Building, Row
+from .repeated import not_repeated
 from .sizes import Expression, Number, Sizes
 
 Array = np.ndarray[Any, Any]
 
-ROWS: dict[str, Row] = {**elementwise.ROWS, **movement.ROWS, **sums.ROWS, **operators.ROWS}
+TABLES = (elementwise, movement, sums, operators, attention)
+ROWS: dict[str, Row] = {name: row for table in TABLES for name, row in table.ROWS.items()}
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def _operand(b: Building, node: Node, names: Mapping[Node, str]) -> str:
 def _operands(b: Building, node: Node, names: Mapping[Node, str]) -> list[str]:
     """The operands of a node. ONNX's elementwise operators repeat theirs, so numbers and expansions are left small."""
     if not node.primitive.broadcasts:
-        return [_operand(b, each, names) for each in node.inputs]
+        return [_operand(b, each, names) for each in not_repeated(b, node)]
     small = [each.inputs[0] if each.primitive is expand else each for each in node.inputs]
     numbers = [is_splat(each) and b.sizes.is_fixed(each, "value") for each in small]
     shapes = [() if is_number else each.shape for each, is_number in zip(small, numbers, strict=True)]

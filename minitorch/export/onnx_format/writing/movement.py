@@ -19,7 +19,9 @@ _SHORT = 1 << 12  # elements of a vector of one number that the model holds, ins
 
 
 def _reshape(b: Building, node: Node, operands: list[str]) -> str:
-    return b.reshaped(operands[0], b.numbers("shape"))
+    numbers = b.numbers("shape")
+    several = sum(not isinstance(each, int) for each in numbers) > 1
+    return b.reshaped(operands[0], numbers, b.shape(node.inputs[0]) if several else ())
 
 
 def _permute(b: Building, node: Node, operands: list[str]) -> str:
@@ -104,7 +106,7 @@ def _unfold(b: Building, node: Node, operands: list[str]) -> str:
     if isinstance(count, int):
         places = b.constant(np.arange(count, dtype=np.int64)[:, None] * step + inside)
     else:
-        begin = b.op("Mul", _range(b, b.op("Squeeze", b.size(count))), b.constant(step))
+        begin = b.op("Mul", arange(b, count), b.constant(step))
         places = b.op("Add", b.op("Unsqueeze", begin, b.constant([1])), b.constant(inside))
     windows = b.op("Gather", operands[0], places, axis=dim)
     return b.op("Transpose", windows, perm=[axis for axis in range(rank + 1) if axis != dim + 1] + [dim + 1])
@@ -146,14 +148,15 @@ def _constant(b: Building, node: Node, operands: list[str]) -> str:
     return _expanded(b, node, number, b.shape(node))
 
 
-def _range(b: Building, end: str) -> str:
+def arange(b: Building, size: Number) -> str:
+    """The numbers from 0 up to a size."""
+    end = b.constant(size) if isinstance(size, int) else b.op("Squeeze", b.size(size))
     return b.op("Range", b.constant(0), end, b.constant(1))
 
 
 def _iota(b: Building, node: Node, operands: list[str]) -> str:
     (size,) = b.numbers("size")
-    end = b.constant(size) if isinstance(size, int) else b.op("Squeeze", b.size(size))
-    return b.cast(_range(b, end), dtypes.int64, node.dtype)
+    return b.cast(arange(b, size), dtypes.int64, node.dtype)
 
 
 def _random_bits(b: Building, node: Node, operands: list[str]) -> str:
@@ -188,7 +191,7 @@ def _random_bits(b: Building, node: Node, operands: list[str]) -> str:
             total = length if total == 1 else total
         else:
             total *= length
-    counter = _range(b, b.constant(total) if isinstance(total, int) else b.op("Squeeze", b.size(total)))
+    counter = arange(b, total)
     y = b.op("Mul", counter, key)
     above = b.op("Add", y, key)
     x = y

@@ -1,0 +1,190 @@
+"""Layers that are lifted whole: attention, in the graph, in ONNX Runtime, and read again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import minitorch as mt
+from minitorch.graph import Graph
+from minitorch.ir import OPERATORS
+from minitorch.nn import functional as F
+from minitorch.passes.lifting import LIFTING
+from minitorch.tree import flatten
+from tests.exported import assert_same, kinds, run
+from tests.foreign_models import FOLDER
+from tests.test_lifting import FOUND, assert_equal, graph_of
+from tests.test_onnx_export import assert_dynamic
+
+random = np.random.default_rng(11)
+attend = F.scaled_dot_product_attention
+
+
+def real(*shape):
+    return mt.tensor(random.normal(size=shape).astype(np.float32))
+
+
+def found_in(f, *tensors):
+    """The operators of a graph after all passes of an export, which gives the numbers of the graph before them."""
+    graph, arrays = graph_of(f, *tensors)
+    after = LIFTING(graph)
+    assert_equal(graph, arrays, after, rtol=1e-4, atol=1e-5)
+    assert Graph.parse(str(after)) == after
+    return {name: count for name, count in after.count().items() if name in OPERATORS}
+
+
+def assert_read_again(model, f, tensors, path):
+    """A model that is read has the numbers of the function that it was written of, and as many kernels."""
+    onnx.save(model, path / "model.onnx")
+    again = mt.export.load_onnx(path / "model.onnx")
+    with mt.no_grad():
+        compiled, theirs = mt.jit(f), mt.jit(again)
+        for one, other in zip(flatten(compiled(*tensors))[0], flatten(theirs(*tensors))[0], strict=True):
+            np.testing.assert_allclose(one.float().numpy(), other.float().numpy(), rtol=2e-5, atol=2e-6)
+        assert len(theirs.ledger(*tensors).kernels) <= len(compiled.ledger(*tensors).kernels)
+
+
+# --- attention ----------------------------------------------------------------------------------------------------
+
+
+SEEN = random.random((4, 5)) < 0.6
+SEEN[0], SEEN[2] = True, False  # a query that may look nowhere
+ADDED = np.where(SEEN, random.normal(size=(4, 5)), -np.inf).astype(np.float32)
+Q, K, V = real(2, 3, 4, 8), real(2, 3, 5, 8), real(2, 3, 5, 6)
+
+
+def mask(array, *shape):
+    return mt.tensor(np.broadcast_to(array, shape or array.shape).copy())
+
+
+ATTENTION: dict[str, Any] = {
+    "plain": (attend, Q, K, V),
+    "causal": (lambda q, k, v: attend(q, k, v, is_causal=True), Q, K, V),
+    "causal, more queries": (lambda q, k, v: attend(q, k, v, is_causal=True), K, Q, real(2, 3, 4, 6)),
+    "scale": (lambda q, k, v: attend(q, k, v, scale=0.3), Q, K, V),
+    "no scale": (lambda q, k, v: attend(q, k, v, scale=1.0), Q, K, V),
+    "bools": (attend, Q, K, V, mask(SEEN)),
+    "floats": (attend, Q, K, V, mask(ADDED)),
+    "bools of a batch": (attend, Q, K, V, mask(SEEN, 2, 1, 4, 5)),
+    "bools of keys": (attend, Q, K, V, mask(SEEN[1], 2, 1, 1, 5)),
+    "a row of bools": (attend, Q, K, V, mask(SEEN[1])),
+    "three dimensions": (attend, Q[0], K[0], V[0]),
+    "bools, three dimensions": (attend, Q[0], K[0], V[0], mask(SEEN, 3, 4, 5)),
+    "floats, three dimensions": (attend, Q[0], K[0], V[0], mask(ADDED)),
+    "one head of keys": (attend, Q, K[:, :1], V[:, :1]),
+    "heads in groups": (
+        lambda q, k, v: attend(q, k.repeat_interleave(2, 1), v.repeat_interleave(2, 1)),
+        real(2, 4, 3, 8),
+        real(2, 2, 5, 8),
+        real(2, 2, 5, 6),
+    ),
+    "float16": (attend, Q.half(), K.half(), V.half()),
+    "float16 with bools": (attend, Q.half(), K.half(), V.half(), mask(SEEN)),
+    "by hand": (lambda q, k, v: F.softmax(q @ k.mT / 8**0.5, -1) @ v, Q, K, V),
+}
+COMPOSED: dict[str, Any] = {
+    "two dimensions": (attend, Q[0, 0], K[0, 0], V[0, 0]),
+    "five dimensions": (attend, Q[None], K[None], V[None]),
+    "float64": (attend, Q.double(), K.double(), V.double()),
+}
+LOOSE = {"rtol": 2e-3, "atol": 2e-4}  # one rounding to 16 bits
+
+
+@pytest.mark.parametrize("name", [*ATTENTION, *COMPOSED])
+def test_attention_is_one_operator(name, tmp_path):
+    f, *tensors = {**ATTENTION, **COMPOSED}[name]
+    bounds = LOOSE if "16" in name else {}
+    assert found_in(f, *tensors) == {"attention": 1}
+    model = assert_same(f, *tensors, opset_version=23, **bounds)
+    plain = ["Mul", "Transpose", "MatMul", "Softmax", "MatMul"]
+    assert [kind for kind in kinds(model) if kind not in ("Cast", "Expand", "Unsqueeze")] == (
+        plain if name in COMPOSED else ["Attention"]
+    )
+    assert_read_again(model, f, tensors, tmp_path)
+
+
+@pytest.mark.parametrize("name", [*ATTENTION, *COMPOSED])
+@pytest.mark.parametrize("opset", [13, 20])
+def test_older_operators_have_the_nodes_that_runtimes_fuse(name, opset):
+    f, *tensors = {**ATTENTION, **COMPOSED}[name]
+    model = assert_same(f, *tensors, opset_version=opset, **(LOOSE if "16" in name else {}))
+    found = [kind for kind in kinds(model) if kind not in ("Mul", "Cast", "Div", "Expand")]
+    masked = ["Add"] if "floats" in name else ["Where"] if "bools" in name or "causal" in name else []
+    guard = ["ReduceMax", "Equal", "Where"] if "bools" in name or "floats" in name else []
+    assert found[-4 - len(masked) - len(guard) :] == ["Transpose", "MatMul", *masked, "Softmax", *guard, "MatMul"]
+
+
+def test_queries_that_may_look_nowhere_have_zeros_in_the_runtime():
+    for added in (mask(SEEN), mask(ADDED)):
+        model = mt.export.onnx(attend, Q, K, V, added, opset_version=23)
+        names = [each.name for each in model.graph.input]
+        (found,) = run(model, dict(zip(names, [x.numpy() for x in (Q, K, V, added)], strict=True)))
+        assert (found[:, :, 2] == 0).all() and (found[:, :, 0] != 0).all()
+
+
+NO_ATTENTION = {
+    "a mask without zeros for rows that look nowhere": lambda q, k, v: F.softmax(q @ k.mT + mask(ADDED), -1) @ v,
+    "a mask with another number": lambda q, k, v: F.softmax(mt.where(mask(SEEN), q @ k.mT, -1e4), -1) @ v,
+    "a mask of positions in the batch": lambda q, k, v: (
+        F.softmax(mt.where(mt.arange(5) <= mt.arange(2).reshape(2, 1, 1, 1), q @ k.mT, -np.inf), -1) @ v
+    ),
+    "a softmax over queries": lambda q, k, v: F.softmax(q @ k.mT, -2) @ v,
+    "scores of one operand twice": lambda q, k, v: F.softmax(q @ k.mT * (q @ k.mT), -1) @ v,
+    "weights that are read elsewhere": lambda q, k, v: ((w := F.softmax(q @ k.mT, -1)) @ v, w),
+    "a factor for each query": lambda q, k, v: F.softmax(q @ k.mT * q[..., :1], -1) @ v,
+}
+
+
+@pytest.mark.parametrize("name", NO_ATTENTION)
+def test_what_is_almost_attention_stays(name):
+    found = found_in(NO_ATTENTION[name], Q, K, V)
+    assert "attention" not in found and "softmax" in found
+    assert_same(NO_ATTENTION[name], Q, K, V, opset_version=23, rtol=1e-4, atol=1e-5)
+
+
+class EncoderLayer(mt.nn.Module):
+    """`torch.nn.TransformerEncoderLayer` with norm_first=True, as in tests/foreign_models.py."""
+
+    def __init__(self, width=16, heads=4, wide=32):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = mt.nn.LayerNorm(width), mt.nn.LayerNorm(width)
+        self.in_proj, self.out_proj = mt.nn.Linear(width, 3 * width), mt.nn.Linear(width, width)
+        self.linear1, self.linear2 = mt.nn.Linear(width, wide), mt.nn.Linear(wide, width)
+
+    def forward(self, x):
+        batch, time, width = x.shape
+        parts = self.in_proj(self.norm1(x)).chunk(3, -1)
+        q, k, v = (each.reshape(batch, time, self.heads, width // self.heads).transpose(1, 2) for each in parts)
+        x = x + self.out_proj(attend(q, k, v).transpose(1, 2).reshape(batch, time, width))
+        return x + self.linear2(F.gelu(self.linear1(self.norm2(x))))
+
+
+@pytest.mark.parametrize("sizes", [{0: "batch"}, {0: "batch", 1: "time"}])
+def test_an_encoder_has_fewer_nodes_than_that_of_pytorch(sizes):
+    encoder = mt.nn.Sequential(EncoderLayer(), EncoderLayer(), mt.nn.LayerNorm(16)).eval()
+    others = [real(3, 7, 16)] if len(sizes) > 1 else [real(3, 6, 16)]
+    model = assert_dynamic(encoder, {"input": sizes}, [real(2, 6, 16)], others)
+    recorded = onnx.load(FOLDER / "torch_encoder_dynamo.onnx")
+    assert recorded.opset_import[0].version == model.opset_import[0].version == 20
+    assert len(model.graph.node) <= len(recorded.graph.node) - 25
+    ours, theirs = kinds(model), kinds(recorded)
+    for kind in ("LayerNormalization", "Softmax", "Gelu"):
+        assert ours.count(kind) == theirs.count(kind)
+    assert ours.count("MatMul") + ours.count("Gemm") == theirs.count("MatMul") + theirs.count("Gemm")
+    for kind in ("Reshape", "Transpose", "Shape", "Concat", "Slice", "Gather"):
+        assert ours.count(kind) <= theirs.count(kind)
+
+
+# --- all operators ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "f", "shape"), FOUND, ids=[f"{n}-{i}" for i, (n, *_) in enumerate(FOUND)])
+def test_an_operator_that_is_read_again_has_as_many_kernels(name, f, shape, tmp_path):
+    x = real(*shape)
+    model = assert_same(f, x, opset_version=24, rtol=1e-4, atol=1e-5)
+    assert len(model.graph.node) <= {"signbit": 4, "matmul": 3, "softplus": 3, "take_along": 3}.get(name, 2)
+    assert_read_again(model, f, [x], tmp_path)
