@@ -1,4 +1,4 @@
-"""Layers that are lifted whole: attention, in the graph, in ONNX Runtime, and read again."""
+"""Layers that are lifted whole: attention and recurrent layers, in the graph, in ONNX Runtime, and read again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ import minitorch as mt
 from minitorch.graph import Graph
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
+from minitorch.nn.recurrence import lstm_step
 from minitorch.passes.lifting import LIFTING
+from minitorch.passes.lifting.recurrent import RECURRENCES
+from minitorch.primitives.operators.recurrent import KINDS
 from minitorch.tree import flatten
 from tests.exported import assert_same, kinds, run
 from tests.foreign_models import FOLDER
@@ -30,7 +33,7 @@ def real(*shape):
 def found_in(f, *tensors):
     """The operators of a graph after all passes of an export, which gives the numbers of the graph before them."""
     graph, arrays = graph_of(f, *tensors)
-    after = LIFTING(graph)
+    after = RECURRENCES(LIFTING(graph))
     assert_equal(graph, arrays, after, rtol=1e-4, atol=1e-5)
     assert Graph.parse(str(after)) == after
     return {name: count for name, count in after.count().items() if name in OPERATORS}
@@ -177,6 +180,143 @@ def test_an_encoder_has_fewer_nodes_than_that_of_pytorch(sizes):
     assert ours.count("MatMul") + ours.count("Gemm") == theirs.count("MatMul") + theirs.count("Gemm")
     for kind in ("Reshape", "Transpose", "Shape", "Concat", "Slice", "Gather"):
         assert ours.count(kind) <= theirs.count(kind)
+
+
+# --- recurrent layers ---------------------------------------------------------------------------------------------
+
+
+def with_state(layer):
+    """A function of the sequence and of the first states."""
+    return lambda x, *state: layer(x, state if len(state) > 1 else state[0])
+
+
+class Doubled(mt.nn.LSTM):
+    """An LSTM whose weights are computed."""
+
+    def product(self, x, place):
+        return F.linear(x, getattr(self, f"weight_{place}") * 2, getattr(self, f"bias_{place}") * 2)
+
+
+DOUBLED = Doubled(3, 5).eval()
+ONE: Any = mt.nn.GRU(3, 5).eval()
+LAYERS = mt.nn.LSTM(3, 5, 2, batch_first=True, bidirectional=True).eval()
+X, BATCH_FIRST = real(4, 2, 3), real(2, 2, 3)
+RECURRENT: dict[str, Any] = {
+    "lstm": (["LSTM"], mt.nn.LSTM(3, 5), X),
+    "gru": (["GRU"], mt.nn.GRU(3, 5), X),
+    "rnn": (["RNN"], mt.nn.RNN(3, 5), X),
+    "rnn with relu, both directions": (["RNN"], mt.nn.RNN(3, 5, nonlinearity="relu", bidirectional=True), X),
+    "gru, both directions": (["GRU"], mt.nn.GRU(3, 5, bidirectional=True, batch_first=True), BATCH_FIRST),
+    "rnn, two layers without biases": (["RNN"] * 2, mt.nn.RNN(3, 5, 2, bias=False), X),
+    "lstm, one sequence": (["LSTM"], mt.nn.LSTM(3, 5), real(4, 3)),
+    "lstm, a batch of one": (["LSTM"], mt.nn.LSTM(3, 5), real(4, 1, 3)),
+    "lstm, one step": (["LSTM"], mt.nn.LSTM(3, 5), real(1, 2, 3)),
+    "gru with a state": (["GRU"], with_state(ONE), X, real(1, 2, 5)),
+    "lstm with states": (["LSTM"] * 2, with_state(LAYERS), BATCH_FIRST, real(4, 2, 5), real(4, 2, 5)),
+    "last hidden state": (["GRU"], lambda x: ONE(x)[1][0].exp(), X),
+    "last output": (["GRU"], lambda x: ONE(x)[0][-1] * 2, X),
+    "hidden states of some times": (["GRU"], lambda x: ONE(x)[0][1:3].exp(), X),
+    "one sequence after another": (["GRU"] * 2, lambda x: ONE(x, ONE(x.flip(0))[1]), X),
+    "weights that are computed": (["LSTM"], DOUBLED, X),
+}
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_recurrent_layer_is_one_operator(name, tmp_path):
+    expected, f, *tensors = RECURRENT[name]
+    assert set(found_in(f, *tensors)) <= set(KINDS)
+    for opset in (13, 20, 24):
+        model = assert_same(f, *tensors, rtol=1e-4, atol=1e-5, opset_version=opset)
+        assert [kind for kind in kinds(model) if kind in ("LSTM", "GRU", "RNN")] == expected
+        assert not {"Sigmoid", "Tanh", "Relu", "MatMul", "Gemm", "Add"} & set(kinds(model))
+    assert_read_again(model, f, tensors, tmp_path)
+
+
+def test_weights_keep_their_names_and_say_their_order():
+    lstm: Any = mt.nn.LSTM(3, 5, bidirectional=True)
+    model = mt.export.onnx(lstm.eval(), X)
+    arrays = {each.name: onnx.numpy_helper.to_array(each) for each in model.graph.initializer}
+    weight = arrays["weight_ih_l0_iofc"]
+    assert weight.shape == (2, 20, 3) and arrays["bias_ih_l0_iofc"].shape == (2, 40)
+    i, f, g, o = np.split(lstm.weight_ih_l0_reverse.detach().numpy(), 4)
+    np.testing.assert_array_equal(weight[1], np.concatenate([i, o, f, g]))
+    assert model.metadata_props[0].value.split() == ["weight_ih_l0_iofc", "weight_hh_l0_iofc", "bias_ih_l0_iofc"]
+
+
+@pytest.mark.parametrize("layer", [mt.nn.LSTM(3, 5, bidirectional=True), mt.nn.GRU(3, 5, 2), mt.nn.RNN(3, 5)])
+def test_the_batch_of_a_recurrent_layer_may_be_dynamic(layer):
+    model = assert_dynamic(layer.eval(), {"input": {1: "batch"}}, [X], [real(4, 1, 3)], [real(4, 7, 3)])
+    assert {"LSTM", "GRU", "RNN"} & set(kinds(model))
+
+
+def test_so_may_be_the_time():
+    model = assert_dynamic(mt.nn.RNN(3, 5).eval(), {"input": {0: "time"}}, [X], [real(1, 2, 3)], [real(9, 2, 3)])
+    assert kinds(model) == ["RNN", "Reshape"]
+
+
+def _steps(x, step, times=None):
+    """A recurrence by hand, with the parameters of a layer."""
+    given = F.linear(x, ONE.weight_ih_l0[:5], ONE.bias_ih_l0[:5])
+    weight, bias = ONE.weight_hh_l0[:5], ONE.bias_hh_l0[:5]
+    h, found = mt.zeros(x.shape[1], 5), []
+    for time in range(len(x)) if times is None else times:
+        h = step(given[time], h, weight, bias, time)
+        found.append(h)
+    return mt.stack(found)
+
+
+def _tanh(x, h, weight, bias, time):
+    return mt.tanh(x + F.linear(h, weight, bias))
+
+
+def test_a_recurrence_by_hand_is_found_too():
+    assert set(found_in(lambda x: _steps(x, _tanh), X)) == {"rnn_tanh"}
+    assert set(found_in(lambda x: _steps(x, _tanh, [3, 2, 1, 0]), X)) == {"rnn_tanh"}
+
+
+DOUBLE = mt.nn.RNN(3, 5, dtype=mt.float64).eval()
+NO_RECURRENCE: dict[str, Any] = {
+    "other weights at one step": lambda x: _steps(x, lambda x, h, w, b, t: _tanh(x, h, w * 2 if t == 2 else w, b, t)),
+    "another activation at one step": lambda x: _steps(
+        x, lambda x, h, w, b, t: (mt.sin if t == 2 else mt.tanh)(x + F.linear(h, w, b))
+    ),
+    "a part of the times": lambda x: _steps(x, _tanh, [0, 1, 2]),
+    "times in another order": lambda x: _steps(x, _tanh, [0, 2, 1, 3]),
+    "a state that is changed between steps": lambda x: _steps(x, lambda x, h, w, b, t: _tanh(x, h * 0.5, w, b, t)),
+    "a state of two steps before": lambda x: mt.stack(_skipping(x)),
+    "a projection": mt.nn.LSTM(3, 5, proj_size=2).eval(),
+    "float64": lambda x: DOUBLE(x.double()),
+}
+
+
+def _skipping(x):
+    given, states = F.linear(x, ONE.weight_ih_l0[:5]), [mt.zeros(x.shape[1], 5)] * 2
+    for each in given:
+        states.append(mt.tanh(each + F.linear(states[-2], ONE.weight_hh_l0[:5])))
+    return states[2:]
+
+
+@pytest.mark.parametrize("name", NO_RECURRENCE)
+def test_what_is_almost_a_recurrent_layer_stays(name):
+    f = NO_RECURRENCE[name]
+    assert not set(found_in(f, X)) & set(KINDS)
+    assert_same(f, X, rtol=1e-4, atol=1e-5)
+
+
+def test_a_cell_state_that_is_read_on_the_way_keeps_the_steps():
+    cell = mt.nn.LSTMCell(5, 5).eval()
+
+    def f(x):
+        state: tuple[mt.Tensor, ...] = (mt.zeros(2, 5), mt.zeros(2, 5))
+        cells = []
+        for each in F.linear(x, cell.weight_ih, cell.bias_ih):
+            state = lstm_step(each, F.linear(state[0], cell.weight_hh, cell.bias_hh), state)
+            cells.append(state[1])
+        return state[0], cells[-1], cells[1]
+
+    x = real(4, 2, 5)
+    assert "lstm" in found_in(lambda x: f(x)[:2], x)
+    assert "lstm" not in found_in(f, x)
 
 
 # --- all operators ------------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ from ...nn import Module, Parameter
 from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from ...passes.algebra import RECIPROCALS
 from ...passes.lifting import LIFTING
+from ...passes.lifting.recurrent import RECURRENCES
 from ...passes.pipeline import table_pass
 from ...tensor import Tensor
 from ...tree import Structure
@@ -51,7 +52,10 @@ LARGE = 1 << 30  # bytes of parameters from which on they have a file of their o
 _LAWS = Rules(*(rule for rule in LAWS if rule not in tuple(RECIPROCALS)))
 _ALGEBRA = table_pass("algebra", _LAWS, "laws of arithmetic that do not depend on a number")
 # Constants are not folded: a model keeps its weights as they are, quantised ones as integers.
-PASSES = (DEAD_CODE, COMMON_SUBEXPRESSIONS, MOVEMENT, _ALGEBRA, MOVEMENT, COMMON_SUBEXPRESSIONS, DEAD_CODE, LIFTING)
+PASSES = (
+    DEAD_CODE, COMMON_SUBEXPRESSIONS, MOVEMENT, _ALGEBRA, MOVEMENT, COMMON_SUBEXPRESSIONS, DEAD_CODE, LIFTING,
+    RECURRENCES,
+)  # fmt: skip
 NEAR = (1, 3, -1, -3)  # what is added to a dynamic size for further traces
 FAR = (3, 4, 5, 529, 1031)  # and other sizes: what is cut off at a size below these is noticed
 
@@ -95,11 +99,12 @@ def onnx(
 ) -> Any:
     """Write a function or a module as an ONNX model.
 
-    Softmax, convolutions, layer normalization and the like come out as the operators of these names, attention from
-    opset 23 on. All other operations are composed of ONNX operators that compute the same; ONNX Runtime adds up 64-bit
-    integers in floating point, and so is off beyond 2**53. Parameters keep their names, unless an argument has the
-    same. The model is that of evaluation: call ``model.eval()`` first. What the function stores in attributes while it
-    is traced is undone.
+    Softmax, convolutions, layer normalization, recurrent layers and the like come out as the operators of these names,
+    attention from opset 23 on. All other operations are composed of ONNX operators that compute the same; ONNX Runtime
+    adds up 64-bit integers in floating point, and so is off beyond 2**53. Parameters keep their names, unless an
+    argument has the same; those of recurrent layers, which ONNX packs and has in another order of the gates, end in
+    ONNX's letters for these: ``lstm.weight_ih_l0_iofc``. The model is that of evaluation: call ``model.eval()`` first.
+    What the function stores in attributes while it is traced is undone.
 
     Args:
         f: a function of tensors, a module, or what `jit` or `freeze` has made of one.

@@ -9,6 +9,8 @@ the convolution's result.
 
 Values are the same up to the order of sums. The exceptions: where all scores of a row overflow to -inf, a softmax gives
 NaN and attention zeros, whichever of them it was before. QuantizeLinear may make another integer of NaN.
+
+`RULES` are the rules of `LIFTING`. `recurrent.RECURRENCES`, which looks at many steps at a time, may follow it.
 """
 
 from __future__ import annotations

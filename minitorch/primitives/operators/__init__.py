@@ -20,6 +20,7 @@ from .functions import (
 )
 from .layers import avg_pool, conv, gemm, matmul, max_pool
 from .quantized import dequantize, quantize
+from .recurrent import gru, lstm, rnn_relu, rnn_tanh
 
 __all__ = [
     "attention",
@@ -29,13 +30,17 @@ __all__ = [
     "dequantize",
     "gelu",
     "gemm",
+    "gru",
     "layer_norm",
     "log_softmax",
+    "lstm",
     "matmul",
     "max_pool",
     "quantize",
     "relu",
     "rms_norm",
+    "rnn_relu",
+    "rnn_tanh",
     "sigmoid",
     "signbit",
     "silu",

@@ -26,7 +26,8 @@ def _pointwise(name: str, formula: Any, doc: str) -> Primitive:
     return declare(name, _same, evaluate, doc)
 
 
-def _sigmoid(x: Array) -> Array:
+def logistic(x: Array) -> Array:
+    """1 / (1 + e**-x)."""
     z = np.exp(-np.abs(x))
     found: Array = np.where(x < 0, z, 1) / (1 + z)
     return found
@@ -54,8 +55,8 @@ def _log_softmax(x: Array, *, dim: int) -> Array:
 
 
 relu = declare("relu", _same, lambda x: np.where(x <= 0, x.dtype.type(0), x), "the larger of x and 0")
-sigmoid = _pointwise("sigmoid", _sigmoid, "1 / (1 + e**-x)")
-silu = _pointwise("silu", lambda x: x * _sigmoid(x), "x * sigmoid(x)")
+sigmoid = _pointwise("sigmoid", logistic, "1 / (1 + e**-x)")
+silu = _pointwise("silu", lambda x: x * logistic(x), "x * sigmoid(x)")
 gelu = _pointwise("gelu", _gelu, "x times the probability that a normal variable is below x")
 softmax = _pointwise("softmax", _softmax, "e**x, divided by its sum over a dimension")
 log_softmax = _pointwise("log_softmax", _log_softmax, "the logarithm of softmax")

@@ -7,7 +7,7 @@ line of the user's program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -78,19 +78,25 @@ class Building:
     Args:
         opset: the version of the operators.
         sizes: the numbers that are not the same for all calls.
+        held: the arrays that the model holds, by their names.
 
     Attributes:
         nodes: the ONNX nodes so far.
         arrays: the constants so far, by name.
         known: the names that are taken.
+        origins: of a constant that was made of an array that the model holds, the name of that one.
+        results: the results of nodes that several of ours are, by what these have in common.
     """
 
     def __init__(self, opset: int, sizes: Sizes) -> None:
         self.opset, self.sizes = opset, sizes
+        self.held: Mapping[str, Array] = {}
         self.onnx = package()
         self.nodes: list[Any] = []
         self.arrays: dict[str, Array] = {}
         self.known: set[str] = set()
+        self.origins: dict[str, str] = {}
+        self.results: dict[tuple[Any, ...], Sequence[str]] = {}
         self.node: Node | None = None  # the one that is being written
         self._constants: dict[tuple[Any, ...], str] = {}
         self._counts: dict[str, int] = {}

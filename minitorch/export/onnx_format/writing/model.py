@@ -19,14 +19,14 @@ from ....graph.values import is_splat
 from ....ir import Node
 from ....primitives import expand
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
-from . import attention, elementwise, movement, operators, sums
+from . import attention, elementwise, movement, operators, recurrent, sums
 from .building import Building, Row
 from .repeated import not_repeated
 from .sizes import Expression, Number, Sizes
 
 Array = np.ndarray[Any, Any]
 
-TABLES = (elementwise, movement, sums, operators, attention)
+TABLES = (elementwise, movement, sums, operators, attention, recurrent)
 ROWS: dict[str, Row] = {name: row for table in TABLES for name, row in table.ROWS.items()}
 
 
@@ -70,6 +70,7 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     kept.sort(key=lambda node: places.get(node.params["name"], len(places)))
     for node in (*given, *kept):
         names[node] = b.name(interface.paths.get(node.params["name"], node.params["name"]))
+    held = b.held = {names[node]: interface.parameters[node.params["name"]] for node in kept}
     outputs = [b.name(each) for each in interface.outputs]
     for node in graph.nodes:
         if not is_splat(node):
@@ -78,7 +79,6 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     for node, name in zip(graph.outputs, outputs, strict=True):
         b.op("Identity", _operand(b, node, names), result=name)
     _tidy(b, outputs)
-    held = {names[node]: interface.parameters[node.params["name"]] for node in kept}
     used = {name for node in b.nodes for name in node.input}
     arrays = {name: array for name, array in {**held, **b.arrays}.items() if name in used}
     proto = onnx.helper.make_graph(
@@ -98,8 +98,10 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     model = onnx.helper.make_model(
         proto, opset_imports=opsets, ir_version=version, producer_name="minitorch", producer_version=__version__
     )
-    trained = [names[node] for node in kept if node.params["name"] in interface.trained]
-    lists = {PARAMETERS: trained, BUFFERS: [name for name in held if name not in trained]}
+    parts = {name: b.origins.get(name, name) for name in arrays if name in held or name in b.origins}
+    learned = {names[node] for node in kept if node.params["name"] in interface.trained}
+    trained = [name for name, origin in parts.items() if origin in learned]
+    lists = {PARAMETERS: trained, BUFFERS: [name for name in parts if name not in trained]}
     onnx.helper.set_model_props(model, {key: "\n".join(names) for key, names in lists.items()})
     return model
 
@@ -169,9 +171,21 @@ def _tidy(b: Building, outputs: Sequence[str]) -> None:
     b.nodes = []
     for node in reversed(kept):
         if wanted.intersection(node.output):
+            if node.op_type in recurrent.ORDERS:  # whose results are optional, each of them
+                _leave_out(node, wanted)
             wanted.update(node.input)
             b.nodes.append(node)
     b.nodes.reverse()
+
+
+def _leave_out(node: Any, wanted: Collection[str]) -> None:
+    """Give no names to results that nobody reads."""
+    kept = [name if name in wanted else "" for name in node.output]
+    while not kept[-1]:
+        kept.pop()
+    del node.output[:]
+    node.output.extend(kept)
+    node.name = next(filter(None, kept))
 
 
 def _value(onnx: Any, name: str, node: Node, sizes: Sizes) -> Any:
