@@ -126,6 +126,12 @@ def test_random_bits_are_the_same_bits():
         assert theirs.dtype == np.uint32 and theirs.tolist() == ours.tolist()
 
 
+def test_bools_have_the_bits_of_0_and_1():
+    graph = Graph.parse("graph(x: bool[2]): %0 = bitcast(x, dtype=u8) return %0")
+    (theirs,) = run(checked(written(graph)), {"x": np.array([True, False])})
+    assert theirs.dtype == np.uint8 and theirs.tolist() == [1, 0]
+
+
 def test_integers_are_divided_as_here_also_by_0_and_by_minus_1():
     for dtype in (mt.int8, mt.int32, mt.int64):
         low = int(np.iinfo(dtype.numpy).min)

@@ -256,7 +256,7 @@ def _bitcast(b: Building, node: Node, operands: list[str]) -> str:
     old, new = node.inputs[0].dtype, node.dtype
     if old is new:
         return b.op("Identity", *operands)
-    if old.category == new.category == "int":
+    if old is dtypes.bool_ or old.category == new.category == "int":  # a bool is 0 or 1
         return b.cast(operands[0], old, new)
     if b.opset < 26:
         b.refuse("the bits of floats as integers", "BitCast is an operator from opset 26 on", newer=26)
