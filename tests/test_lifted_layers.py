@@ -13,7 +13,7 @@ from minitorch.graph import Graph
 from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
 from minitorch.nn.recurrence import lstm_step
-from minitorch.passes.lifting import LIFTING
+from minitorch.passes.lifting import LIFTING, MEANS
 from minitorch.passes.lifting.recurrent import RECURRENCES
 from minitorch.primitives.operators.recurrent import KINDS
 from minitorch.tree import flatten
@@ -33,7 +33,7 @@ def real(*shape):
 def found_in(f, *tensors):
     """The operators of a graph after all passes of an export, which gives the numbers of the graph before them."""
     graph, arrays = graph_of(f, *tensors)
-    after = RECURRENCES(LIFTING(graph))
+    after = MEANS(RECURRENCES(LIFTING(graph)))
     assert_equal(graph, arrays, after, rtol=1e-4, atol=1e-5)
     assert Graph.parse(str(after)) == after
     return {name: count for name, count in after.count().items() if name in OPERATORS}
@@ -319,7 +319,52 @@ def test_a_cell_state_that_is_read_on_the_way_keeps_the_steps():
     assert "lstm" not in found_in(f, x)
 
 
+# --- means --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "f", [lambda x: x.mean(1), lambda x: x.mean((0, 2), keepdim=True), lambda x: x.mean(), lambda x: x.mean(-1)]
+)
+def test_a_mean_is_one_operator(f):
+    x = real(4, 3, 5)
+    assert found_in(f, x) == {"mean": 1}
+    for opset in (13, 20):
+        assert set(kinds(assert_same(f, x, opset_version=opset))) == {"ReduceMean"}
+
+
+@pytest.mark.parametrize("f", [lambda x: x.sum(1) / 4, lambda x: x.sum(1, keepdim=True) / x.sum(1, keepdim=True)])
+def test_what_is_almost_a_mean_stays(f):
+    assert found_in(f, real(4, 3, 5)) == {}
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.mean(0),
+        lambda x: x.clamp(-1, x.shape[0]),
+        lambda x: x.argsort(0)[:8],
+        lambda x: x.topk(2, 0),
+        lambda x: x.sort(0),
+        lambda x: x.amin(0, keepdim=True),
+        lambda x: x.gather(0, x.argmin(0, keepdim=True)),
+    ],
+)
+def test_numbers_of_operators_may_depend_on_sizes(f):
+    assert_dynamic(f, {"x": {0: "n"}}, [real(5, 3)], *[[real(n, 3)] for n in (2, 8, 9, 40)])
+
+
 # --- all operators ------------------------------------------------------------------------------------------------
+
+
+EXACT = {"relu", "leaky_relu", "elu", "clip", "hardsigmoid", "hardswish", "softplus", "mish", "softsign", "minimum"}
+EXACT |= {"ceil", "isnan", "signbit", "sigmoid", "silu"}
+
+
+@pytest.mark.parametrize(("name", "f", "shape"), [each for each in FOUND if each[0] in EXACT])
+def test_special_values_are_the_same_in_the_runtime(name, f, shape):
+    x = mt.tensor([[np.nan, -np.inf, np.inf], [-5.0, -0.0, 0.0], [1e-4, 3, 30], [6, -3, -0.5]])
+    for opset in (13, 20):
+        assert_same(f, x, opset_version=opset)
 
 
 @pytest.mark.parametrize(("name", "f", "shape"), FOUND, ids=[f"{n}-{i}" for i, (n, *_) in enumerate(FOUND)])

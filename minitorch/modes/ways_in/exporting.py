@@ -31,7 +31,7 @@ from ...ir import INPUT, Node, is_input_name
 from ...nn import Module, Parameter
 from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from ...passes.algebra import RECIPROCALS
-from ...passes.lifting import LIFTING
+from ...passes.lifting import LIFTING, MEANS
 from ...passes.lifting.recurrent import RECURRENCES
 from ...passes.pipeline import table_pass
 from ...tensor import Tensor
@@ -54,7 +54,7 @@ _ALGEBRA = table_pass("algebra", _LAWS, "laws of arithmetic that do not depend o
 # Constants are not folded: a model keeps its weights as they are, quantised ones as integers.
 PASSES = (
     DEAD_CODE, COMMON_SUBEXPRESSIONS, MOVEMENT, _ALGEBRA, MOVEMENT, COMMON_SUBEXPRESSIONS, DEAD_CODE, LIFTING,
-    RECURRENCES,
+    RECURRENCES, MEANS,
 )  # fmt: skip
 NEAR = (1, 3, -1, -3)  # what is added to a dynamic size for further traces
 FAR = (3, 4, 5, 529, 1031)  # and other sizes: what is cut off at a size below these is noticed

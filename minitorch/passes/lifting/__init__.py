@@ -8,9 +8,11 @@ sees operands that were lifted before: a bias is taken up by the convolution tha
 the convolution's result.
 
 Values are the same up to the order of sums. The exceptions: where all scores of a row overflow to -inf, a softmax gives
-NaN and attention zeros, whichever of them it was before. QuantizeLinear may make another integer of NaN.
+NaN and attention zeros, whichever of them it was before. QuantizeLinear may make another integer of NaN. The rows of an
+embedding are those of `gather`, which counts negative numbers from the end, where an embedding refuses them.
 
-`RULES` are the rules of `LIFTING`. `recurrent.RECURRENCES`, which looks at many steps at a time, may follow it.
+`RULES` are the rules of `LIFTING`. Two passes may follow it: `recurrent.RECURRENCES`, which looks at many steps at a
+time, and `MEANS`, since rules such as that of layer norm look for the quotient that a mean is.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from ...graph.build import topological_order, with_inputs
 from ...ir import INPUT, Node
 from ..dead_code import DEAD_CODE
 from ..pipeline import Pass
-from . import attention, pointwise, products, sliding
+from . import activations, attention, choices, groups, pointwise, products, sliding
 from .matching import Found
 
 Rule = Callable[[Node, set[Node]], Found]
@@ -51,6 +53,23 @@ RULES: tuple[Rule, ...] = (
     products.gemm_bias,
     products.quantize,
     products.dequantize,
+    activations.clip_low,
+    activations.clip_high,
+    activations.hardsigmoid,
+    activations.leaky_relu,
+    activations.elu,
+    activations.softplus,
+    activations.mish,
+    activations.softsign,
+    choices.minimum,
+    choices.reduce_min,
+    choices.argmin,
+    choices.ceil,
+    choices.isnan,
+    choices.rows,
+    choices.take_along,
+    choices.topk,
+    groups.group_norm,
 )
 
 
@@ -90,3 +109,6 @@ def _first(rules: tuple[Rule, ...], node: Node, single: set[Node]) -> Found:
 
 
 LIFTING = Pass("lifting", lifted, "operators such as conv and softmax in place of what they are composed of")
+MEANS = Pass(
+    "means", lambda graph: lifted(graph, (choices.mean, choices.kept_mean)), "means in place of quotients of sums"
+)

@@ -19,7 +19,9 @@ def _same(x: Spec, **params: Any) -> Spec:
     return x
 
 
-def _pointwise(name: str, formula: Any, doc: str) -> Primitive:
+def pointwise(name: str, formula: Any, doc: str) -> Primitive:
+    """Declare a function of floats, element by element; 16-bit floats are computed in float32."""
+
     def evaluate(x: Array, **params: Any) -> Any:
         return np.asarray(formula(widened(x), **params)).astype(x.dtype)
 
@@ -55,11 +57,11 @@ def _log_softmax(x: Array, *, dim: int) -> Array:
 
 
 relu = declare("relu", _same, lambda x: np.where(x <= 0, x.dtype.type(0), x), "the larger of x and 0")
-sigmoid = _pointwise("sigmoid", logistic, "1 / (1 + e**-x)")
-silu = _pointwise("silu", lambda x: x * logistic(x), "x * sigmoid(x)")
-gelu = _pointwise("gelu", _gelu, "x times the probability that a normal variable is below x")
-softmax = _pointwise("softmax", _softmax, "e**x, divided by its sum over a dimension")
-log_softmax = _pointwise("log_softmax", _log_softmax, "the logarithm of softmax")
+sigmoid = pointwise("sigmoid", logistic, "1 / (1 + e**-x)")
+silu = pointwise("silu", lambda x: x * logistic(x), "x * sigmoid(x)")
+gelu = pointwise("gelu", _gelu, "x times the probability that a normal variable is below x")
+softmax = pointwise("softmax", _softmax, "e**x, divided by its sum over a dimension")
+log_softmax = pointwise("log_softmax", _log_softmax, "the logarithm of softmax")
 signbit = declare(
     "signbit", lambda x: Spec(_same(x).shape, dtypes.bool_), np.signbit, "whether a number, or a zero, has a minus sign"
 )
@@ -102,6 +104,26 @@ layer_norm = declare(
 )
 rms_norm = declare(
     "rms_norm", _infer_last("rms_norm"), _rms_norm, "mean square 1 over so many last dimensions; then * weight"
+)
+
+
+def _infer_group_norm(x: Spec, *parameters: Spec, groups: int, eps: float) -> Spec:
+    if x.ndim < 2 or groups < 1 or x.shape[1] % groups or any(each.shape != x.shape[1:2] for each in parameters):
+        refuse("group_norm", x, *parameters)
+    return x
+
+
+def _group_norm(x: Array, weight: Array, bias: Array, *, groups: int, eps: float) -> Array:
+    grouped = _layer_norm(widened(x).reshape(x.shape[0], groups, -1), last=1, eps=eps).reshape(x.shape)
+    along = (-1, *(1,) * (x.ndim - 2))
+    return np.asarray(grouped * weight.reshape(along) + bias.reshape(along)).astype(x.dtype)
+
+
+group_norm = declare(
+    "group_norm",
+    _infer_group_norm,
+    _group_norm,
+    "mean 0 and variance 1 over groups of channels; then * weight + bias for each channel",
 )
 
 

@@ -36,6 +36,7 @@ COMPUTED: dict[str, tuple[DType, ...]] = {
     "Abs": _NUMBERS,
     "Add": _NUMBERS,
     "ArgMax": (*_BYTES, *_WIDE, *_FLOATS),
+    "ArgMin": (*_BYTES, *_WIDE, *_FLOATS),
     "CumSum": (*_WIDE, dtypes.float32, dtypes.float64),
     "Div": _NUMBERS,
     "Equal": (dtypes.bool_, *_NUMBERS),
@@ -221,6 +222,15 @@ class Building:
             found = found if bound is None else self.op(kind, found, self.constant([bound]))
         return found
 
+    def scalar(self, name: str, dtype: DType) -> str:
+        """A parameter of the node as a scalar of this type, computed where it depends on sizes."""
+        assert self.node is not None
+        if self.sizes.is_fixed(self.node, name):
+            return self.number(self.node.params[name], dtype)
+        (value,) = self.numbers(name)
+        assert not isinstance(value, int)
+        return self.cast(self.op("Squeeze", self.size(value)), dtypes.int64, dtype)
+
     def shape(self, node: Node) -> tuple[Number, ...]:
         """The shape of a value: numbers, or expressions of sizes."""
         return self.sizes.shape(node)
@@ -254,6 +264,14 @@ class Building:
             name, dims = made.input[0], [given.ints[axis] for axis in dims]
         return name if list(dims) == sorted(dims) else self.op("Transpose", name, perm=list(dims))
 
+    def kept_by_reduction(self, name: str) -> str:
+        """The result of a reduction with its dimensions kept; empty if the value is not a reduction's result."""
+        made = self._maker(name)
+        if made is None or not made.op_type.startswith("Reduce"):
+            return ""
+        more = {each.name: self.onnx.helper.get_attribute_value(each) for each in made.attribute}
+        return self.op(made.op_type, *made.input, **{**more, "keepdims": 1})
+
     def _maker(self, name: str) -> Any:
         """The node that computes a value, if it is one of the last ones."""
         return next((node for node in reversed(self.nodes[-NEAR:]) if name in node.output), None)
@@ -282,3 +300,12 @@ class Building:
             why=why,
             fix=f"export with opset_version={newer}, or a newer one" if newer else "compute it outside of the model",
         )
+
+
+def plain(kind: str, **attributes: Any) -> Row:
+    """The row of an operator of the node's type."""
+
+    def row(b: Building, node: Node, operands: list[str]) -> str:
+        return b.apply(kind, node.dtype, *operands, **attributes)
+
+    return row

@@ -19,14 +19,14 @@ from ....graph.values import is_splat
 from ....ir import Node
 from ....primitives import expand
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
-from . import attention, elementwise, movement, operators, recurrent, sums
+from . import activations, attention, choices, elementwise, movement, operators, recurrent, sums
 from .building import Building, Row
 from .repeated import not_repeated
 from .sizes import Expression, Number, Sizes
 
 Array = np.ndarray[Any, Any]
 
-TABLES = (elementwise, movement, sums, operators, attention, recurrent)
+TABLES = (elementwise, movement, sums, operators, activations, attention, choices, recurrent)
 ROWS: dict[str, Row] = {name: row for table in TABLES for name, row in table.ROWS.items()}
 
 

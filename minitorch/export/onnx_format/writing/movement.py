@@ -19,6 +19,13 @@ _SHORT = 1 << 12  # elements of a vector of one number that the model holds, ins
 
 
 def _reshape(b: Building, node: Node, operands: list[str]) -> str:
+    before = node.inputs[0]
+    if before.primitive.kind == "reduction" and "dims" in before.params:  # dimensions that are kept with length 1
+        (x,), dims = before.inputs, before.params["dims"]
+        kept = tuple([1 if dim in dims else length for dim, length in enumerate(x.shape)])
+        found = b.kept_by_reduction(operands[0]) if node.shape == kept else ""
+        if found:
+            return found
     numbers = b.numbers("shape")
     several = sum(not isinstance(each, int) for each in numbers) > 1
     return b.reshaped(operands[0], numbers, b.shape(node.inputs[0]) if several else ())
@@ -135,12 +142,7 @@ def _constant(b: Building, node: Node, operands: list[str]) -> str:
         name = b.name("constant")
         b.arrays[name] = literal.array
         return name
-    if b.sizes.is_fixed(node, "value"):
-        number = b.number(node.params["value"], node.dtype)
-    else:
-        (value,) = b.numbers("value")
-        assert not isinstance(value, int)
-        number = b.cast(b.op("Squeeze", b.size(value)), dtypes.int64, node.dtype)
+    number = b.scalar("value", node.dtype)
     if not node.shape:
         return b.op("Identity", number)
     if len(node.shape) == 1 and node.shape[0] <= _SHORT and b.sizes.is_fixed(node, "shape") and number in b.arrays:

@@ -10,15 +10,8 @@ import numpy as np
 from .... import dtypes
 from ....dtypes import DType
 from ....ir import Node
-from .building import Building, Row
+from .building import Building, Row, plain
 from .elementwise import in_type, is_negative
-
-
-def _plain(kind: str, **attributes: Any) -> Row:
-    def row(b: Building, node: Node, operands: list[str]) -> str:
-        return b.apply(kind, node.dtype, *operands, **attributes)
-
-    return row
 
 
 def _along(kind: str) -> Row:
@@ -89,6 +82,22 @@ def _normalized(kind: str, since: int) -> Row:
         return in_type(compose)(b, node, operands)
 
     return row
+
+
+def _group_norm(b: Building, node: Node, operands: list[str]) -> str:
+    groups, eps, lengths = node.params["groups"], node.params["eps"], b.shape(node)
+    if b.opset >= 21:
+        return b.apply("GroupNormalization", node.dtype, *operands, num_groups=groups, epsilon=eps)
+
+    def compose(b: Building, dtype: DType, x: str, *parameters: str) -> str:
+        grouped = b.op("Reshape", x, b.constant([0, groups, -1]))
+        ones, zeros = (b.constant(np.full(groups, value, dtype.numpy)) for value in (1, 0))
+        found = b.reshaped(b.op("InstanceNormalization", grouped, ones, zeros, epsilon=eps), lengths, lengths)
+        for apply, each in zip(("Mul", "Add"), parameters, strict=True):
+            found = b.op(apply, found, b.op("Reshape", each, b.constant([-1, *(1,) * (len(lengths) - 2)])))
+        return found
+
+    return in_type(compose)(b, node, operands)
 
 
 def _batch_norm(b: Building, node: Node, operands: list[str]) -> str:
@@ -163,14 +172,15 @@ ROWS: dict[str, Row] = {
     "dequantize": _quantized("DequantizeLinear"),
     "gelu": _gelu,
     "gemm": _gemm,
+    "group_norm": _group_norm,
     "layer_norm": _normalized("LayerNormalization", 17),
     "log_softmax": _along("LogSoftmax"),
-    "matmul": _plain("MatMul"),
+    "matmul": plain("MatMul"),
     "max_pool": _max_pool,
     "quantize": _quantized("QuantizeLinear"),
-    "relu": _plain("Relu"),
+    "relu": plain("Relu"),
     "rms_norm": _normalized("RMSNormalization", 23),
-    "sigmoid": _plain("Sigmoid"),
+    "sigmoid": plain("Sigmoid"),
     "signbit": _signbit,
     "silu": in_type(_silu),
     "softmax": _along("Softmax"),

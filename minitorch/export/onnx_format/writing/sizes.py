@@ -156,7 +156,7 @@ def refused(node: Node | None, what: str) -> TranslationError:
 
 
 # The parameters that may follow a size. The rows of the tables read these by way of `Sizes`.
-MOVING = frozenset({"shape", "start", "stop", "size", "value", "lengths"})
+MOVING = frozenset({"shape", "start", "stop", "size", "value", "lengths", "k", "low", "high"})
 
 
 def _are_alike(mine: Node, theirs: Node, known: Mapping[Node, Node]) -> bool:

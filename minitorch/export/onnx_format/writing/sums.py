@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .... import dtypes
 from ....dtypes import DType
 from ....ir import Node
 from ....primitives.reductions import lowest
 from .building import Building, Row
+from .sizes import Number
 
 
 def _reduction(kind: str, axes_from: int) -> Row:
@@ -19,15 +22,22 @@ def _reduction(kind: str, axes_from: int) -> Row:
             return b.op("Identity", *operands)
         if kind == "ReduceMax" and given.spec.size == 0:  # ONNX does not say what the largest of nothing is
             return b.op("Expand", b.number(lowest(dtype), dtype), b.vector(b.shape(node)))
-        wide = b.computed(kind, dtype)
-        name = b.cast(operands[0], dtype, wide)
-        if b.opset >= axes_from:
-            found = b.op(kind, name, b.constant(dims), keepdims=0)
-        else:
-            found = b.op(kind, name, axes=list(dims), keepdims=0)
-        return b.cast(found, wide, dtype)
+        return reduced(b, kind, dtype, operands[0], dims, axes_from)
 
     return row
+
+
+def reduced(
+    b: Building, kind: str, dtype: DType, name: str, dims: Sequence[int], axes_from: int = 18, keepdims: int = 0
+) -> str:
+    """A reduction, in the type that it is computed in."""
+    wide = b.computed(kind, dtype)
+    name = b.cast(name, dtype, wide)
+    if b.opset >= axes_from:
+        found = b.op(kind, name, b.constant(dims), keepdims=keepdims)
+    else:
+        found = b.op(kind, name, axes=list(dims), keepdims=keepdims)
+    return b.cast(found, wide, dtype)
 
 
 def _argmax(b: Building, node: Node, operands: list[str]) -> str:
@@ -61,13 +71,21 @@ def _cumprod(b: Building, node: Node, operands: list[str]) -> str:
 
 def _argsort(b: Building, node: Node, operands: list[str]) -> str:
     """`TopK` of all elements; of equal ones, the first comes first."""
-    dim, dtype = node.params["dim"], node.inputs[0].dtype
-    length = b.shape(node)[dim]
-    wide = b.computed("TopK", dtype)
-    name = b.cast(operands[0], dtype, wide)
-    results = [b.name("sorted"), b.name("argsort")]
-    largest = int(node.params["descending"])
-    return b.ops("TopK", [name, b.vector([length])], results, axis=dim, largest=largest, sorted=1)[1]
+    return sorted_dimension(b, node, operands[0], b.shape(node)[node.params["dim"]])[1]
+
+
+def sorted_dimension(b: Building, node: Node, name: str, count: Number) -> Sequence[str]:
+    """The first elements of a sorted dimension, and their places: one node for both."""
+    (x,), dim, largest = node.inputs, node.params["dim"], int(node.params["descending"])
+    key = ("TopK", x, dim, largest, count)
+    if key not in b.results:
+        wide = b.computed("TopK", x.dtype)
+        given, k = b.cast(name, x.dtype, wide), b.vector([count])
+        values, places = b.ops(
+            "TopK", [given, k], [b.name("sorted"), b.name("argsort")], axis=dim, largest=largest, sorted=1
+        )
+        b.results[key] = [b.cast(values, wide, x.dtype), places]
+    return b.results[key]
 
 
 def _dot(b: Building, node: Node, operands: list[str]) -> str:
@@ -85,7 +103,8 @@ def _dot(b: Building, node: Node, operands: list[str]) -> str:
 # Indexing -------------------------------------------------------------------------------------------------
 
 
-def _index(b: Building, node: Node, place: int, name: str) -> str:
+def index_of(b: Building, node: Node, place: int, name: str) -> str:
+    """An operand as indices of a type that ONNX has."""
     dtype = node.inputs[place].dtype
     return name if dtype in (dtypes.int32, dtypes.int64) else b.cast(name, dtype, dtypes.int64)
 
@@ -101,7 +120,7 @@ def _places(b: Building, node: Node, operands: list[str], first: int) -> str:
 
 def _gather(b: Building, node: Node, operands: list[str]) -> str:
     if len(operands) == 2:
-        return b.op("Gather", operands[0], _index(b, node, 1, operands[1]), axis=0)
+        return b.op("Gather", operands[0], index_of(b, node, 1, operands[1]), axis=0)
     return b.op("GatherND", operands[0], _places(b, node, operands, 1))
 
 
