@@ -234,6 +234,15 @@ def test_a_transformer_has_the_operators_of_its_layers():
     assert [found.count(kind) for kind in ("LayerNormalization", "Softmax", "Gelu", "Erf", "Exp")] == [2, 1, 1, 0, 0]
 
 
+def test_positions_are_constants_unless_sizes_are_dynamic():
+    def first(x):
+        return mt.where(mt.arange(x.shape[0]).reshape(-1, 1) < 3, x, 0.0)
+
+    assert kinds(assert_same(mt.tril, real(5, 5))) == kinds(assert_same(first, real(5, 5))) == ["Where"]
+    assert len(kinds(assert_same(lambda x: F.adaptive_avg_pool2d(x, (2, 3)), real(1, 2, 5, 7)))) < 20
+    assert "Range" in kinds(assert_dynamic(first, {"x": {0: "n"}}, [real(5, 5)], [real(7, 5)], [real(2, 5)]))
+
+
 def test_a_network_in_qdq_form_gives_the_same_integers():
     x = mt.tensor(onnx_models.inputs())
     model = assert_same(onnx_models.network, x, rtol=0, atol=0)

@@ -29,13 +29,14 @@ from minitorch.passes import (
 )
 from minitorch.passes.algebra import EXACT
 from minitorch.passes.constant_folding import MOST_ELEMENTS
+from minitorch.passes.positions import POSITIONS
 from tests.graphs import MOVEMENTS, arrays_for, evaluate_graph, graphs, same_bits, special_values
 
 PASSES = tuple(dict.fromkeys(DEFAULT))
 # Better than what they replace, which NumPy's pow rounds otherwise.
 ROUNDED = ("x ** 2 -> x * x", "x ** -1 -> 1 / x")
 
-by_name = pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)
+by_name = pytest.mark.parametrize("each", (*PASSES, POSITIONS), ids=lambda each: each.name)
 
 
 def assert_same(before: Graph, after: Graph, seed: int) -> None:
@@ -81,7 +82,9 @@ def test_movement_of_movement_changes_no_bit(graph, seed):
     assert_same(graph, MOVEMENT(graph), seed)
 
 
-@pytest.mark.parametrize("each", [each for each in PASSES if each is not ALGEBRA], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "each", [each for each in (*PASSES, POSITIONS) if each is not ALGEBRA], ids=lambda each: each.name
+)
 @given(graph=graphs())
 def test_done_once_there_is_nothing_left_to_do(each, graph):
     once = each(graph)
@@ -260,6 +263,15 @@ def test_folding_keeps_splats_splats_whatever_their_size():
     assert after(CONSTANT_FOLDING, array, "%1 = mul(%0, 2)", "return %1") == "%0 = constant([4, 6]); %0"
     assert after(CONSTANT_FOLDING, array, "%1 = mul(%0, 0)", "return %1") == "0:i64[2]"
     assert after(CONSTANT_FOLDING, "%0 = reduce_sum(2:f32[2,3], dims=[1])", "return %0") == "6.0:f32[2]"
+
+
+def test_what_depends_on_positions_alone_is_evaluated_and_nothing_else():
+    mask = "%0 = iota(size=3, dtype=i64)", "%1 = less(%0, 1)"
+    assert after(POSITIONS, *mask, "return %1") == "%0 = constant([true, false, false]); %0"
+    kept = "%0 = constant([2, 3]) : i64[2]", "%1 = mul(%0, 2)"
+    assert after(POSITIONS, *kept, "return %1") == after(DEAD_CODE, *kept, "return %1")
+    large = f"iota(size={MOST_ELEMENTS + 1}, dtype=i64)"
+    assert after(POSITIONS, f"%0 = {large}", "return %0") == after(DEAD_CODE, f"%0 = {large}", "return %0")
 
 
 @pytest.mark.parametrize(

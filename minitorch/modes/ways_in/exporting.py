@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from ...passes.algebra import RECIPROCALS
 from ...passes.lifting import LIFTING, MEANS
 from ...passes.lifting.recurrent import RECURRENCES
 from ...passes.pipeline import table_pass
+from ...passes.positions import POSITIONS
 from ...tensor import Tensor
 from ...tree import Structure
 from ..checking.rehearsal import Argument, Output
@@ -213,13 +214,14 @@ def _with_sizes(
 ) -> tuple[_Traced, Sizes]:
     """The trace of the example, and what is dynamic in it."""
     signatures = Signatures(f, (), ())
-    found, structure, _, _ = signatures.of(example, kwargs)
-    leaves, names = plain(found), signatures.leaf_names(structure)
+    given, structure, _, _ = signatures.of(example, kwargs)
+    leaves, names = plain(given), signatures.leaf_names(structure)
     tensors = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     for at, name in zip(tensors, _named("input_names", input_names, [names[at] for at in tensors]), strict=True):
         names[at] = name
     if not axes:
-        return _trace(f, _resized(leaves, {}, {}), structure, names), Sizes()
+        whole = _trace(f, _resized(leaves, {}, {}), structure, names)
+        return replace(whole, graph=POSITIONS(whole.graph)), Sizes()
     dynamic = _dynamic(axes, names, leaves)
     symbols = list(dict.fromkeys(dynamic.values()))
     first = []

@@ -79,9 +79,9 @@ class Building:
     Args:
         opset: the version of the operators.
         sizes: the numbers that are not the same for all calls.
-        held: the arrays that the model holds, by their names.
 
     Attributes:
+        held: the arrays that the model holds, by their names.
         nodes: the ONNX nodes so far.
         arrays: the constants so far, by name.
         known: the names that are taken.
