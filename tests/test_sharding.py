@@ -81,21 +81,6 @@ def test_two_processes_train_as_one_and_go_on_after_one_is_killed(tmp_path):
     np.testing.assert_allclose(losses(lines), losses(alone)[4:], rtol=1e-5)
 
 
-def test_what_it_is_asked_wrongly_is_said(tmp_path):
-    def said(*arguments):
-        command = [sys.executable, "-m", "minitorch.sharding.launch", *arguments]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        return done.returncode, done.stderr
-
-    status, text = said("--processes", "0", "x.py")
-    assert status == 2 and "one or more" in text
-    status, text = said("--processes", "2", str(tmp_path / "nothing.py"))
-    assert status == 2 and "there is no file" in text
-    (tmp_path / "fails.py").write_text("import sys\nprint('one', 'line', file=sys.stderr)\nsys.exit(7)\n")
-    status, text = said("--processes", "1", "--devices", "1", str(tmp_path / "fails.py"))
-    assert status == 7 and "[0] one line" in text and "Traceback" not in text
-
-
 BOXES = [[[0, 1], [0, 2]], [[1, 3], [0, 2]]]
 
 
