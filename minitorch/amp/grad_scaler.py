@@ -34,7 +34,7 @@ from ..functional.comparison import isfinite
 from ..functional.data import tensor
 from ..functional.devices import on_cpu
 from ..functional.inplace import assign
-from ..functional.operands import to_dtype
+from ..functional.operands import real, to_dtype
 from ..functional.reductions import all as all_of
 from ..interpreters import current_staging
 from ..ir import Node
@@ -370,19 +370,34 @@ class GradScaler:
         """Take over what `state_dict` gave, in place: recorded steps go on with it.
 
         Raises:
+            TypeError: if it is no dict of numbers; nothing is loaded then, nor for any other error.
             RuntimeError: for the empty dict of a scaler that was not enabled.
-            KeyError: if an entry is missing; nothing is loaded then.
-            ValueError: for a number that an entry cannot be; nothing is loaded then.
+            KeyError: if an entry is missing.
+            ValueError: for a number that an entry cannot be.
         """
+        self._loading(state_dict)()
+
+    def _loading(self, state_dict: Mapping[str, Any]) -> Callable[[], None]:
+        """Check a state; the function that writes it."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"GradScaler: load_state_dict takes a dict of numbers, not {type(state_dict).__name__}")
         if not self._enabled:
-            return
+            return lambda: None
         if not state_dict:
             raise RuntimeError(
                 "The source state dict is empty, possibly because it was saved from a disabled instance of GradScaler."
             )
-        values = [(target, check(state_dict[name])) for name, target, check in self._entries()]
-        for target, value in values:
-            _write(target, value)
+        values: list[tuple[Tensor, float]] = []
+        for name, target, check in self._entries():
+            if name not in state_dict:
+                raise KeyError(f"GradScaler: the state has no {name!r}")
+            values.append((target, check(real(f"GradScaler: {name}", state_dict[name]))))
+
+        def write() -> None:
+            for target, value in values:
+                _write(target, value)
+
+        return write
 
     def _entries(self) -> list[tuple[str, Tensor, Callable[[Any], float]]]:
         return [
@@ -390,7 +405,7 @@ class GradScaler:
             ("growth_factor", self._growth_factor, _growth_factor),
             ("backoff_factor", self._backoff_factor, _backoff_factor),
             ("growth_interval", self._growth_interval, _growth_interval),
-            ("_growth_tracker", self._good_steps, int),
+            ("_growth_tracker", self._good_steps, _good_steps),
         ]
 
 
@@ -437,6 +452,12 @@ def _backoff_factor(value: float) -> float:
 
 
 def _growth_interval(value: int) -> int:
-    if value != int(value) or value < 1:
+    if not (1 <= value < 2**31) or value != int(value):
         raise ValueError(f"GradScaler: the growth interval is a whole number of steps, at least 1, not {value}")
+    return int(value)
+
+
+def _good_steps(value: float) -> int:
+    if not (0 <= value < 2**31) or value != int(value):
+        raise ValueError(f"GradScaler: the growth tracker is a whole number of steps, not {value}")
     return int(value)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
@@ -22,7 +23,7 @@ from .data import tensor
 from .devices import on_cpu
 from .gaussian import from_uniform
 from .inplace import assign
-from .operands import like, real, wrapped
+from .operands import like, real, require_tensor, wrapped
 
 
 class Generator:
@@ -75,10 +76,28 @@ class Generator:
         return P.cast(self._state, dtype=dtypes.int64)
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Continue from a state that `get_state` gave."""
-        with self._lock:
-            assign(self._state, new_state, "set_state")
+        """Continue from a state that `get_state` gave.
+
+        Raises:
+            TypeError: if it is no tensor of integers.
+            ValueError: if there are not two of them.
+        """
+        self._loading(new_state)()
         return self
+
+    def _loading(self, new_state: Tensor) -> Callable[[], None]:
+        """Check a state; the function that writes it."""
+        require_tensor("set_state", "the state", new_state)
+        if new_state.dtype.category != "int":
+            raise TypeError(f"set_state: the state of a generator is a tensor of integers, not of {new_state.dtype}")
+        if new_state.shape != (2,):
+            raise ValueError(f"set_state: the state of a generator has the shape [2], not {list(new_state.shape)}")
+
+        def write() -> None:
+            with self._lock:
+                assign(self._state, new_state, "set_state")
+
+        return write
 
     def draws(self) -> int:
         """A number that grows with every draw, in any mode."""

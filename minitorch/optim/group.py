@@ -103,6 +103,30 @@ class ParamGroup(MutableMapping[str, Any]):
         value = self._values[name]
         return not self._zero[name] if isinstance(value, Tensor) else bool(value)
 
+    def check(self, name: str, value: Any) -> None:
+        """Refuse what cannot be set, before anything is.
+
+        Raises:
+            TypeError: for a value of another kind.
+            ValueError: for a tuple of another length.
+            TracingError: for another flag, under a step that was recorded (``MT106``).
+        """
+        old = self._values[name]
+        if isinstance(old, Tensor):
+            self._check_baked(name, real(name, value) == 0, self._zero[name])
+        elif _is_tuple_of(old, Tensor):
+            if not isinstance(value, list | tuple):
+                raise TypeError(f"{name} is a tuple of numbers, not {type(value).__name__}")
+            if len(value) != len(old):
+                raise ValueError(f"{name} has {len(old)} numbers, not {len(value)}")
+            for number in value:
+                real(name, number)
+        else:
+            kinds = bool if isinstance(old, bool) else int | float if isinstance(old, int) else object
+            if not isinstance(value, kinds):
+                raise TypeError(f"{name} is {old!r}, and cannot be {value!r:.60}")
+            self._check_baked(name, value, old)
+
     def _check_baked(self, name: str, new: Any, old: Any) -> None:
         if name in self._baked and new != old:
             raise TracingError(

@@ -7,7 +7,7 @@ epochs, outside of the recorded function, because the number of the epoch is a P
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..errors import TracingError
@@ -81,9 +81,34 @@ class LRScheduler:
         """The number of the epoch, and the learning rates at first."""
         return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
 
-    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
-        self.last_epoch, self.base_lrs = state_dict["last_epoch"], list(state_dict["base_lrs"])
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` gave.
+
+        Raises:
+            TypeError: if it is not such a dict.
+            ValueError: if it has learning rates of more or fewer groups; nothing is loaded then.
+        """
+        self._loading(state_dict)()
+
+    def _loading(self, state_dict: Any) -> Callable[[], None]:
+        """Check a state; the function that writes it."""
+        if not isinstance(state_dict, Mapping) or not {"last_epoch", "base_lrs"} <= state_dict.keys():
+            raise TypeError(
+                'load_state_dict takes what state_dict() gave, a dict with "last_epoch" and "base_lrs", '
+                f"not {type(state_dict).__name__}: {state_dict!r:.60}"
+            )
+        rates, count = state_dict["base_lrs"], len(self.optimizer.param_groups)
+        if not isinstance(rates, list | tuple):
+            raise TypeError(f"load_state_dict: base_lrs is a list of learning rates, not {type(rates).__name__}")
+        if len(rates) != count:
+            raise ValueError(f"the optimiser has {count} groups, and the state learning rates for {len(rates)}")
+        epoch = whole("load_state_dict: last_epoch", state_dict["last_epoch"])
+        found = [real("load_state_dict: a learning rate", rate) for rate in rates]
+
+        def write() -> None:
+            self.last_epoch, self.base_lrs = epoch, found
+
+        return write
 
 
 class StepLR(LRScheduler):

@@ -10,6 +10,7 @@ from ..autograd import enable_grad, grad, no_grad
 from ..dtypes import float32
 from ..functional.creation import zeros
 from ..functional.inplace import assign
+from ..functional.operands import is_operand, operand
 from ..interpreters import current_staging, for_one_line
 from ..nn.module import zero_gradients
 from ..nn.parameter import concretely
@@ -205,6 +206,10 @@ class Optimizer:
             TypeError: if it is not such a dict.
             ValueError: if groups, parameters or shapes differ; nothing is loaded then.
         """
+        self._loading(state_dict)()
+
+    def _loading(self, state_dict: Mapping[str, Any]) -> Callable[[], None]:
+        """Check a state; the function that writes it."""
         _check_state(state_dict)
         groups, states = state_dict["param_groups"], state_dict["state"]
         sizes = [len(group["params"]) for group in self.param_groups], [len(group["params"]) for group in groups]
@@ -215,21 +220,37 @@ class Optimizer:
         for number, parameter in zip(numbers, self._positions(), strict=True):
             own, given = self.state.get(parameter, {}), states.get(number, {})
             for name, tensor in own.items():
-                if name in given and given[name].shape != tensor.shape:
+                if name in given and not is_operand(given[name]):
+                    raise TypeError(
+                        f"{name} of parameter {number} is a tensor or a number, not {type(given[name]).__name__}"
+                    )
+                value = operand(given[name]) if name in given else scalar(0, tensor)
+                if name in given and value.shape != tensor.shape:
                     raise ValueError(
-                        f"{name} of parameter {number} has the shape {list(given[name].shape)} in the state, "
+                        f"{name} of parameter {number} has the shape {list(value.shape)} in the state, "
                         f"{list(tensor.shape)} in the optimiser"
                     )
-                writes.append((tensor, given.get(name, scalar(0, tensor))))
+                writes.append((tensor, value))
         steps = {id(tensor): value for tensor, value in writes if tensor.ndim == 0}
         for tensor, value in writes:
             if id(tensor) in steps and steps[id(tensor)].item() != value.item():
                 raise ValueError("the parameters of a group were not updated equally often; here a group has one count")
-        with no_grad():
-            for tensor, value in writes:
-                assign(tensor, value, "load_state_dict")
-        for group, given in zip(self.param_groups, groups, strict=True):
-            group.update({name: value for name, value in given.items() if name != "params" and name in group})
+        settings = [
+            (group, {name: value for name, value in given.items() if name != "params" and name in group})
+            for group, given in zip(self.param_groups, groups, strict=True)
+        ]
+        for group, values in settings:
+            for name, value in values.items():
+                group.check(name, value)
+
+        def write() -> None:
+            with no_grad():
+                for tensor, value in writes:
+                    assign(tensor, value, "load_state_dict")
+            for group, values in settings:
+                group.update(values)
+
+        return write
 
     def __repr__(self) -> str:
         parts = []
@@ -244,8 +265,17 @@ def _check_state(given: object) -> None:
     if not isinstance(given, Mapping) or not {"param_groups", "state"} <= given.keys():
         raise TypeError(
             'load_state_dict takes what state_dict() gave, a dict with "param_groups" and "state", '
-            f"not {type(given).__name__}: {given!r}"
+            f"not {type(given).__name__}: {given!r:.200}"
         )
+    groups, states = given["param_groups"], given["state"]
+    if not isinstance(groups, list | tuple) or not all(
+        isinstance(group, Mapping) and isinstance(group.get("params"), list | tuple) for group in groups
+    ):
+        raise TypeError('load_state_dict: "param_groups" is a list of dicts, each with a list "params"')
+    if not all(isinstance(number, int) for group in groups for number in group["params"]):
+        raise TypeError('load_state_dict: "params" is a list of the numbers of parameters')
+    if not isinstance(states, Mapping) or not all(isinstance(state, Mapping) for state in states.values()):
+        raise TypeError('load_state_dict: "state" is a dict, with a dict for each parameter')
 
 
 def _parameter(item: Any) -> Tensor:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ...autograd import no_grad
-from ...errors import CheckpointError
+from ...dtypes import bool_
+from ...errors import CheckpointError, MinitorchError
 from ...functional.generator import Generator
 from ...functional.inplace import assign
 from ...interpreters import current, current_staging, readers
@@ -39,8 +42,12 @@ def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True,
 
     Raises:
         CheckpointError: for a file that breaks a rule, and for a pickle (``MT804``); listing all names, shapes and
-            types of modules that do not fit (``MT805``), and nothing was loaded then.
-        OSError: if it cannot be read.
+            types of modules that do not fit, and what other objects refuse (``MT805``). Nothing was loaded then.
+        TypeError: for anything else in `into`; nothing was loaded then.
+        OSError: if it cannot be read; where a disk fails while modules are read, some of their tensors have been.
+
+        What the `load_state_dict` of a class of your own raises: such an object is loaded after all checks, and before
+        everything else.
 
     Example:
         >>> import os, tempfile, minitorch as mt
@@ -53,62 +60,91 @@ def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True,
     """
     with Checkpoint(path) as checkpoint:
         problems: list[str] = []
-        plan = list(_plan(checkpoint, into, checkpoint.structure, problems, strict, cast, ""))
+        plan = list(_plan(checkpoint, into, checkpoint.structure, problems, strict, cast, ()))
         if problems:
             more = [f"... and {len(problems) - MOST_SHOWN} more"] if len(problems) > MOST_SHOWN else []
             head = f"{checkpoint.path} does not fit, and nothing was loaded:"
             raise CheckpointError(
                 "MT805",
                 "\n    ".join([head, *problems[:MOST_SHOWN], *more]),
-                fix="build the module as it was when it was saved; strict=False loads what has a name, cast=True "
-                "converts types",
+                fix="build the objects as they were when they were saved; strict=False loads what has a name, "
+                "cast=True converts types",
             )
-        returned: dict[int, Any] = {}
-        for target, part, names in plan:  # the others first: they check what they are given
-            if names is None:
-                state = structure.together(part, checkpoint.__getitem__)
-                if isinstance(target, Generator):
-                    target.set_state(state)
-                    returned[id(target)] = None
-                else:
-                    returned[id(target)] = target.load_state_dict(state)
-        for target, part, names in plan:
-            if names is not None:
-                returned[id(target)] = _fill(target, names, part, checkpoint)
-        return _result(checkpoint, into, checkpoint.structure, returned)
+        result = _rest(checkpoint, into, checkpoint.structure)
+        for keys, write in sorted(plan, key=lambda row: row[1].turn):
+            result = _placed(result, keys, write.run())
+        return result
+
+
+Keys = tuple[Any, ...]  # the way to an object in `into`
+
+
+@dataclass(frozen=True)
+class _Write:
+    """One object's state, checked.
+
+    Attributes:
+        run: writes it; returns what the object's `load_state_dict` returns.
+        turn: 0 if that can fail, so it is done first, then modules, which are read from the disk, then all others.
+    """
+
+    run: Callable[[], Any]
+    turn: int
 
 
 def _plan(
-    checkpoint: Checkpoint, into: Any, part: Any, problems: list[str], strict: bool, cast: bool, name: str
-) -> Iterator[tuple[Any, Any, dict[str, str] | None]]:
-    """The objects of `into`, each with its part of the structure, and of a module the names of its tensors."""
+    checkpoint: Checkpoint, into: Any, part: Any, problems: list[str], strict: bool, cast: bool, keys: Keys
+) -> Iterator[tuple[Keys, _Write]]:
+    """The objects of `into`, and how each gets its part of the structure; nothing is written yet."""
+    name = ".".join(map(str, keys))
     if into is None:
         return
     if isinstance(into, Module):
-        names = {
-            str(key): found for key, each in (structure.items(part) or {}).items() if (found := structure.name_in(each))
-        }
+        parts = structure.items(part)
+        names = {str(key): found for key, each in (parts or {}).items() if (found := structure.name_in(each))}
         own = into._state()
-        if structure.items(part) is None:
+        if parts is None:
             problems.append(f"{name or 'it'} is no dict of tensors")
-        problems += _problems(
-            checkpoint, into, own, structure.items(part) or {}, names, f"{name}." if name else "", strict, cast
-        )
-        yield into, part, names
-    elif isinstance(into, Generator) or hasattr(into, "load_state_dict"):
-        yield into, part, None
+        problems += _problems(checkpoint, into, own, parts or {}, names, f"{name}." if name else "", strict, cast)
+        yield keys, _Write(partial(_fill, into, names, part, checkpoint), 1)
+    elif _is_object(into):
+        state = structure.together(part, checkpoint.__getitem__)
+        loading = _loading(into)
+        if loading is None:
+            yield keys, _Write(partial(into.load_state_dict, state), 0)
+            return
+        try:
+            write = _Write(loading(state), 2)
+        except (TypeError, ValueError, LookupError, ArithmeticError, RuntimeError) as error:
+            said = error.what if isinstance(error, MinitorchError) else [*error.args, type(error).__name__][0]
+            problems.append(f"{name or 'it'}: {said}")
+        else:
+            yield keys, write
     elif isinstance(into, dict):
         parts = structure.items(part)
         for key, each in into.items():
-            inside = f"{name}.{key}" if name else str(key)
             if parts is None or key not in parts:
-                problems.append(f"missing: {inside}")
+                problems.append(f"missing: {'.'.join(map(str, (*keys, key)))}")
             else:
-                yield from _plan(checkpoint, each, parts[key], problems, strict, cast, inside)
+                yield from _plan(checkpoint, each, parts[key], problems, strict, cast, (*keys, key))
     else:
         raise TypeError(
             f"load: into takes modules, what has load_state_dict, and dicts of these, not {type(into).__name__}"
         )
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Module | Generator) or hasattr(value, "load_state_dict")
+
+
+def _loading(target: Any) -> Callable[[Any], Callable[[], None]] | None:
+    """The method of a class of minitorch that checks a state, and gives a function which writes it.
+
+    None for a class of the user's, and where it has a `load_state_dict` of its own.
+    """
+    method = "set_state" if isinstance(target, Generator) else "load_state_dict"
+    owner = next((kind for kind in type(target).__mro__ if method in vars(kind)), None)
+    return target._loading if owner is not None and "_loading" in vars(owner) else None
 
 
 def _problems(
@@ -121,7 +157,10 @@ def _problems(
     strict: bool,
     cast: bool,
 ) -> Iterator[str]:
-    given = {id(tensor) for name, tensor in own.items() if name in names}
+    given: dict[int, list[str]] = {}  # the names of each tensor of the module
+    for name, tensor in own.items():
+        if name in names:
+            given.setdefault(id(tensor), []).append(name)
     if strict:
         yield from (f"missing: {inside}{name}" for name in own if name not in names and id(own[name]) not in given)
         yield from (f"unexpected: {inside}{key}" for key in parts if key not in own)
@@ -130,6 +169,8 @@ def _problems(
             spec = checkpoint.spec(names[name])
             if spec.shape != tensor.shape or (spec.dtype is not tensor.dtype and not cast):
                 yield f"{inside}{name} is {tensor.spec} in the module and {spec} in the checkpoint"
+            if spec.dtype is bool_:
+                checkpoint.load_slice(names[name])  # its bytes can be wrong
     if any(type(each).state_problems is not Module.state_problems for each in module.modules()):
         for path, each in module.named_modules():
             start = f"{path}." if path else ""
@@ -139,10 +180,10 @@ def _problems(
 
 
 def _fill(module: Module, names: dict[str, str], part: Any, checkpoint: Checkpoint) -> IncompatibleKeys:
-    """Read the tensors of a module; bools first, whose bytes can be wrong."""
+    """Read the tensors of a module."""
     own = module._state()
     with no_grad():
-        for name, tensor in sorted(own.items(), key=lambda item: item[1].dtype.itemsize):
+        for name, tensor in own.items():
             if name in names:
                 array = tensor._value
                 is_plain = isinstance(array, np.ndarray) and array.flags.c_contiguous and array.flags.writeable
@@ -171,12 +212,21 @@ def _on_devices(value: OnDevice, name: str, checkpoint: Checkpoint) -> OnDevice:
     return found
 
 
-def _result(checkpoint: Checkpoint, into: Any, part: Any, returned: dict[int, Any]) -> Any:
-    if id(into) in returned:
-        return returned[id(into)]
+def _rest(checkpoint: Checkpoint, into: Any, part: Any) -> Any:
+    """What is loaded, but for objects that take their states; these have None in their places."""
+    if _is_object(into):
+        return None
     if isinstance(into, dict):
-        return {
-            key: _result(checkpoint, into.get(key), each, returned)
-            for key, each in (structure.items(part) or {}).items()
-        }
+        return {key: _rest(checkpoint, into.get(key), each) for key, each in (structure.items(part) or {}).items()}
     return structure.together(part, checkpoint.__getitem__)
+
+
+def _placed(result: Any, keys: Keys, value: Any) -> Any:
+    """The result with a value in the place of an object."""
+    if not keys:
+        return value
+    inside = result
+    for key in keys[:-1]:
+        inside = inside[key]
+    inside[keys[-1]] = value
+    return result
