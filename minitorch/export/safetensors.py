@@ -15,7 +15,7 @@ import io
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn
 
@@ -88,7 +88,7 @@ class Header:
     """A header, checked.
 
     Attributes:
-        entries: of the tensors, by name, in the order of their bytes.
+        entries: of the tensors, by name, in the order of the header.
         metadata: its texts.
         start: where in the file the elements begin.
     """
@@ -102,7 +102,7 @@ class Header:
 
 
 def save(path: Path, arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = None) -> None:
-    """Write arrays to a file; those with the largest elements come first, so that all lie aligned.
+    """Write arrays to a file; those with the largest elements lie first, so that all lie aligned.
 
     Raises:
         CheckpointError: for a name or a type that the format does not have (``MT806``).
@@ -132,19 +132,22 @@ def encode(arrays: Mapping[str, Array], metadata: Mapping[str, str] | None = Non
 def header_of(specs: Mapping[str, Spec], metadata: Mapping[str, str] | None = None) -> tuple[bytes, list[str]]:
     """The beginning of a file, up to the elements, and the order in which those of the tensors follow.
 
+    The header has the tensors in the order in which they are given.
+
     Raises:
         CheckpointError: for a name that the format does not have, and for too many of them (``MT806``).
     """
-    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    places: dict[str, list[int]] = {}
     names = sorted(specs, key=lambda name: (-_PLACES[NAMES[specs[name].dtype]], name))
     begin = 0
     for name in names:
+        places[name] = [begin, begin + specs[name].nbytes]
+        begin = places[name][1]
+    header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
+    for name, spec in specs.items():
         if name == "__metadata__":
             raise CheckpointError("MT806", f"{name!r} cannot be the name of a tensor", fix="give it another name")
-        spec = specs[name]
-        end = begin + spec.nbytes
-        header[name] = {"dtype": NAMES[spec.dtype], "shape": list(spec.shape), "data_offsets": [begin, end]}
-        begin = end
+        header[name] = {"dtype": NAMES[spec.dtype], "shape": list(spec.shape), "data_offsets": places[name]}
     try:
         text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError as error:
@@ -166,7 +169,7 @@ def spec_of(name: str, array: Array) -> Spec:
     """Shape and type of an array.
 
     Raises:
-        CheckpointError: for a type that no tensor has (``MT806``).
+        CheckpointError: for a type or a shape that no tensor has (``MT806``).
     """
     dtype = BY_NUMPY.get(array.dtype)
     if dtype is None:
@@ -174,6 +177,13 @@ def spec_of(name: str, array: Array) -> Spec:
             "MT806",
             f"{name!r} has elements of type {array.dtype}, which no tensor has",
             fix=f"convert it to one of {', '.join(map(str, NAMES))}",
+        )
+    if not _is_shape(array.shape):
+        raise CheckpointError(
+            "MT806",
+            f"{name!r} has the shape {list(array.shape)}, and a file has at most {MOST_DIMS} dimensions, of less than "
+            "2^60 elements",
+            fix="reshape it",
         )
     return Spec(array.shape, dtype)
 
@@ -187,7 +197,7 @@ def elements(array: Array) -> memoryview:
 
 
 def load(path: Path) -> tuple[dict[str, Array], dict[str, str]]:
-    """Read a file: the arrays by name, in the order in which they lie, and the texts of its metadata.
+    """Read a file: the arrays by name, in the order of its header, and the texts of its metadata.
 
     Raises:
         CheckpointError: naming the rule that the file breaks (``MT804``).
@@ -230,11 +240,10 @@ def read_header(file: BinaryIO, size: int, path: Path) -> Header:
         refuse(path, f"its header is said to have {length} bytes: the file has {size}, a header {MOST_HEADER}")
     found = parsed(file.read(length), path)
     metadata = _metadata(path, found.pop("__metadata__", {}))
-    rows = sorted(((name, _entry(path, name, row)) for name, row in found.items()), key=lambda item: item[1].end)
-    rows.sort(key=lambda item: item[1].begin)
+    entries = {name: _entry(path, name, row) for name, row in found.items()}
     room = size - 8 - length
     place = 0
-    for name, entry in rows:
+    for name, entry in sorted(entries.items(), key=lambda item: (item[1].begin, item[1].end)):
         if entry.begin != place:
             refuse(path, f"the bytes of {name!r} begin at {entry.begin}, and not at {place}, where those before end")
         if entry.end > room:
@@ -242,7 +251,7 @@ def read_header(file: BinaryIO, size: int, path: Path) -> Header:
         place = entry.end
     if place != room:
         refuse(path, f"it has {room - place} bytes at its end that belong to no tensor")
-    return Header(dict(rows), metadata, 8 + length)
+    return Header(entries, metadata, 8 + length)
 
 
 def of_ours(entry: Entry, name: str, path: Path) -> Spec:
@@ -253,7 +262,12 @@ def of_ours(entry: Entry, name: str, path: Path) -> Spec:
     """
     spec = entry.spec
     if spec is None:
-        refuse(path, f"{name!r} is of type {entry.kind}; tensors have the types {', '.join(TYPES)}")
+        raise CheckpointError(
+            "MT804",
+            f"{os.fspath(path)} has {name!r} with elements of type {entry.kind}, which minitorch has not",
+            why=f"tensors have the types {', '.join(TYPES)}",
+            fix="convert it where it was made; mt.export.Checkpoint(path)[name] reads the others",
+        )
     return spec
 
 
@@ -330,9 +344,14 @@ def _entry(path: Path, name: str, row: Any) -> Entry:
     begin, end = offsets
     if (end - begin) * 8 != math.prod(shape) * BITS[kind]:
         refuse(path, f"{name!r} of type {kind} and shape {shape} does not take the bytes {begin} to {end}")
-    if math.prod(length or 1 for length in shape) >= 2**60:  # NumPy refuses them, also where there are no elements
+    if not _is_shape(shape):
         refuse(path, f"{name!r} has the shape {shape}, which no array has")
     return Entry(kind, tuple(shape), begin, end)
+
+
+def _is_shape(shape: Sequence[int]) -> bool:
+    """Whether an array can have it: NumPy refuses large ones, also where there are no elements."""
+    return len(shape) <= MOST_DIMS and math.prod(length or 1 for length in shape) < 2**60
 
 
 def _are_lengths(value: Any) -> bool:

@@ -24,6 +24,7 @@ from . import regions, structure
 from .reading import Checkpoint
 
 MOST_SHOWN = 20  # problems in a message
+MOST_COMPARED = 1 << 20  # bytes of two tensors that are compared at a time; raising it takes more memory
 
 
 def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True, cast: bool = False) -> Any:
@@ -103,6 +104,8 @@ def _plan(
         parts = structure.items(part)
         names = {str(key): found for key, each in (parts or {}).items() if (found := structure.name_in(each))}
         own = into._state()
+        if not keys:
+            names |= {each: saved for each in own if each not in names and (saved := checkpoint.hint(each))}
         if parts is None:
             problems.append(f"{name or 'it'} is no dict of tensors")
         problems += _problems(checkpoint, into, own, parts or {}, names, f"{name}." if name else "", strict, cast)
@@ -171,12 +174,33 @@ def _problems(
                 yield f"{inside}{name} is {tensor.spec} in the module and {spec} in the checkpoint"
             if spec.dtype is bool_:
                 checkpoint.load_slice(names[name])  # its bytes can be wrong
+    for first, *others in given.values():
+        for name in others:
+            if _differ(checkpoint, names[first], names[name]):
+                yield f"{inside}{first} and {inside}{name} are one tensor in the module, and differ in the checkpoint"
     if any(type(each).state_problems is not Module.state_problems for each in module.modules()):
         for path, each in module.named_modules():
             start = f"{path}." if path else ""
             buffers = {key for key, _ in each.named_buffers(recurse=False)}
             values = {key: checkpoint[names[start + key]] for key in sorted(buffers) if start + key in names}
             yield from (f"{inside}{start}{problem}" for problem in each.state_problems(values))
+
+
+def _differ(checkpoint: Checkpoint, a: str, b: str) -> bool:
+    """Whether two tensors have other bits; a part of them is in memory at a time."""
+    spec = checkpoint.spec(a)
+    if checkpoint.tied.get(a, a) == checkpoint.tied.get(b, b):
+        return False
+    if spec != checkpoint.spec(b):
+        return True
+    length = spec.shape[0] if spec.shape else 1
+    step = max(1, length * MOST_COMPARED // max(1, spec.nbytes))
+    for start in range(0, length, step):
+        part = [slice(start, start + step)] if spec.shape else []
+        one, other = (checkpoint.load_slice(name, part)._value.tobytes() for name in (a, b))
+        if one != other:
+            return True
+    return False
 
 
 def _fill(module: Module, names: dict[str, str], part: Any, checkpoint: Checkpoint) -> IncompatibleKeys:

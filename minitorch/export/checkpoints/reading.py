@@ -16,7 +16,7 @@ from ...ir import Spec
 from ...tensor import Tensor
 from .. import safetensors
 from . import index, pieces, regions, structure
-from .writing import STRUCTURE
+from .writing import RESERVED, STRUCTURE, TIED
 
 Array = np.ndarray[Any, Any]
 
@@ -58,7 +58,7 @@ class Checkpoint(Mapping[str, Tensor]):
             apart = {pieces.name_of(name, box) for name, (_, boxes) in self._pieces.items() for box in boxes}
             names = dict.fromkeys([*[name for name in self._entries if name not in apart], *self._pieces])
             self._names = names
-            self.tied = {name: value for name, value in self.metadata.items() if value in names and name not in names}
+            self.tied = self._tied()
             self.structure = self._structure()
         except BaseException:
             self.close()
@@ -72,6 +72,7 @@ class Checkpoint(Mapping[str, Tensor]):
             found, text = index.read(start, start == self.path)
             try:
                 self._shards(start, found)
+                self._entries = {name: self._entries[name] for name in found.files}
                 return dict(found.metadata)
             except (CheckpointError, OSError):
                 self.close()
@@ -126,6 +127,18 @@ class Checkpoint(Mapping[str, Tensor]):
                 index.refuse(f"{self.path} has parts of {name!r:.60} that are of several types")
         return found
 
+    def _tied(self) -> dict[str, str]:
+        text = self.metadata.get(TIED, "{}")
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict) or not all(
+            isinstance(saved, str) and saved in self._names and name not in self._names for name, saved in found.items()
+        ):
+            index.refuse(f"{self.path} has tied tensors that do not fit: {text:.60}")
+        return found
+
     def _structure(self) -> Any:
         text = self.metadata.get(STRUCTURE)
         if text is None:
@@ -153,6 +166,14 @@ class Checkpoint(Mapping[str, Tensor]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names or name in self.tied
+
+    def hint(self, name: str) -> str | None:
+        """For a name that no tensor has: the one that Hugging Face's libraries call tied to it; None if they do not.
+
+        They write it among other texts of the metadata, so it counts for a name that somebody asks for alone.
+        """
+        saved = None if name in self or name in RESERVED else self.metadata.get(name)
+        return saved if saved in self._names else None
 
     def spec(self, name: str) -> Spec:
         """Shape and type of a tensor; nothing of it is read.

@@ -20,6 +20,7 @@ from ...nn import Module
 from ...tensor import Tensor
 
 MOST_DEPTH = 64  # of containers in containers; raising it takes more of Python's stack
+MOST_BITS = 14_000  # of an int; Python reads no int of more than 4300 digits
 
 
 def state_of(value: Any) -> Any:
@@ -72,7 +73,7 @@ def _apart(value: Any, name: str, found: dict[str, Any], depth: int) -> Any:
     if type(value) is float and not math.isfinite(value):
         return {"float": repr(value)}
     if value is None or type(value) in (bool, int, float, str):
-        return value
+        return _readable(value, name or "the value")
     raise CheckpointError(
         "MT806",
         f"{name or 'the value'} is of type {type(value).__name__}, which a checkpoint does not hold",
@@ -82,11 +83,23 @@ def _apart(value: Any, name: str, found: dict[str, Any], depth: int) -> Any:
 
 
 def _key(key: Any, name: str) -> Any:
-    if type(key) not in (str, int):
+    if type(key) is int:
+        return _readable(key, f"a key of {name or 'the dict'}")
+    if type(key) is not str:
         raise CheckpointError(
             "MT806", f"a key of {name or 'the dict'} is {key!r:.60}", fix="use texts or whole numbers as keys"
         )
     return key
+
+
+def _readable(value: Any, what: str) -> Any:
+    if type(value) is int and value.bit_length() > MOST_BITS:
+        raise CheckpointError(
+            "MT806",
+            f"{what} is an int of {value.bit_length()} bits, and {MOST_BITS} are the most",
+            fix="save it as a text, hex(number)",
+        )
+    return value
 
 
 def _joined(name: str, key: Any) -> str:

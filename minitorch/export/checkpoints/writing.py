@@ -23,6 +23,8 @@ from . import index, pieces, regions, structure
 Array = np.ndarray[Any, Any]
 
 STRUCTURE = "minitorch"  # the metadata's name of the structure
+TIED = "minitorch.tied"  # and of tied tensors: {"name": "the name that it is saved under", ...}
+RESERVED = (STRUCTURE, TIED, pieces.PIECES, "format", "total_size")
 _SIZES = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
@@ -45,8 +47,9 @@ def save(
     """Write a module, a state dict, or nested dicts of what a training needs to go on.
 
     What is there already is replaced in one step: a save that is killed, or runs out of disk, leaves the old one.
-    Tensors that are one in memory (tied weights) are written once, under the first of their names, and the metadata has
-    the others, as `safetensors.torch.save_model` does it.
+
+    Tensors that are one in memory (tied weights) are written once, under the first of their names, as
+    `safetensors.torch.save_model` does it, and the metadata has the others.
 
     Under `minitorch.sharding.launch`, where several processes have parts of a tensor, all of them call this with the
     same folder: each writes its own parts, and nothing whole is made. Such a checkpoint is read as any other, by any
@@ -96,10 +99,13 @@ def save(
         boxes[name] = tensor.shape, [part.box for part in divided[name]]
         for part in divided[name]:
             spec = Spec(regions.shape_of(part.box), tensor.dtype)
-            entries[pieces.name_of(name, part.box)] = _Entry(spec, part.process, part.read)
-    texts = {**_checked(metadata or {}, tensors), **tied}
-    if not structure.is_flat(found):
-        texts[STRUCTURE] = index.text_of(found)
+            own = pieces.name_of(name, part.box)
+            if own in tensors:
+                raise CheckpointError("MT806", f"{own!r} is the name of a part of {name!r}", fix="rename the tensor")
+            entries[own] = _Entry(spec, part.process, part.read)
+    texts = _checked(metadata or {}, tensors)
+    if tied:
+        texts[TIED] = index.text_of(tied)
     if boxes:
         texts[pieces.PIECES] = pieces.written(boxes)
         if is_file:
@@ -119,6 +125,9 @@ def save(
             size = 0
         shards[-1].append(name)
         size += entry.spec.nbytes
+    undivided = [name for shard in shards for name in shard if name in arrays]
+    if not structure.is_flat(found) or list(tensors) != [*undivided, *boxes, *tied]:  # the order of reading
+        texts[STRUCTURE] = index.text_of(found)
     if len(shards) > index.MOST_SHARDS:
         raise CheckpointError(
             "MT806", f"{len(shards)} files, more than {index.MOST_SHARDS}", fix="raise max_shard_size"
@@ -226,11 +235,11 @@ def _checked(metadata: Mapping[Any, Any], names: Collection[str]) -> dict[str, s
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise CheckpointError("MT806", f"the metadata has {key!r:.60}: {value!r:.60}", fix="give texts by texts")
-        if key in (STRUCTURE, pieces.PIECES, "format", "total_size") or key in names or value in names:
+        if key in RESERVED or value in names:
             raise CheckpointError(
                 "MT806",
                 f"the metadata has {key!r:.60}: {value!r:.60}, which has a meaning already",
-                why="names of tensors there are those of tied tensors",
+                why="Hugging Face's libraries name tied tensors so",
                 fix="use another key or text",
             )
     return dict(metadata)
