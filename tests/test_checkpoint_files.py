@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,8 @@ import pytest
 
 import minitorch as mt
 from minitorch.errors import CheckpointError
-from minitorch.export import safetensors
+from minitorch.export import publishing, safetensors
+from minitorch.export.checkpoints import index
 from tests.test_checkpoints import bits
 
 SHARED = mt.ones(3)
@@ -109,3 +114,85 @@ def test_a_type_that_tensors_do_not_have_is_named_and_the_others_are_read(tmp_pa
     assert caught.value.code == "MT804" and "again" not in str(caught.value)
     with mt.export.Checkpoint(tmp_path / "x.safetensors") as checkpoint:
         assert checkpoint["b"].tolist() == [0.0]
+
+
+# What is replaced -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and permissions")
+@pytest.mark.parametrize("limit", [4, "5GB"])
+def test_permissions_are_those_of_what_is_replaced(limit: Any, tmp_path: Path) -> None:
+    for size in ("5GB", limit, 4, limit):
+        mt.save({"a": mt.ones(1), "b": mt.ones(1)}, tmp_path / "folder", max_shard_size=size)
+        mt.save({"a": mt.ones(1)}, tmp_path / "x.safetensors")
+        files = [*(tmp_path / "folder").iterdir(), tmp_path / "x.safetensors"]
+        assert size == "5GB" or {path.stat().st_mode & 0o777 for path in files} == {0o640}
+        for path in files:
+            path.chmod(0o640)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and permissions")
+def test_a_path_that_is_a_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "latest.safetensors"
+    link.symlink_to(Path("elsewhere", "blob"))
+    for number in (1.0, 2.0):
+        mt.save({"a": mt.full((2,), number)}, link)
+        assert link.is_symlink() and os.listdir(tmp_path / "elsewhere") == ["blob"]
+        assert mt.load(link)["a"].tolist() == [number] * 2
+
+
+class Full:
+    """A file on a disk that is full at some time."""
+
+    def __init__(self, file: Any, step: Callable[[], None]) -> None:
+        self._file, self._step = file, step
+
+    def write(self, data: Any) -> None:
+        self._file.write(bytes(data)[: len(data) // 2])
+        self._step()
+        self._file.write(bytes(data)[len(data) // 2 :])
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+    def __enter__(self) -> Full:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+@pytest.mark.parametrize("was", [1, 4])
+@pytest.mark.parametrize("will", [1, 4])
+def test_a_disk_that_is_full_at_any_step_leaves_the_old_checkpoint(
+    was: int, will: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    old, new = ({name: mt.full((4,), number) for name in "abcd"} for number in (1.0, 2.0))
+    for stop in range(1000):
+        mt.save(old, tmp_path, max_shard_size=64 // was)
+        left = stop
+
+        def step() -> None:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        def first(real: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda *arguments, **options: (step(), real(*arguments, **options))[1]
+
+        with monkeypatch.context() as patch:
+            for name in ("replace", "fsync", "mkdir"):
+                patch.setattr(os, name, first(getattr(os, name)))
+            patch.setattr(publishing, "open", first(lambda *given: Full(open(*given), step)), raising=False)  # noqa: SIM115
+            try:
+                mt.save(new, tmp_path, max_shard_size=64 // will)
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
+            else:
+                break
+        assert bits(mt.load(tmp_path)) == bits(old), stop
+        assert all(index.OURS.fullmatch(path.name) for path in tmp_path.iterdir())
+    assert bits(mt.load(tmp_path)) == bits(new) and stop > 3 * will

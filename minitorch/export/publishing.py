@@ -8,6 +8,7 @@ nobody's, and goes with the next one.
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -46,8 +47,25 @@ def write(path: Path, chunks: Iterable[bytes | memoryview]) -> None:
         os.fsync(file.fileno())
 
 
-def publish(path: Path, folder: Path) -> None:
-    """Move a file into a folder, in place of one of its name."""
+def mode_of(path: Path) -> int | None:
+    """The permissions of a file; None if it is not there."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        return None
+
+
+def publish(path: Path, folder: Path, mode: int | None = None) -> None:
+    """Move a file into a folder, in place of one of its name.
+
+    Args:
+        path: of the file.
+        folder: where it will be.
+        mode: its permissions; by default those of the file that it replaces.
+    """
+    mode = mode_of(folder / path.name) if mode is None else mode
+    if mode is not None and mode != mode_of(path):
+        path.chmod(mode)
     os.replace(path, folder / path.name)
     with suppress(OSError):  # such as on Windows, where a folder cannot be opened
         descriptor = os.open(folder, os.O_RDONLY)

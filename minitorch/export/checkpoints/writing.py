@@ -46,7 +46,8 @@ def save(
 ) -> None:
     """Write a module, a state dict, or nested dicts of what a training needs to go on.
 
-    What is there already is replaced in one step: a save that is killed, or runs out of disk, leaves the old one.
+    What is there already is replaced in one step: a save that is killed, or runs out of disk, leaves the old one. The
+    new files have its permissions. A path that is a link stays one, and the file is written to where it leads.
 
     Tensors that are one in memory (tied weights) are written once, under the first of their names, as
     `safetensors.torch.save_model` does it, and the metadata has the others.
@@ -83,6 +84,8 @@ def save(
             f"{place} would be taken for a pickle, and a checkpoint is none",
             fix=f"mt.save(value, {place.with_suffix('.safetensors').name!r})",
         )
+    if is_file and place.is_symlink():
+        place = Path(os.path.realpath(place))
     limit = _bytes(max_shard_size)
     tensors, found = structure.apart(value)
     divided = {name: parts for name, tensor in tensors.items() if (parts := pieces.parts_of(tensor))}
@@ -141,6 +144,7 @@ def save(
         return
     single = place.name if is_file else index.SINGLE
     with publishing.beside(folder, _own(single if is_file else None)) as new:
+        mode = _mode(folder, single)
         names = [single] if len(shards) == 1 else index.shard_names(folder, len(shards))
         for file, shard in zip(names, shards, strict=True):
             _write(new / file, shard, entries, texts if len(shards) == 1 else {})
@@ -148,7 +152,7 @@ def save(
             _write_index(new, names, shards, entries, texts)
             names = [*names, index.INDEX]  # the last: from then on the new files are the checkpoint
         for file in names:
-            publishing.publish(new / file, folder)
+            publishing.publish(new / file, folder, mode)
         if not is_file:
             index.remove_others(folder, names)
 
@@ -161,13 +165,14 @@ def _save_together(
     own, _ = processes.place()
     problem: BaseException | None = None
     processes.agreed(True)  # all have come, so nobody changes the index that names are chosen by
+    mode = _mode(folder, index.SINGLE)
     names = index.shard_names(folder, len(shards))
     try:
         with publishing.apart(folder) as new:
             for file, shard in zip(names, shards, strict=True):
                 if shard and entries[shard[0]].process == own:
                     _write(Path(new) / file, shard, entries, {})
-                    publishing.publish(Path(new) / file, folder)
+                    publishing.publish(Path(new) / file, folder, mode)
     except Exception as error:
         problem = error
     is_well = processes.agreed(problem is None)
@@ -175,7 +180,7 @@ def _save_together(
         try:
             with publishing.beside(folder, _own(None)) as beside:
                 _write_index(beside, names, shards, entries, texts)
-                publishing.publish(beside / index.INDEX, folder)
+                publishing.publish(beside / index.INDEX, folder, mode)
                 index.remove_others(folder, [*names, index.INDEX])
         except Exception as error:
             problem = error
@@ -184,6 +189,12 @@ def _save_together(
         raise problem
     if not is_well:
         raise CheckpointError("MT806", f"{folder} was not saved: another process could not write its part")
+
+
+def _mode(folder: Path, single: str) -> int | None:
+    """The permissions of the checkpoint that is there; None if none is."""
+    mode = publishing.mode_of(folder / single)
+    return publishing.mode_of(folder / index.INDEX) if mode is None and single == index.SINGLE else mode
 
 
 def _own(single: str | None) -> Callable[[str], bool]:
