@@ -142,6 +142,45 @@ def test_a_path_that_is_a_link_stays_one(tmp_path: Path) -> None:
         assert mt.load(link)["a"].tolist() == [number] * 2
 
 
+@pytest.mark.parametrize("times", [1, 2, 3])
+@pytest.mark.parametrize("will", [1, 4])
+@pytest.mark.parametrize("was", [1, 4])
+def test_a_checkpoint_that_is_replaced_while_it_is_opened_is_read(
+    was: int, will: int, times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before each look at the folder and each opening of a file; no two saves are mixed."""
+
+    def saved(number: int, files: int) -> None:
+        value = {name: mt.full((4,), float(number)) for name in "abcd"}
+        mt.save(value, tmp_path, max_shard_size=64 // files)
+
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    for stop in range(100):
+        saved(0, was)
+        left = stop
+
+        def replacing(real: Callable[..., Any]) -> Callable[..., Any]:
+            def call(*arguments: Any, **options: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if left == -1:
+                    for number in range(times):
+                        saved(number + 1, will if number % 2 == 0 else was)
+                return real(*arguments, **options)
+
+            return call
+
+        with monkeypatch.context() as patch:
+            for name in ("found_at", "opened"):
+                patch.setattr(index, name, replacing(getattr(index, name)))
+            found = mt.load(tmp_path)
+        numbers = {number for each in found.values() for number in each.tolist()}
+        assert list(found) == list("abcd") and numbers in ({0.0}, {float(times)}), (stop, numbers)
+        if left >= 0:
+            break
+    assert stop > was
+
+
 class Full:
     """A file on a disk that is full at some time."""
 

@@ -13,6 +13,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -110,8 +111,23 @@ def opened(path: Path, is_named: bool = True) -> BinaryIO:
         refuse(f"{path} is not a file")
 
 
-def read(path: Path, is_named: bool = True) -> tuple[Index, bytes]:
-    """An index, checked, and its bytes: every tensor is in a file of the same folder, with a plain name.
+def stamp(path: Path) -> object:
+    """The state of the files of a checkpoint, which differs when it is replaced: which there are, and since when."""
+    if not path.is_dir():
+        if path.suffix != ".json":
+            return None  # one file, which is opened in one step
+        path = path.parent
+    found = []
+    for entry in os.scandir(path):
+        with suppress(OSError):  # it is gone, and by that the stamp another one
+            if entry.name.endswith((".safetensors", ".safetensors.index.json")):
+                state = entry.stat(follow_symlinks=False)
+                found.append((entry.name, state.st_ino, state.st_mtime_ns, state.st_size))
+    return sorted(found)
+
+
+def read(path: Path, is_named: bool = True) -> Index:
+    """An index, checked: every tensor is in a file of the same folder, with a plain name.
 
     Raises:
         CheckpointError: naming the rule that it breaks (``MT804``).
@@ -137,7 +153,7 @@ def read(path: Path, is_named: bool = True) -> tuple[Index, bytes]:
                 f"{path} names the file {name!r:.60}",
                 why="the files of a checkpoint lie in one folder, and nothing outside of it is read",
             )
-    return Index(files, {key: value for key, value in metadata.items() if isinstance(value, str)}), text
+    return Index(files, {key: value for key, value in metadata.items() if isinstance(value, str)})
 
 
 def written(files: Mapping[str, str], total_size: int, metadata: Mapping[str, str]) -> bytes:
@@ -155,7 +171,7 @@ def shard_names(folder: Path, count: int) -> list[str]:
     used: set[str] = set()
     if (folder / INDEX).exists():
         try:
-            used = set(read(folder / INDEX, is_named=False)[0].files.values())
+            used = set(read(folder / INDEX, is_named=False).files.values())
         except CheckpointError:  # damaged: nothing is kept
             used = set()
     for stem in ("model", "model.next"):

@@ -65,20 +65,27 @@ class Checkpoint(Mapping[str, Tensor]):
             raise
 
     def _open(self) -> dict[str, str]:
+        """Open the files; once more, if the checkpoint was replaced meanwhile, which may have removed some of them."""
+        while True:
+            before = index.stamp(self.path)
+            try:
+                metadata = self._open_files()
+                if before == index.stamp(self.path):
+                    return metadata
+            except (CheckpointError, OSError):
+                if before == index.stamp(self.path):
+                    raise
+            self.close()
+            self._entries.clear()
+
+    def _open_files(self) -> dict[str, str]:
         start = index.found_at(self.path)
         if start.suffix != ".json":
             return dict(self._add(start, start == self.path).metadata)
-        while True:
-            found, text = index.read(start, start == self.path)
-            try:
-                self._shards(start, found)
-                self._entries = {name: self._entries[name] for name in found.files}
-                return dict(found.metadata)
-            except (CheckpointError, OSError):
-                self.close()
-                if index.read(start, start == self.path)[1] == text:
-                    raise
-                self._entries.clear()  # it was replaced meanwhile
+        found = index.read(start, start == self.path)
+        self._shards(start, found)
+        self._entries = {name: self._entries[name] for name in found.files}
+        return dict(found.metadata)
 
     def _shards(self, start: Path, found: index.Index) -> None:
         for name in sorted(set(found.files.values())):
