@@ -6,17 +6,12 @@ nothing outside of the folder, and may take memory in proportion to the bytes of
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
-import secrets
 import sys
 import tempfile
-import threading
-import tracemalloc
 from collections.abc import Callable, Iterator
-from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +22,8 @@ from minitorch.errors import CheckpointError
 from minitorch.export import safetensors
 from minitorch.export.checkpoints import pieces
 
-SPACING = 1_000_000  # of the seeds of two campaigns
+from .files import Files, Watch, command, put
+
 MEMORY = 1 << 20, 100  # bytes that a load may take, and bytes for each byte of the files
 NUMBERS = [
     b"0",
@@ -56,8 +52,6 @@ TEXTS = [
 ]
 FILE = re.compile(rb'"model[^"\\]*\.safetensors"')
 TOKEN = re.compile(rb'"[^"\\]*"|-?\d+|[\[\]{},:]')
-
-Files = dict[str, bytes]
 
 
 def good() -> list[Files]:
@@ -104,27 +98,11 @@ def mutated(content: bytes, chance: random.Random) -> bytes:
     return content
 
 
-class Opened:
-    """The files that the thread which made this opens, as Python's audit events name them."""
-
-    def __init__(self) -> None:
-        self.paths: list[str] = []
-        self.is_on = False
-        self._thread = threading.get_ident()
-        sys.addaudithook(self._note)
-
-    def _note(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if not self.is_on or event != "open" or threading.get_ident() != self._thread:
-            return
-        if isinstance(arguments[0], str | bytes | os.PathLike):
-            self.paths.append(os.fsdecode(arguments[0]))
-
-
 def campaign(
     seeds: Iterator[int], load: Callable[[Path], Any] = mt.load, memory: tuple[int, int] = MEMORY
 ) -> Iterator[tuple[int, str]]:
     """How each seed ends: "read", "refused", or the finding."""
-    checkpoints, opened = good(), Opened()
+    checkpoints, watch = good(), Watch()
     with tempfile.TemporaryDirectory(prefix="minitorch-fuzz-") as place:
         folder = Path(os.path.realpath(place))
         for seed in seeds:
@@ -133,50 +111,21 @@ def campaign(
             names = sorted(files)
             name = names[-1] if chance.random() < 0.4 else chance.choice(names)
             files[name] = mutated(files[name], chance)
-            for path in folder.iterdir():
-                path.unlink()
-            for each, content in files.items():
-                (folder / each).write_bytes(content)
-            opened.paths.clear()
-            tracemalloc.start()
-            opened.is_on = True
+            put(folder, files)
             try:
-                load(folder)
+                with watch.watching():
+                    load(folder)
                 result = "read"
             except CheckpointError as error:
                 result = "refused" if error.code == "MT804" else f"{error}"
             except Exception as error:
                 result = f"{type(error).__name__}: {error}"
-            opened.is_on = False
-            peak = tracemalloc.get_traced_memory()[1]
-            tracemalloc.stop()
-            outside = [
-                path for path in opened.paths if Path(path).parent != folder and not path.endswith((".py", ".pyc"))
-            ]
-            if outside:
-                result = f"it opened {outside[0]}"
-            if peak > memory[0] + memory[1] * sum(map(len, files.values())):
-                result = f"it took {peak} bytes"
+            if outside := watch.outside(folder):
+                result = f"it opened {outside}"
+            if watch.peak > memory[0] + memory[1] * sum(map(len, files.values())):
+                result = f"it took {watch.peak} bytes"
             yield seed, result
 
 
-def main() -> int:
-    """Run a campaign; the exit status is 1 if something was found."""
-    parser = argparse.ArgumentParser(prog="python -m fuzz.checkpoints", description=__doc__)
-    parser.add_argument("--files", type=int, default=100_000, help="stop after so many")
-    parser.add_argument("--seed", type=int, help="of the campaign; a random one by default")
-    parser.add_argument("--only", type=int, nargs="+", metavar="SEED", help="the files of these seeds, and no others")
-    options = parser.parse_args()
-    seed = options.seed if options.seed is not None else secrets.randbelow(SPACING)
-    print(f"SEED={seed}", flush=True)
-    counted = {"read": 0, "refused": 0, "findings": 0}
-    for each, result in campaign(iter(options.only or islice(count(seed * SPACING), options.files))):
-        counted[result if result in counted else "findings"] += 1
-        if result not in counted:
-            print(f"seed {each}: {result}", flush=True)
-    print(", ".join(f"{number} {name}" for name, number in counted.items()))
-    return 1 if counted["findings"] else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(command("python -m fuzz.checkpoints", __doc__, campaign, ("read", "refused")))
