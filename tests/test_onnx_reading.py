@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 import minitorch as mt
 from minitorch.errors import OnnxError, TranslationError
 from minitorch.export import onnx_backend
-from minitorch.export.onnx_format.reading import limits, wire
+from minitorch.export.onnx_format.reading import wire
 from minitorch.export.onnx_format.reading.loading import module_of, parsed
 from tests import onnx_nodes
 
@@ -230,7 +230,7 @@ def helper_length(length: int) -> bytes:
 
 def test_a_shape_of_numbers_is_bounded_when_it_is_computed() -> None:
     model = read("g (int64[1] s) => (float[n] y) { y = ConstantOfShape(s) }")
-    with pytest.raises(OnnxError, match=str(limits.MOST_ELEMENTS)):
+    with pytest.raises(OnnxError, match=r"constant gives f32\[1099511627776\]|larger than the memory"):
         model(mt.tensor([2**40]))
 
 

@@ -18,6 +18,7 @@ from .autocast import (
     set_autocast,
 )
 from .binding import bind, callback, concrete, number, staging_or_error, twin
+from .bounded import bounded
 from .broadcasting import broadcast_shapes, expand_operands
 from .eager import Eager, Observed, Observer, check_writeable, settled
 from .observing import current_observer, current_recorder, for_one_line, observing
@@ -49,6 +50,7 @@ __all__ = [
     "Trace",
     "autocasting",
     "bind",
+    "bounded",
     "broadcast_shapes",
     "callback",
     "check_writeable",

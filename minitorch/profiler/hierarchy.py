@@ -9,17 +9,15 @@ next address (McVoy and Staelin, "lmbench", 1996). Both are those of one core.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from math import isqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..compiler.codegen.host import host
 from ..compiler.runtime import cache
-from ..compiler.runtime.memory import address
+from ..compiler.runtime.memory import address, main_memory
 from ..compiler.target import Target
 from ..dtypes import float32
 from .roofs import UNITS, flops_text, lanes, shortest
@@ -125,23 +123,6 @@ def _whole(size: int) -> int:
     """Whole steps of the reading loop, for any vector registers."""
     step = max(LINE, ACCUMULATORS * 64)
     return max(1, size // step) * step
-
-
-def main_memory() -> int:
-    """Bytes of main memory that this process may use; 0 where the system does not say.
-
-    Example:
-        >>> main_memory() >= 0
-        True
-    """
-    try:
-        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 0
-    try:  # a container may have less
-        return min(size, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    except (OSError, ValueError):  # no such file, or "max"
-        return size
 
 
 # --- what is run ------------------------------------------------------------------------------------------------------

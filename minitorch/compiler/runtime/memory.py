@@ -16,6 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from math import prod
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,11 +28,21 @@ Array = np.ndarray[Any, np.dtype[Any]]
 # --- blocks that are used again ---------------------------------------------------------------------------------------
 
 
-def _memory() -> int:
+def main_memory() -> int:
+    """Bytes of main memory that this process may use; 0 where the system does not say.
+
+    Example:
+        >>> main_memory() >= 0
+        True
+    """
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 8 << 30
+        return 0
+    try:  # a container may have less
+        return min(size, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    except (OSError, ValueError):  # no such file, or "max"
+        return size
 
 
 def _round(size: int) -> int:
@@ -89,7 +100,7 @@ class Pool:
     """
 
     def __init__(self, limit: int | None = None, smallest: int = 1 << 20) -> None:
-        self.limit = min(1 << 30, _memory() // 8) if limit is None else limit
+        self.limit = min(1 << 30, (main_memory() or 8 << 30) // 8) if limit is None else limit
         self.smallest = smallest
         self._free: OrderedDict[int, deque[Block]] = OrderedDict()  # by size, in the order of their last use
 

@@ -1,4 +1,4 @@
-"""Bounds of the ONNX files that are read, so that a hostile one is refused before memory is allocated for it.
+"""Bounds of the ONNX files that are read and run, so that a hostile one is refused before memory is allocated for it.
 
 An array is never larger than its bytes in a file, so these bounds are about what small files can ask for: many messages
 of two bytes each (protobuf takes about a hundred bytes for one), bodies within bodies, and shapes that are numbers.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import NoReturn
 
+from ....compiler.runtime.memory import main_memory
 from ....errors import OnnxError
 
 MOST_BYTES = 2**31 - 1
@@ -34,11 +36,27 @@ MOST_NUMBERS = 1_000_000
 MOST_DIMS = 32
 """Dimensions of an array."""
 
-MOST_ELEMENTS = 2**34
-"""Elements of an array whose shape is computed from numbers, as in Expand or ConstantOfShape."""
-
 MOST_STEPS = 1_000_000
-"""Nodes that one call runs, with all turns of its loops."""
+"""Nodes that one call runs, with all turns of its loops and recurrences, and the parts of sequences that it makes."""
+
+
+@cache
+def most_held() -> int:
+    """Bytes that the values of a call may take together: those of the machine, or of the container that it is in.
+
+    An array that a model computes can be far larger than the file, and be meant; one that no memory holds is not.
+    """
+    return main_memory() or 2**63
+
+
+def check_numbers(what: str, count: int) -> None:
+    """Refuse to look at numbers one by one that do not fit into the memory, at 8 bytes each: of a large view of few.
+
+    Raises:
+        OnnxError: if they do not (``MT801``).
+    """
+    if 8 * count > most_held():
+        refuse(f"{what} is {count} numbers, more than there is memory for")
 
 
 def refuse(what: str, why: str | None = None, fix: str | None = None) -> NoReturn:
@@ -50,14 +68,14 @@ def shape_of(name: str, lengths: Sequence[int]) -> tuple[int, ...]:
     """A shape that a model's numbers ask for.
 
     Raises:
-        OnnxError: if it is negative somewhere, or larger than `MOST_ELEMENTS` (``MT801``).
+        OnnxError: if it is negative somewhere, or has more elements than the machine has bytes (``MT801``).
 
     Example:
         >>> shape_of("Expand", [2, 3])
         (2, 3)
-        >>> shape_of("Expand", [2**40])
+        >>> shape_of("Expand", [2**62])
         Traceback (most recent call last):
-        minitorch.errors.OnnxError: MT801: Expand: a result of the shape [1099511627776], more than 17179869184 elements
+        minitorch.errors.OnnxError: MT801: Expand: a result of the shape [4611686018427387904], larger than the memory
           more: minitorch explain MT801
     """
     shape = tuple([int(length) for length in lengths])
@@ -65,6 +83,6 @@ def shape_of(name: str, lengths: Sequence[int]) -> tuple[int, ...]:
         refuse(f"{name}: a result of {len(shape)} dimensions, more than {MOST_DIMS}")
     if min(shape, default=0) < 0:
         refuse(f"{name}: a result of the shape {list(shape)}")
-    if math.prod(length or 1 for length in shape) > MOST_ELEMENTS:
-        refuse(f"{name}: a result of the shape {list(shape)}, more than {MOST_ELEMENTS} elements")
+    if math.prod(length or 1 for length in shape) > most_held():
+        refuse(f"{name}: a result of the shape {list(shape)}, larger than the memory")
     return shape

@@ -12,10 +12,12 @@ import numpy as np
 
 from ....errors import DTypeError, OnnxError, ShapeError
 from ....functional.operands import from_array, is_operand, operand
+from ....interpreters import bounded
 from ....nn.module import Module
 from ....nn.parameter import Parameter, concretely
 from ....tensor import Tensor
 from ..common import BUFFERS, PARAMETERS
+from . import limits
 from .layers import layers_of
 from .program import Declared, Program, Step
 from .running import MOST_KNOWN, Run, Value, run
@@ -102,7 +104,8 @@ class OnnxModule(Module):
         values = [Value(_checked(each, given[each.name], lengths)) for each in self.program.inputs]
         state = {name: getattr(self, self._places[name]) for name in self.program.state}
         layers = {name: getattr(self, place) for name, place in self._layers.items()}
-        results = [each.data for each in run(self.program, values, state, Run(layers))]
+        with bounded(limits.most_held(), limits.refuse):
+            results = [each.data for each in run(self.program, values, state, Run(layers))]
         return results[0] if len(results) == 1 else tuple(results)
 
     def _arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
