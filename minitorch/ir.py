@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Shape = tuple[int, ...]
 
+MOST = 2**60
+"""Elements of an array, a length of 0 taken for 1: of 8 bytes each, as many as an address space of 2**63 bytes has."""
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:

@@ -156,12 +156,18 @@ def finfo(dtype: Any) -> Any:
 def iinfo(dtype: Any) -> Any:
     """The limits of an integer type: ``max``, ``min``, ``bits``.
 
+    Raises:
+        TypeError: for another type.
+
     Example:
         >>> import minitorch as mt
         >>> mt.iinfo(mt.int8).min, mt.iinfo(mt.uint32).max
         (-128, 4294967295)
     """
-    return np.iinfo(dtypes.as_dtype(dtype).numpy)
+    kind = dtypes.as_dtype(dtype)
+    if kind.category != "int":
+        raise TypeError(f"iinfo: {kind.name} is no integer type")
+    return np.iinfo(kind.numpy)
 
 
 def _conversion(name: str, dtype: DType) -> Callable[[Tensor], Tensor]:

@@ -16,7 +16,7 @@ from .. import dtypes
 from .. import primitives as P
 from ..errors import DTypeError
 from ..interpreters import concrete
-from ..ir import Shape
+from ..ir import MOST, Shape
 from ..tensor import Tensor
 from .data import leaf, tensor
 from .operands import Number, fitting, number, real, to_dtype, whole
@@ -35,7 +35,6 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
-MOST = 2**60  # elements of 8 bytes, in an address space of 2**63 bytes; NumPy makes no array of more
 METHODS = ("new_empty", "new_full", "new_ones", "new_tensor", "new_zeros")
 
 

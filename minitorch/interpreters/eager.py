@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextvars
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import DType
-from ..errors import TracingError
-from ..ir import Node, Primitive, Source, Spec, user_source
+from ..errors import ShapeError, TracingError
+from ..ir import MOST, Node, Primitive, Source, Spec, user_source
 from ..tensor import OnDevice, Tensor, on_host
 from .provenance import leaked
 from .shapes import common_shape
@@ -102,9 +103,11 @@ def explained(
         if primitive.broadcasts:
             shape = common_shape(inputs, primitive.name)
             specs = [Spec(shape, spec.dtype) for spec in specs]
-        primitive.infer(*specs, **params)
+        shape = primitive.infer(*specs, **params).shape
     except (ValueError, TypeError) as better:
         return better
+    if math.prod(length or 1 for length in shape) >= MOST:
+        return ShapeError("MT201", f"{primitive.name}: no array in memory has the shape {list(shape)}")
     return error
 
 

@@ -75,6 +75,8 @@ def _infer_expand(x: Spec, *, shape: Shape) -> Spec:
             why="only dimensions of length 1 can be repeated, and new ones come first",
             fix="insert dimensions of length 1 with unsqueeze or reshape",
         )
+    if min(shape, default=0) < 0:
+        raise ShapeError("MT201", f"expand: {x} cannot become {list(shape)}: a length is negative")
     return Spec(shape, x.dtype)
 
 

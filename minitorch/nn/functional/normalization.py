@@ -149,6 +149,8 @@ def group_norm(
         >>> mt.nn.functional.group_norm(mt.tensor([[1.0, 3.0, 10.0, 30.0]]), 2)
         tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
+    if input.ndim < 2:
+        raise ShapeError("MT201", f"group_norm: {input.spec} has no dimensions of the batch and of channels")
     batch, channels = input.shape[:2]
     if num_groups < 1:
         raise ValueError(f"group_norm: num_groups is 1 or more, not {num_groups}")

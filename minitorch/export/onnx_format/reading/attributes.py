@@ -28,7 +28,7 @@ def decoded(what: str, text: bytes) -> str:
     try:
         return text.decode("utf-8")
     except UnicodeDecodeError:
-        refuse(f"{what} is a text that is not UTF-8")
+        refuse(f"{what} is not UTF-8: {text[:40]!r}")
 
 
 def value_of(place: str, attribute: Any) -> Any:
@@ -96,6 +96,7 @@ def check_counts(place: str, node: Any, schema: Any) -> None:
     ):
         if not least <= len(names) <= most:
             refuse(f"{place} has {len(names)} {what}; the operator has {least} to {most}")
-        for name, formal in zip(names, formals, strict=False):
-            if not name and formal.option.name == "Single":
+        for at, name in enumerate(names if formals else ()):
+            formal = formals[min(at, len(formals) - 1)]  # the last one may stand for any number
+            if not name and formal.option.name != "Optional":
                 refuse(f"{place} lacks its input {formal.name}")

@@ -168,9 +168,10 @@ class Builder:
         found = attributes.checked(place, [each for each in proto if each is not None], schema, value)
         attributes.check_counts(place, node, schema)
         row = ROWS.get(node.op_type if node.domain in DOMAINS else f"{node.domain}.{node.op_type}")
-        for each in row.types if row else ():
-            if found.get(each) and found[each] not in TYPES:
-                self._no_type(found[each])
+        for each in row.types if row else ():  # 0 stands for none, where that is allowed
+            number = found.get(each)
+            if (number or (number is not None and schema.attributes[each].required)) and number not in TYPES:
+                self._no_type(number)
         if row is None:
             return self._composed(node, name, schema, opset, found, depth)
         return Step(name, node.op_type, schema.since_version, row, tuple(node.input), tuple(node.output), found, bodies)
@@ -216,7 +217,11 @@ class Builder:
         versions = [each for each in schema.function_opset_versions if each <= opset]
         function = onnx.FunctionProto()
         function.ParseFromString(schema.get_function_with_opset_version(max(versions, default=schema.since_version)))
-        bound = {each: onnx.helper.make_attribute(each, value) for each, value in found.items() if value is not None}
+        bound = {
+            each: onnx.helper.make_attribute(each, value, attr_type=int(schema.attributes[each].type.value))
+            for each, value in found.items()
+            if value is not None
+        }
         opset = max(self._opset(function.opset_import), FIRST_OPSET)  # what they say has not changed until then
         return self._function(node, name, function, bound, opset, depth)
 

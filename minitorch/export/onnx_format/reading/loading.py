@@ -17,6 +17,9 @@ from .module import OnnxModule
 def load_onnx(path: str | os.PathLike[str] | Any) -> OnnxModule:
     """Read an ONNX model as a module, which runs in every mode, and can be trained.
 
+    A file may be hostile: reading takes memory in proportion to its bytes, and an eager call refuses a value for which
+    the machine has no memory, and more than a million steps. Time is not bounded: a few nodes can ask for hours.
+
     Operators of the domain ai.onnx of opset 13 and newer are read, those that have not changed until then from older
     files, too, and functions that the model defines. Sizes that the model computes have to be known when a graph is
     made; in eager mode, every size is.
@@ -86,8 +89,5 @@ def module_of(model: Any, folder: Path | None = None) -> OnnxModule:
     """
     if not model.HasField("graph"):
         refuse("it has no graph: it is no ONNX model")
-    try:
-        program = Builder(model, folder).program(model.graph)
-        return OnnxModule(program, {each.key: each.value for each in model.metadata_props})
-    except UnicodeDecodeError:
-        refuse("a name in it is no UTF-8")
+    program = Builder(model, folder).program(model.graph)
+    return OnnxModule(program, {each.key: each.value for each in model.metadata_props})

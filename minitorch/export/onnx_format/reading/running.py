@@ -20,7 +20,7 @@ from ....interpreters import concrete, current_staging, interpreting
 from ....ir import Node
 from ....nn.parameter import Parameter
 from ....tensor import Tensor
-from .limits import MOST_STEPS, refuse
+from .limits import MOST_STEPS, check_numbers, refuse
 from .program import Program, Row, Step
 
 Array = np.ndarray[Any, Any]
@@ -80,13 +80,13 @@ class Run:
     layers: Mapping[str, Any] = field(default_factory=dict)
     steps: int = 0
 
-    def step(self) -> None:
-        """Count a step.
+    def step(self, count: int = 1) -> None:
+        """Count a step: a node, a turn of a loop, one element of a sequence; or several.
 
         Raises:
             OnnxError: if there are too many (``MT801``).
         """
-        self.steps += 1
+        self.steps += count
         if self.steps > MOST_STEPS:
             refuse(f"a call takes more than {MOST_STEPS} steps: is there a loop without an end?")
 
@@ -128,17 +128,26 @@ class Call:
         """An attribute; None if it is neither given nor has a default."""
         return self.step.attributes.get(name)
 
-    def body(self, name: str, inputs: Sequence[Value], outer: Callable[[Tensor], Tensor] | None = None) -> list[Value]:
+    def body(
+        self, name: str, inputs: Sequence[Value], least: int, outer: Callable[[Tensor], Tensor] | None = None
+    ) -> list[Value]:
         """Run a body, which is a step of its own.
 
         Args:
             name: of the attribute.
             inputs: of the body.
+            least: how many results are needed.
             outer: what the body has in place of a computed value around it.
+
+        Raises:
+            OnnxError: if it has fewer results (``MT801``).
         """
         self.run.step()
+        program = self.step.bodies[name]
+        if len(program.outputs) < least:
+            refuse(f"its {name} gives {len(program.outputs)} results, and {least} are needed")
         frame = self.frame if outer is None else Seen({}, self.frame, outer)
-        return run(self.step.bodies[name], inputs, {}, self.run, frame)
+        return run(program, inputs, {}, self.run, frame)
 
 
 def run(
@@ -182,19 +191,25 @@ def _take(step: Step, frame: Frame, run: Run) -> None:
             results = (results,)
         if len(results) < len(step.outputs):
             refuse(f"it gives {len(results)} results, and {len(step.outputs)} are named")
-    except OnnxError as error:
-        error.locate(step.place)
-        raise
     except MinitorchError as error:
         error.locate(step.place)
         raise
     except (Exception, MemoryError) as error:
-        raise OnnxError("MT801", f"{type(error).__name__}: {error}", where=step.place) from error
+        operands = ", ".join(_text(value) for value in given) or "none"
+        text = f"{type(error).__name__}: {error}"
+        raise OnnxError("MT801", text, where=step.place, why=f"its operands are {operands}") from error
     for name, result in zip(step.outputs, results, strict=False):
         if name:
             frame.values[name] = result
     for name in step.frees:
         frame.values.pop(name, None)
+
+
+def _text(value: Value | None) -> str:
+    """A value in messages."""
+    if value is None:
+        return "left out"
+    return str(value.data.spec) if isinstance(value.data, Tensor) else type(value.data).__name__
 
 
 def _apply(call: Call, row: Row, given: Sequence[Value | None]) -> tuple[Value, ...]:
@@ -248,6 +263,7 @@ def numbers(call: Call, place: int, value: Value) -> Array:
     Raises:
         TracedValueError: if they are not known while a graph is recorded (``MT103``).
     """
+    check_numbers(f"its input {place}", value.data.numel())
     if value.known:
         found: Array = value.data._value
         return found

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .attributes import decoded
 from .limits import MOST_DEPTH, MOST_FIELDS, refuse
 
 VARINT, EIGHT_BYTES, LENGTH, FOUR_BYTES = 0, 1, 2, 5  # wire types; 3 and 4, groups, are in no ONNX message
 
-Children = dict[int, Any]  # by field number: the `Children` of messages, None for other values of some length
+Children = dict[int, Any]  # by field number: the `Children` of messages, `TEXT` for texts
+
+TEXT = 9  # of `FieldDescriptor.type`
 
 
 def check(content: bytes, descriptor: Any) -> int:
@@ -26,7 +29,8 @@ def check(content: bytes, descriptor: Any) -> int:
         descriptor: protobuf's description of the message.
 
     Raises:
-        OnnxError: if it is truncated, nested too deeply, or of too many fields (``MT801``).
+        OnnxError: if it is truncated, nested too deeply, of too many fields, or has a text that is not UTF-8, which
+            protobuf would hand over as bytes (``MT801``).
 
     Example:
         >>> import onnx
@@ -36,14 +40,14 @@ def check(content: bytes, descriptor: Any) -> int:
     """
     fields = 0
     # The messages that are open: where each ends, and what is a message in it.
-    pending: list[tuple[int, int, Children]] = [(0, len(content), _children(descriptor, {}))]
+    pending: list[tuple[int, int, Children]] = [(0, len(content), _children(descriptor))]
     while pending:
         at, end, children = pending.pop()
         while at < end:
             fields += 1
             if fields > MOST_FIELDS:
                 refuse(f"it has more than {MOST_FIELDS} fields")
-            tag, at = _varint(content, at, end)
+            tag, at = (content[at], at + 1) if content[at] < 128 else _varint(content, at, end)
             number, kind = tag >> 3, tag & 7
             if kind == VARINT:
                 _, at = _varint(content, at, end)
@@ -52,7 +56,12 @@ def check(content: bytes, descriptor: Any) -> int:
                 if length > end - at:
                     refuse(f"it is truncated: a field announces {length} bytes, and {end - at} are left")
                 inside = children.get(number)
-                if inside is not None:
+                if inside is TEXT:
+                    text = content[at : at + length]
+                    if not text.isascii():
+                        decoded("a name or a text", text)
+                    at += length
+                elif inside is not None:
                     if len(pending) >= MOST_DEPTH:
                         refuse(f"messages in it are nested more than {MOST_DEPTH} deep")
                     pending.append((at + length, end, children))
@@ -81,12 +90,17 @@ def _varint(content: bytes, at: int, end: int) -> tuple[int, int]:
     refuse("it is truncated, or no protobuf message")
 
 
-def _children(descriptor: Any, known: dict[str, Children]) -> Children:
-    """The fields of a message that are messages; a message may contain its own kind."""
-    if descriptor.full_name in known:
-        return known[descriptor.full_name]
-    found = known[descriptor.full_name] = {}
+def _children(descriptor: Any) -> Children:
+    """The fields of a message that are messages or texts; a message may contain its own kind."""
+    if descriptor.full_name in _KNOWN:
+        return _KNOWN[descriptor.full_name]
+    found = _KNOWN[descriptor.full_name] = {}
     for number, field in descriptor.fields_by_number.items():
         if field.message_type is not None:
-            found[number] = _children(field.message_type, known)
+            found[number] = _children(field.message_type)
+        elif field.type == TEXT:
+            found[number] = TEXT
     return found
+
+
+_KNOWN: dict[str, Children] = {}

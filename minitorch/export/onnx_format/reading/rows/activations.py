@@ -7,13 +7,14 @@ from .....functional.comparison import eq, gt, lt
 from .....functional.creation import arange
 from .....functional.elementwise import expm1, sigmoid
 from .....functional.extremes import argmax
-from .....functional.operands import to_dtype, widened, wrap_dim
+from .....functional.operands import to_dtype, widened
 from .....functional.selection import clamp, maximum, minimum, where
 from .....functional.shaping import reshape, unsqueeze
 from .....nn import functional as F
 from .....tensor import Tensor
 from ..program import Row
 from ..running import Call
+from .checks import dimension
 from .table import plain
 
 
@@ -74,7 +75,7 @@ def _log_softmax(call: Call, x: Tensor) -> Tensor:
 
 def _hardmax(call: Call, x: Tensor) -> Tensor:
     """1 for the first largest element along the axis, 0 elsewhere."""
-    axis = wrap_dim(call["axis"], x.ndim)
+    axis = dimension(call["axis"], x.ndim)
     places = reshape(arange(x.shape[axis]), (-1, *(1,) * (x.ndim - axis - 1)))
     return to_dtype(eq(places, unsqueeze(argmax(x, axis), axis)), x.dtype)
 

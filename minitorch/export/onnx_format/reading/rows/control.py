@@ -14,7 +14,7 @@ import numpy as np
 
 from .....functional.arranging import cat, stack
 from .....functional.creation import full_like
-from .....functional.operands import from_array, wrap_dim
+from .....functional.operands import from_array
 from .....functional.parts import part, split
 from .....functional.selection import where
 from .....functional.shaping import reshape, squeeze
@@ -23,18 +23,22 @@ from .....tensor import Tensor
 from ..limits import MOST_STEPS, refuse
 from ..program import Row
 from ..running import Call, Empty, Value, literal
+from .checks import dimension, ints, item, whole
 
 
 def _is_known(value: Value) -> bool:
     return value.known or current_staging() is None
 
 
+def _array(call: Call, value: Value, what: str) -> Any:
+    """An array that has to be known."""
+    _tensor(value)
+    return value.data._value if value.known else concrete(value.data, f"{what} of {call.step.place}", "MT103")
+
+
 def _number(call: Call, value: Value, what: str) -> Any:
     """A number that has to be known."""
-    array = value.data._value if value.known else concrete(value.data, f"{what} of {call.step.place}", "MT103")
-    if array.size != 1:
-        refuse(f"{what} is {array.size} numbers")
-    return array.reshape(()).item()
+    return item(what, _array(call, value, what))
 
 
 def known(number: int | bool) -> Value:
@@ -49,14 +53,15 @@ def _identity(call: Call, value: Value) -> Value:
 
 def _if(call: Call, condition: Value) -> list[Value]:
     if _is_known(condition):
-        return call.body("then_branch" if _number(call, condition, "the condition") else "else_branch", [])
+        name = "then_branch" if _number(call, condition, "the condition") else "else_branch"
+        return call.body(name, [], len(call.outputs))
     taken = reshape(condition.data, ())
     branches = [
-        call.body("then_branch", [], lambda x: where(taken, x, _harmless(x))),
-        call.body("else_branch", [], lambda x: where(taken, _harmless(x), x)),
+        call.body("then_branch", [], len(call.outputs), lambda x: where(taken, x, _harmless(x))),
+        call.body("else_branch", [], len(call.outputs), lambda x: where(taken, _harmless(x), x)),
     ]
     found = []
-    for one, other in zip(*branches, strict=True):
+    for one, other in zip(*branches, strict=False):
         a, b = literal(one), literal(other)
         if not (isinstance(a, Tensor) and isinstance(b, Tensor)) or a.shape != b.shape or a.dtype is not b.dtype:
             refuse("its branches give values of different shapes or types, and the condition is not known")
@@ -76,7 +81,7 @@ def _loop(call: Call, count: Value | None, condition: Value | None, *carried: Va
     collected: list[list[Value]] | None = None
     turn = 0
     while going and turn < most:
-        results = call.body("body", [known(turn), known(True), *state])
+        results = call.body("body", [known(turn), known(True), *state], 1 + len(carried))
         going = bool(_number(call, results[0], "the condition"))
         state = results[1 : 1 + len(carried)]
         if collected is None:
@@ -92,18 +97,20 @@ def _loop(call: Call, count: Value | None, condition: Value | None, *carried: Va
 
 
 def _stacked(rows: list[Value], axis: int) -> Value:
-    return Value(stack([literal(each) for each in rows], axis))
+    return Value(stack([_tensor(each) for each in rows], axis))
 
 
 def _scan(call: Call, *given: Value) -> list[Value]:
     count = call["num_scan_inputs"]
+    if not 0 < count <= len(given):
+        refuse(f"it scans {count} of {len(given)} inputs")
     states = list(given[: len(given) - count])
-    scanned = [literal(each) for each in given[len(given) - count :]]
+    scanned = [_tensor(each) for each in given[len(given) - count :]]
     axes = call["scan_input_axes"] or [0] * count
     turned = call["scan_input_directions"] or [0] * count
-    if not scanned or not len(axes) == len(turned) == count:
+    if not len(axes) == len(turned) == count:
         refuse(f"it scans {count} inputs along the axes {axes}")
-    dims = [wrap_dim(axis, x.ndim) for axis, x in zip(axes, scanned, strict=True)]
+    dims = [dimension(axis, x.ndim) for axis, x in zip(axes, scanned, strict=True)]
     length = scanned[0].shape[dims[0]]
     collected: list[list[Value]] | None = None
     for turn in range(length):
@@ -111,7 +118,7 @@ def _scan(call: Call, *given: Value) -> list[Value]:
         for x, dim, back in zip(scanned, dims, turned, strict=True):
             at = length - 1 - turn if back else turn
             rows.append(Value(squeeze(part(x, dim, at, at + 1), dim)))
-        results = call.body("body", [*states, *rows])
+        results = call.body("body", [*states, *rows], len(states))
         states = results[: len(states)]
         if collected is None:
             collected = [[] for _ in results[len(states) :]]
@@ -124,7 +131,7 @@ def _scan(call: Call, *given: Value) -> list[Value]:
     ends = [rows[::-1] if flag else rows for rows, flag in zip(collected, back, strict=True)]
     return [
         *states,
-        *[_stacked(rows, wrap_dim(axis, literal(rows[0]).ndim + 1)) for rows, axis in zip(ends, out, strict=True)],
+        *[_stacked(rows, dimension(axis, _tensor(rows[0]).ndim + 1)) for rows, axis in zip(ends, out, strict=True)],
     ]
 
 
@@ -137,31 +144,38 @@ def _list(value: Value) -> list[Any]:
     return value.data
 
 
+def _tensor(value: Value) -> Tensor:
+    """The tensor of a value, for rows that take nothing else."""
+    found = literal(value)
+    if not isinstance(found, Tensor):
+        refuse("it is given a sequence or an optional value, and takes tensors")
+    return found
+
+
 def _construct(call: Call, *values: Value) -> Value:
-    return Value([literal(each) for each in values])
+    return Value([_tensor(each) for each in values])
 
 
 def _empty(call: Call) -> Value:
     return Value([])
 
 
-def _place(call: Call, value: Value | None, length: int, default: int) -> int:
-    if value is None:
-        return default
-    at = int(_number(call, value, "the position"))
-    if not -length <= at <= length:
+def _place(call: Call, value: Value | None, length: int, most: int) -> int:
+    """A position in a sequence, `most` at most and by default."""
+    at = most if value is None else whole("the position", _array(call, value, "the position"))
+    if not -length <= at <= most:
         refuse(f"the position {at} in a sequence of {length}")
     return at + length if at < 0 else at
 
 
 def _at(call: Call, sequence: Value, position: Value) -> Value:
     items = _list(sequence)
-    return Value(items[_place(call, position, len(items), 0)])
+    return Value(items[_place(call, position, len(items), len(items) - 1)])
 
 
 def _insert(call: Call, sequence: Value, item: Value, position: Value | None = None) -> Value:
     items = list(_list(sequence))
-    items.insert(_place(call, position, len(items), len(items)), literal(item))
+    items.insert(_place(call, position, len(items), len(items)), _tensor(item))
     return Value(items)
 
 
@@ -181,24 +195,33 @@ def _joined(call: Call, sequence: Value) -> Value:
 
 
 def _taken_apart(call: Call, value: Value, sizes: Value | None = None) -> Value:
-    x = literal(value)
-    axis = wrap_dim(call["axis"], x.ndim)
-    if sizes is None:
-        parts = list(split(x, 1, axis))
+    x = _tensor(value)
+    axis = dimension(call["axis"], x.ndim)
+    if sizes is None or sizes.data.ndim == 0:
+        size = 1 if sizes is None else whole("the size", _array(call, sizes, "the size"))
+        if size < 1:
+            refuse(f"parts of the size {size}")
+        call.run.step(-(-x.shape[axis] // size))
+        parts = list(split(x, size, axis))
+        if sizes is not None:
+            return Value(parts)
         return Value(parts if call["keepdims"] else [squeeze(each, axis) for each in parts])
-    if sizes.data.ndim == 0:
-        return Value(list(split(x, int(_number(call, sizes, "the size")), axis)))
-    array = sizes.data._value if sizes.known else concrete(sizes.data, "the sizes of parts", "MT103")
-    return Value(list(split(x, [int(each) for each in array.tolist()], axis)))
+    return Value(list(split(x, ints(_array(call, sizes, "the sizes of parts")), axis)))
+
+
+def _list_at(sequence: Value, at: int) -> Any:
+    if at >= len(sequence.data):
+        refuse(f"a sequence beside another one ends at {len(sequence.data)}")
+    return sequence.data[at]
 
 
 def _map(call: Call, sequence: Value, *others: Value) -> list[Value]:
     """The body for each item; of other sequences, the item at the same place."""
     found: list[list[Any]] = [[] for _ in call.outputs]
-    for at, item in enumerate(_list(sequence)):
-        beside = [Value(each.data[at]) if isinstance(each.data, list) else each for each in others]
-        for rows, each in zip(found, call.body("body", [Value(item), *beside]), strict=True):
-            rows.append(literal(each))
+    for at, each in enumerate(_list(sequence)):
+        beside = [Value(_list_at(other, at)) if isinstance(other.data, list) else other for other in others]
+        for rows, result in zip(found, call.body("body", [Value(each), *beside], len(found)), strict=False):
+            rows.append(literal(result))
     return [Value(rows) for rows in found]
 
 

@@ -5,6 +5,7 @@ A position below 0 counts from the end.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,16 +16,17 @@ from .....dtypes import int64
 from .....functional.creation import arange
 from .....functional.gathering import gather, index_select, nonzero
 from .....functional.indexing import getitem
-from .....functional.operands import from_array, to_dtype, wrap_dim
+from .....functional.operands import from_array, to_dtype
 from .....functional.ordering import argsort, topk
 from .....functional.parts import unbind
 from .....functional.selection import maximum, minimum, where
 from .....functional.shaping import broadcast_to, permute, ravel, reshape, unsqueeze
 from .....interpreters import concrete
 from .....tensor import Tensor
-from ..limits import refuse
+from ..limits import check_numbers, refuse
 from ..program import Row
 from ..running import Call
+from .checks import check_ndim, dimension, whole
 
 Array = np.ndarray[Any, Any]
 
@@ -41,7 +43,7 @@ def line(axis: int, shape: Sequence[int]) -> Tensor:
 
 
 def _gather(call: Call, x: Tensor, indices: Tensor) -> Tensor:
-    axis = wrap_dim(call["axis"], x.ndim)
+    axis = dimension(call["axis"], x.ndim)
     return getitem(x, (*(slice(None),) * axis, to_dtype(indices, int64)))
 
 
@@ -73,18 +75,19 @@ def _written(x: Tensor, updates: Tensor, at: tuple[Tensor, ...], reduction: str)
     if reduction == "mul":
         return _multiplied(x, updates, at)
     # The last one that is written wins: so they are written in order, the present number among them.
-    choose = {"max": maximum, "min": minimum}[reduction]
+    choose = {"max": maximum, "min": minimum}.get(reduction)
+    if choose is None:
+        refuse(f"{reduction!r} is no way to combine elements")
     rows = at[0].shape
-    count = int(np.prod(rows, dtype=np.int64))
+    count = math.prod(rows)
     rest = x.shape[len(at) :]
     flat = reshape(choose(updates, P.gather(x, *at)), (count, *rest))
     places = [reshape(each, (count,)) for each in at]
     if rest:  # every element of a slice has an order of its own
-        size = int(np.prod(rest, dtype=np.int64))
+        size = math.prod(rest)
         shape = (count, size)
-        inner = np.unravel_index(np.arange(size), rest)
         places = [ravel(broadcast_to(reshape(each, (count, 1)), shape)) for each in places]
-        places += [ravel(broadcast_to(from_array(np.array(each, np.int64)), shape)) for each in inner]
+        places += [ravel(broadcast_to(ravel(line(axis, rest)), shape)) for axis in range(len(rest))]
         flat = reshape(flat, (count * size,))
     order = argsort(flat, 0, descending=reduction == "min", stable=True)
     return P.scatter(x, P.gather(flat, order), *[P.gather(each, order) for each in places])
@@ -110,7 +113,7 @@ def _multiplied(x: Tensor, updates: Tensor, at: tuple[Tensor, ...]) -> Tensor:
 
 
 def _scatter_elements(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    axis = wrap_dim(call["axis"], x.ndim)
+    axis = dimension(call["axis"], x.ndim)
     if indices.shape != updates.shape or indices.ndim != x.ndim:
         refuse(f"the indices {indices.spec} and the updates {updates.spec} do not fit {x.spec}")
     at = tuple([indices if dim == axis else line(dim, indices.shape) for dim in range(x.ndim)])
@@ -123,7 +126,8 @@ def _scatter_nd(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tens
 
 def _tensor_scatter(call: Call, cache: Tensor, update: Tensor, begin: Tensor | None = None) -> Tensor:
     """Each sequence of the batch written from its own position on, at the end or around it (``circular``)."""
-    axis = wrap_dim(call["axis"], cache.ndim)
+    axis = dimension(call["axis"], cache.ndim)
+    check_ndim("the update", update, cache.ndim)
     shape = update.shape
     place = line(axis, shape)
     if begin is not None:
@@ -157,18 +161,19 @@ def _compress(call: Call, x: Tensor, condition: Array) -> Tensor:
 
 
 def _nonzero(call: Call, x: Tensor) -> Tensor:
+    check_numbers("the positions of its input", x.numel() * x.ndim)
     found: Tensor = nonzero(x)
     return permute(found, 1, 0)
 
 
 def _top_k(call: Call, x: Tensor, k: Array) -> tuple[Tensor, ...]:
-    found = topk(x, int(k.reshape(())), call["axis"], bool(call["largest"]), bool(call["sorted"]))
+    found = topk(x, whole("the count", k), call["axis"], bool(call["largest"]), bool(call["sorted"]))
     return found[0], found[1]
 
 
 def _unique(call: Call, x: Array) -> tuple[Tensor, ...]:
     """The different elements or slices, in order or (``sorted=0``) as they come first; places and counts."""
-    axis = call["axis"]
+    axis = None if call["axis"] is None else dimension(call["axis"], x.ndim)
     values, first, inverse, counts = np.unique(x, True, True, True, axis=axis)
     inverse = inverse.reshape(-1)
     if not call["sorted"]:

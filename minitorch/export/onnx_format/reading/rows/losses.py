@@ -22,13 +22,15 @@ from .....functional.shaping import broadcast_to, permute, reshape, squeeze, tra
 from .....nn import functional as F
 from .....tensor import Tensor
 from ...common import TYPES
-from ..limits import refuse, shape_of
+from ..limits import MOST_DIMS, refuse, shape_of
 from ..program import Row
 from ..running import Call
+from .checks import check_ndim
 
 
 def _picked(call: Call, log_p: Tensor, target: Tensor, weight: Tensor | None) -> Tensor:
     """Minus the log-probability of the right class, reduced as the attribute says."""
+    check_ndim("its input", log_p, 2, MOST_DIMS)
     classes = log_p.shape[1]
     labels = to_dtype(target, int64)
     ignored = None if call["ignore_index"] is None else eq(labels, call["ignore_index"])
@@ -112,6 +114,9 @@ def _attention(
 ) -> tuple[Any, ...] | Tensor:
     """Attention as ONNX defines it since opset 23: with heads in groups, a cache, and a cap on the scores."""
     flat = query.ndim == 3
+    for name, each in (("past_key", past_key), ("past_value", past_value)):
+        if each is not None:
+            check_ndim(name, each, 4)
     q, k, v = (
         _heads(x, call[name]) for x, name in ((query, "q_num_heads"), (key, "kv_num_heads"), (value, "kv_num_heads"))
     )
@@ -123,7 +128,9 @@ def _attention(
         refuse(f"{q.shape[1]} heads of queries for {k.shape[1]} of keys")
     times = q.shape[1] // k.shape[1]
     k, v = _repeated(k, times), _repeated(v, times)
-    scale = call["scale"] if call["scale"] is not None else 1 / math.sqrt(q.shape[-1])
+    scale = call["scale"] if call["scale"] is not None else 1 / math.sqrt(max(q.shape[-1], 1))
+    if not scale >= 0:
+        refuse(f"its scale is {scale}")
     if _is_plain(call, k, mask, past_key, lengths):
         return _merged(F.scaled_dot_product_attention(q, k, v, mask, 0.0, bool(call["is_causal"]), scale), flat)
     root = math.sqrt(scale)
@@ -140,8 +147,10 @@ def _attention(
         weights = where(eq(amax(scores, -1, True), -math.inf), 0.0, weights)
     weights = to_dtype(weights, scores.dtype)
     stages[3] = weights
+    if (chosen := call["qk_matmul_output_mode"] or 0) not in stages:
+        refuse(f"its qk_matmul_output_mode is {chosen}, not one of {list(stages)}")
     result = matmul(to_dtype(weights, v.dtype), v)
-    return _merged(result, flat), *present, stages[call["qk_matmul_output_mode"] or 0]
+    return _merged(result, flat), *present, stages[chosen]
 
 
 def _is_plain(call: Call, key: Tensor, mask: Tensor | None, *more: Tensor | None) -> bool:
@@ -168,6 +177,7 @@ def _bias(call: Call, scores: Tensor, mask: Tensor | None, before: int, lengths:
     found: Tensor | None = None
     rows, columns = scores.shape[-2:]
     if mask is not None:
+        check_ndim("attn_mask", mask, 1, 4)
         found = where(mask, 0.0, low) if mask.dtype is bool_ else mask
         found = to_dtype(found, scores.dtype)
         if found.shape[-1] < columns:
@@ -190,7 +200,7 @@ def _bias(call: Call, scores: Tensor, mask: Tensor | None, before: int, lengths:
 
 
 ROWS: dict[str, Row] = {
-    "Attention": Row(_attention),
+    "Attention": Row(_attention, types=("softmax_precision",)),
     "Bernoulli": Row(_bernoulli, folds=False, types=("dtype",)),
     "NegativeLogLikelihoodLoss": Row(_nll),
     "RandomNormal": Row(_normal, folds=False, types=("dtype",)),

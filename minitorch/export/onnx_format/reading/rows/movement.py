@@ -16,22 +16,18 @@ from .....functional.casting import contiguous
 from .....functional.comparison import eq
 from .....functional.creation import arange, full
 from .....functional.gathering import index_select
-from .....functional.operands import from_array, number, to_dtype, wrap_dim
+from .....functional.operands import from_array, number, to_dtype
 from .....functional.parts import part, split
 from .....functional.selection import where
 from .....functional.shaping import broadcast_shapes, broadcast_to, permute, reshape, squeeze, unsqueeze
 from .....tensor import Tensor
 from ...common import TYPES
-from ..limits import refuse, shape_of
+from ..limits import MOST_DIMS, check_numbers, refuse, shape_of
 from ..program import Row
 from ..running import Call
+from .checks import check_ndim, dimension, ints, item, whole
 
 Array = np.ndarray[Any, Any]
-
-
-def ints(array: Array) -> list[int]:
-    """The numbers of an array."""
-    return [int(each) for each in array.reshape(-1).tolist()]
 
 
 # Shapes -----------------------------------------------------------------------------------------------------
@@ -40,6 +36,8 @@ def ints(array: Array) -> list[int]:
 def _reshape(call: Call, x: Tensor, shape: Array) -> Tensor:
     """A length of 0 is that of the operand, unless ``allowzero``; -1 follows from the others."""
     lengths = ints(shape)
+    if len(lengths) > MOST_DIMS:
+        refuse(f"a shape of {len(lengths)} dimensions, more than {MOST_DIMS}")
     if not call["allowzero"]:
         if any(length == 0 and at >= x.ndim for at, length in enumerate(lengths)):
             refuse(f"the shape {lengths} takes a length over that {x.spec} does not have")
@@ -57,7 +55,7 @@ def _flatten(call: Call, x: Tensor) -> Tensor:
 def _squeeze(call: Call, x: Tensor, axes: Array | None = None) -> Tensor:
     if axes is None:
         return squeeze(x)
-    dims = [wrap_dim(axis, x.ndim) for axis in ints(axes)]
+    dims = [dimension(axis, x.ndim) for axis in ints(axes)]
     if any(x.shape[dim] != 1 for dim in dims):
         refuse(f"{x.spec} has lengths other than 1 along the axes {dims}")
     return squeeze(x, dims)
@@ -66,7 +64,7 @@ def _squeeze(call: Call, x: Tensor, axes: Array | None = None) -> Tensor:
 def _unsqueeze(call: Call, x: Tensor, axes: Array) -> Tensor:
     new = x.ndim + axes.size
     shape_of(call.op, [1] * new)
-    dims = {wrap_dim(axis, new) for axis in ints(axes)}
+    dims = {dimension(axis, new) for axis in ints(axes)}
     if len(dims) < axes.size:
         refuse(f"the axes {ints(axes)} name one twice")
     lengths = iter(x.shape)
@@ -100,7 +98,7 @@ def _concat(call: Call, *xs: Tensor) -> Tensor:
 
 
 def _split(call: Call, x: Tensor, sizes: Array | None = None) -> tuple[Tensor, ...]:
-    axis = wrap_dim(call["axis"], x.ndim)
+    axis = dimension(call["axis"], x.ndim)
     length, count = x.shape[axis], len(call.outputs)
     if sizes is not None:
         parts = ints(sizes)
@@ -117,7 +115,7 @@ def _slice(
 ) -> Tensor:
     """Python's slices, with negative steps, too."""
     count = starts.size
-    dims = list(range(count)) if axes is None else [wrap_dim(axis, x.ndim) for axis in ints(axes)]
+    dims = list(range(count)) if axes is None else [dimension(axis, x.ndim) for axis in ints(axes)]
     strides = [1] * count if steps is None else ints(steps)
     if not len(dims) == len(strides) == ends.size == count or len(set(dims)) < count or 0 in strides:
         refuse(f"{count} starts, {ends.size} ends, the axes {dims} and the steps {strides}")
@@ -134,7 +132,7 @@ def _slice(
 
 def _pad(call: Call, x: Tensor, pads: Array, value: Array | None = None, axes: Array | None = None) -> Tensor:
     """Negative amounts cut off; ``edge``, ``reflect`` and ``wrap`` take what they add from the tensor itself."""
-    dims = list(range(x.ndim)) if axes is None else [wrap_dim(axis, x.ndim) for axis in ints(axes)]
+    dims = list(range(x.ndim)) if axes is None else [dimension(axis, x.ndim) for axis in ints(axes)]
     amounts = ints(pads)
     if len(amounts) != 2 * len(dims) or len(set(dims)) < len(dims):
         refuse(f"{len(amounts)} amounts for {len(dims)} axes")
@@ -149,6 +147,8 @@ def _pad(call: Call, x: Tensor, pads: Array, value: Array | None = None, axes: A
                 refuse(f"{-before - after} elements are cut off of {x.spec}")
             x = part(x, dim, first, last)
     positive = [(max(before, 0), max(after, 0)) for before, after in pairs]
+    if call["mode"] not in ("constant", "edge", "reflect", "wrap"):
+        refuse(f"{call['mode']!r} is no way to pad")
     if call["mode"] == "constant":
         fill = 0 if value is None or not value.size else value.reshape(-1)[0].item()
         return P.pad(x, padding=tuple([(*pair, 0) for pair in positive]), value=fill)
@@ -156,6 +156,7 @@ def _pad(call: Call, x: Tensor, pads: Array, value: Array | None = None, axes: A
         if pair != (0, 0):
             if not x.shape[dim]:
                 refuse(f"{x.spec} has nothing to be padded with")
+            check_numbers("what is padded", x.shape[dim] + sum(pair))
             places = np.pad(np.arange(x.shape[dim], dtype=np.int64), pair, mode=call["mode"])
             x = index_select(x, dim, from_array(places))
     return x
@@ -163,10 +164,12 @@ def _pad(call: Call, x: Tensor, pads: Array, value: Array | None = None, axes: A
 
 def _center_crop_pad(call: Call, x: Tensor, shape: Array) -> Tensor:
     """Cut or padded with zeros on both sides; where the difference is odd, one more at the end."""
-    dims = [wrap_dim(axis, x.ndim) for axis in call["axes"]] if call["axes"] else list(range(x.ndim))
-    shape_of(call.op, ints(shape))
+    dims = [dimension(axis, x.ndim) for axis in call["axes"]] if call["axes"] else list(range(x.ndim))
+    lengths = shape_of(call.op, ints(shape))
+    if len(lengths) != len(dims):
+        refuse(f"{len(lengths)} lengths for {len(dims)} axes")
     padding = [(0, 0, 0)] * x.ndim
-    for dim, wanted in zip(dims, ints(shape), strict=True):
+    for dim, wanted in zip(dims, lengths, strict=True):
         more = wanted - x.shape[dim]
         if more < 0:
             first = -more // 2
@@ -180,6 +183,7 @@ def _center_crop_pad(call: Call, x: Tensor, shape: Array) -> Tensor:
 
 def _depth_to_space(call: Call, x: Tensor) -> Tensor:
     size = call["blocksize"]
+    check_ndim("its input", x, 3, MOST_DIMS)
     batch, channels, *lengths = x.shape
     n = len(lengths)
     deep = channels // size**n if size > 0 else 0
@@ -196,6 +200,7 @@ def _depth_to_space(call: Call, x: Tensor) -> Tensor:
 
 def _space_to_depth(call: Call, x: Tensor) -> Tensor:
     size = call["blocksize"]
+    check_ndim("its input", x, 3, MOST_DIMS)
     batch, channels, *lengths = x.shape
     n = len(lengths)
     if size < 1 or any(length % size for length in lengths):
@@ -256,7 +261,7 @@ def _eye_like(call: Call, x: Tensor) -> Tensor:
 
 
 def _range(call: Call, start: Array, limit: Array, delta: Array) -> Tensor:
-    first, end, step = (each.reshape(()).item() for each in (start, limit, delta))
+    first, end, step = (item("a bound or the step", each) for each in (start, limit, delta))
     if step == 0 or not all(np.isfinite([first, end, step])):
         refuse(f"a range from {first} to {end} in steps of {step}")
     count = max(int(np.ceil((end - first) / step)), 0)
@@ -267,19 +272,23 @@ def _range(call: Call, start: Array, limit: Array, delta: Array) -> Tensor:
 
 
 def _trilu(call: Call, x: Tensor, k: Array | None = None) -> Tensor:
+    if x.ndim < 2:
+        refuse(f"it takes matrices, and is given {x.spec}")
     rows, columns = x.shape[-2:]
-    diagonal = 0 if k is None else min(max(int(k.reshape(())), -rows - 1), columns + 1)
+    diagonal = 0 if k is None else min(max(whole("the diagonal", k), -rows - 1), columns + 1)
     return (triu if call["upper"] else tril)(x, diagonal)
 
 
 def _one_hot(call: Call, indices: Tensor, depth: Array, values: Tensor) -> Tensor:
     """``values[1]`` at the place that an index says (from the end, if it is negative), ``values[0]`` elsewhere."""
-    count = int(depth.reshape(()))
+    count = whole("the depth", depth)
     places = to_dtype(indices, int64)
-    axis = wrap_dim(call["axis"], places.ndim + 1)
+    axis = dimension(call["axis"], places.ndim + 1)
     shape_of(call.op, [*places.shape, count])
     places = where(places < 0, places + count, places)
     hit = eq(unsqueeze(places, axis), reshape(arange(count), (count, *(1,) * (places.ndim - axis))))
+    if values.shape != (2,):
+        refuse(f"its values are {values.spec}, and have to be two")
     off, on = part(values, 0, 0, 1), part(values, 0, 1, 2)
     return where(hit, reshape(on, ()), reshape(off, ()))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ..... import primitives as P
 from .....autograd import no_grad
@@ -12,7 +13,7 @@ from .....functional.comparison import eq
 from .....functional.creation import arange, ones
 from .....functional.elementwise import abs, sqrt, square
 from .....functional.extremes import amax, argmax
-from .....functional.operands import to_dtype, widen, wrap_dim
+from .....functional.operands import to_dtype, widen
 from .....functional.reductions import sum
 from .....functional.selection import where
 from .....functional.shaping import expand, reshape, unsqueeze
@@ -21,13 +22,16 @@ from .....nn import functional as F
 from .....nn.functional.pooling import FirstLargest, windows
 from .....primitives.reductions import lowest
 from .....tensor import Tensor
+from ..limits import MOST_DIMS, refuse
 from ..program import Row
 from ..running import Call
+from .checks import check_ndim, dimension, item
 from .products import padded, pads_of, per_dimension
 
 
 def _geometry(call: Call, x: Tensor) -> tuple[list[int], list[int], list[int], list[tuple[int, int]]]:
     """Size, stride, dilation and padding; with ``ceil_mode``, more padding for the last window, which begins inside."""
+    check_ndim("its input", x, 3, MOST_DIMS)
     n = x.ndim - 2
     size = per_dimension(call, "kernel_shape", n)
     stride, apart = per_dimension(call, "strides", n), per_dimension(call, "dilations", n)
@@ -93,8 +97,16 @@ def _average_pool(call: Call, x: Tensor) -> Tensor:
 def _lp_pool(call: Call, x: Tensor) -> Tensor:
     size, stride, apart, pairs = _geometry(call, x)
     dims = list(range(2 + len(size), 2 + 2 * len(size)))
-    p: int = call["p"]
+    p = _power(call)
     return sum(abs(windows(padded(call, x, pairs), size, stride, apart)) ** p, dims) ** (1 / p)
+
+
+def _power(call: Call) -> int:
+    """The power of a norm."""
+    p: int = call["p"]
+    if p < 1:
+        refuse(f"its p is {p}, and has to be 1 or more")
+    return p
 
 
 def _places(x: Tensor) -> list[int]:
@@ -110,7 +122,7 @@ def _global_max(call: Call, x: Tensor) -> Tensor:
 
 
 def _global_lp(call: Call, x: Tensor) -> Tensor:
-    p: int = call["p"]
+    p = _power(call)
     return sum(abs(x) ** p, _places(x), True) ** (1 / p)
 
 
@@ -141,7 +153,7 @@ def _standardized(x: Tensor, dims: Sequence[int], eps: float) -> tuple[Tensor, T
 
 
 def _layer_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor | None = None) -> tuple[Tensor, ...] | Tensor:
-    axis = wrap_dim(call["axis"], x.ndim)
+    axis = dimension(call["axis"], x.ndim)
     shape = x.shape[axis:]
     plain = scale.shape == shape and (bias is None or bias.shape == shape)
     if plain and not call.wants(1) and not call.wants(2):
@@ -153,18 +165,20 @@ def _layer_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor | None = None
 
 
 def _rms_norm(call: Call, x: Tensor, scale: Tensor) -> Tensor:
-    axis = wrap_dim(call["axis"], x.ndim)
+    axis = dimension(call["axis"], x.ndim)
     wide = to_dtype(x, float32) if x.dtype.itemsize < 4 else x
     normal = wide / sqrt(mean(wide * wide, list(range(axis, x.ndim)), True) + call["epsilon"])
     return to_dtype(normal * widen(scale), x.dtype)
 
 
 def _instance_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
+    check_ndim("its input", x, 3, MOST_DIMS)
     return F.group_norm(x, x.shape[1], scale, bias, call["epsilon"])
 
 
 def _group_norm(call: Call, x: Tensor, scale: Tensor, bias: Tensor) -> Tensor:
     if call.version < 21:  # a scale for each group, until ONNX has withdrawn it
+        check_ndim("its input", x, 2, MOST_DIMS)
         each = x.shape[1] // max(call["num_groups"], 1)
         scale, bias = (expand(unsqueeze(y, 1), (y.shape[0], each)).reshape(-1) for y in (scale, bias))
     return F.group_norm(x, call["num_groups"], scale, bias, call["epsilon"])
@@ -188,9 +202,9 @@ def _lp_normalization(call: Call, x: Tensor) -> Tensor:
     return where(eq(length, 0), 0.0, x / where(eq(length, 0), 1.0, length))
 
 
-def _dropout(call: Call, x: Tensor, ratio: object = None, training: object = None) -> tuple[Tensor, ...] | Tensor:
-    p = 0.5 if ratio is None else float(ratio.reshape(()))  # type: ignore[attr-defined]
-    active = training is not None and bool(training.reshape(()))  # type: ignore[attr-defined]
+def _dropout(call: Call, x: Tensor, ratio: Any = None, training: Any = None) -> tuple[Tensor, ...] | Tensor:
+    p = 0.5 if ratio is None else float(item("the ratio", ratio))
+    active = training is not None and bool(item("the mode", training))
     if not active or p == 0:
         return (x, ones(x.shape, dtype="bool")) if call.wants(1) else x
     kept = F.dropout(ones(x.shape, dtype=x.dtype), p)

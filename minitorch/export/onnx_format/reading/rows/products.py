@@ -103,6 +103,8 @@ def _conv_transpose(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None =
         refuse(f"a transposed convolution of {x.spec} with {weight.spec} in {groups} groups")
     stride, apart = per_dimension(call, "strides", n), per_dimension(call, "dilations", n)
     more = call["output_padding"] or [0] * n
+    if len(more) != n or min(more) < 0 or len(call["output_shape"] or more) < n:
+        refuse(f"its output_padding is {more}, its output_shape {call['output_shape']}, for {n} dimensions")
     wide = [(k - 1) * d + 1 for k, d in zip(weight.shape[2:], apart, strict=True)]
     lengths = [(length - 1) * by + k + e for length, by, k, e in zip(x.shape[2:], stride, wide, more, strict=True)]
     auto = call["auto_pad"] in ("SAME_UPPER", "SAME_LOWER")

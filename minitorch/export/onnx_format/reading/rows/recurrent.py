@@ -55,8 +55,7 @@ def _recurrence(
     if peepholes is not None:
         refuse("a recurrence with peepholes")
     directions = 2 if call["direction"] == "bidirectional" else 1
-    if weight.ndim != 3 or recurrent.ndim != 3 or x.ndim != 3 or weight.shape[0] != directions:
-        refuse(f"a recurrence of {x.spec} with {weight.spec} and {recurrent.spec}")
+    _check_shapes(call, directions, x, weight, recurrent, bias, lengths, first, cell)
     if call["layout"]:
         x = transpose(x, 0, 1)
     hidden = recurrent.shape[-1]
@@ -88,6 +87,23 @@ def _recurrence(
     return y, *last
 
 
+def _check_shapes(call: Call, directions: int, x: Tensor, weight: Tensor, *others: Tensor | None) -> None:
+    """Compare all shapes with those that ONNX gives them."""
+    if x.ndim != 3 or weight.ndim != 3:
+        refuse(f"a recurrence of {x.spec} with {weight.spec}")
+    gates = len(ORDERS[call.op])
+    hidden, batch = weight.shape[1] // gates, x.shape[0 if call["layout"] else 1]
+    state = (batch, directions, hidden) if call["layout"] else (directions, batch, hidden)
+    wide = (directions, gates * hidden, x.shape[2])
+    names = ("R", "B", "sequence_lens", "initial_h", "initial_c")
+    wanted = ((directions, gates * hidden, hidden), (directions, 2 * gates * hidden), (batch,), state, state)
+    for name, shape, each in zip(("W", *names), (wide, *wanted), (weight, *others), strict=True):
+        if each is not None and each.shape != shape:
+            refuse(f"{name} is {each.spec}, and has to be of the shape {list(shape)} for X of {x.spec}")
+    if not x.shape[1 if call["layout"] else 0]:
+        refuse(f"a recurrence over no time: X is {x.spec}")
+
+
 def _steps(
     call: Call, kind: Kind, given: Tensor, state: State, weight: Tensor, bias: Tensor | None, back: bool,
     lengths: Tensor | None,
@@ -97,6 +113,7 @@ def _steps(
     early_reset = call.op == "GRU" and not call["linear_before_reset"]
     found = []
     for time in reversed(range(given.shape[0])) if back else range(given.shape[0]):
+        call.run.step()
         x = given[time]
         if early_reset:
             new: State = (_gru_step(x, state[0], right, bias),)

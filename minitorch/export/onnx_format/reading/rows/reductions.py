@@ -17,7 +17,7 @@ from .....functional.arranging import cat, flip
 from .....functional.casting import contiguous, iinfo
 from .....functional.creation import full, full_like
 from .....functional.extremes import amax, amin, argmax, argmin
-from .....functional.operands import to_dtype, widened, wrap_dim
+from .....functional.operands import to_dtype, widened
 from .....functional.parts import part
 from .....functional.reductions import logsumexp, prod, sum
 from .....functional.scans import cumprod, cumsum
@@ -26,6 +26,7 @@ from .....functional.statistics import mean
 from .....tensor import Tensor
 from ..program import Row
 from ..running import Call
+from .checks import dimension, ints, whole
 
 Reduction = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 
@@ -34,10 +35,10 @@ def _reduction(function: Reduction) -> Row:
     """A reduction. Where nothing is reduced, it is one of a new dimension of length 1."""
 
     def apply(call: Call, x: Tensor, axes: Any = None) -> Tensor:
-        given = call["axes"] if axes is None else axes.reshape(-1).tolist()
+        given = call["axes"] if axes is None else ints(axes)
         if not given and call["noop_with_empty_axes"]:
             return function(unsqueeze(x, x.ndim), (x.ndim,), False)
-        dims = tuple([wrap_dim(axis, x.ndim) for axis in given]) if given else tuple(range(x.ndim))
+        dims = tuple([dimension(axis, x.ndim) for axis in given]) if given else tuple(range(x.ndim))
         return function(x, dims, bool(call["keepdims"]))
 
     return Row(apply, known=(1,))
@@ -105,7 +106,7 @@ def _place(function: Callable[..., Tensor]) -> Row:
     """The place of the largest or least element: the first one, or the last with ``select_last_index``."""
 
     def apply(call: Call, x: Tensor) -> Tensor:
-        axis = wrap_dim(call["axis"], x.ndim)
+        axis = dimension(call["axis"], x.ndim)
         if call["select_last_index"]:
             found = x.shape[axis] - 1 - function(flip(x, axis), axis)
         else:
@@ -119,7 +120,7 @@ def _scan(function: Callable[..., Tensor], neutral: int) -> Row:
     """Running sums or products, from the front or the back, with or without the element itself."""
 
     def apply(call: Call, x: Tensor, axis: Any) -> Tensor:
-        dim = wrap_dim(int(axis.reshape(())), x.ndim)
+        dim = dimension(whole("the axis", axis), x.ndim)
         turned = flip(x, dim) if call["reverse"] else x
         if call["exclusive"]:
             length = x.shape[dim]
