@@ -162,7 +162,7 @@ def _is_plain(call: Call, key: Tensor, mask: Tensor | None, *more: Tensor | None
         and all(each is None or each < 0 for each in limits)
         and all(each is None for each in more)
         and not any(call.step.outputs[1:])
-        and (mask is None or (mask.shape[-1] == key.shape[-2] and not call["is_causal"]))
+        and (mask is None or (mask.shape[-1:] == key.shape[-2:-1] and not call["is_causal"]))
     )
 
 
