@@ -39,7 +39,7 @@ class OnDevice:
         copy: makes the host's copy of it, with memory of its own.
     """
 
-    __slots__ = ("_copy", "_host", "array", "dtype", "shape")
+    __slots__ = ("__weakref__", "_copy", "_host", "array", "dtype", "shape")
 
     flags = Flags()
 

@@ -117,6 +117,31 @@ def test_data_parallel_sums_each_gradient_once():
     assert f"{found.moved} bytes" in repr(found)
 
 
+@pytest.mark.parametrize("optimizer", [mt.optim.SGD, mt.optim.Adam])
+def test_labels_stay_where_they_are(optimizer):
+    """A classifier sums its gradients, the loss, and how many labels count; rows of scores and labels do not move."""
+    model = shard_module(perceptron(), FLAT)
+    x, y = batch()
+    step = step_of(model, optimizer(model.parameters(), lr=1e-2))
+    found = step.collectives(shard(x, FLAT, ("data", None)), shard(y, FLAT, ("data",)))
+    numbers = sum(each.numel() for each in model.parameters()) + 2
+    assert {each.kind for each in found} == {"all-reduce"}
+    assert found.moved == 2 * (8 - 1) * 4 * numbers
+
+
+def test_a_label_out_of_range_is_named_and_changes_nothing():
+    model = shard_module(perceptron(), FLAT)
+    x, y = batch()
+    step = step_of(model, mt.optim.SGD(model.parameters(), lr=1e-2))
+    rows, labels = shard(x, FLAT, ("data", None)), shard(y, FLAT, ("data",))
+    first = step(rows, labels).item()
+    before = [each.detach().clone().tolist() for each in model.parameters()]
+    with pytest.raises(IndexError, match="index 10 is out of bounds for dim 1"):
+        step(rows, shard(mt.where(y == 3, 10, y), FLAT, ("data",)))
+    assert [each.tolist() for each in model.parameters()] == before
+    assert step(rows, labels).item() < first
+
+
 def test_nothing_moves_where_nothing_is_divided():
     _, step, x, y = regression(divide=False)
     assert step.collectives(x, y) == ()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
+import re
 import subprocess
 import sys
 import textwrap
@@ -102,22 +104,93 @@ def test_of_equal_indices_the_last_update_wins():
     assert mt.jit(f, backend="xla")(x, i, u).tolist() == f(x, i, u).tolist() == [[0, 0], [6, 7], [0, 0], [8, 9], [0, 0]]
 
 
+# Indices: an input, computed from inputs by NumPy before the program runs, or a result of the program's own sums.
+INDICES = {
+    "given": lambda i, state: i,
+    "computed": lambda i, state: mt.where(i == -100, 0, i),
+    "summed": lambda i, state: i + (state.sum() * 0).long(),
+    "written": lambda i, state: i.add_(0),
+}
+
+
 @pytest.mark.parametrize("write", [False, True])
-def test_an_index_out_of_range_is_the_error_of_eager_mode_and_changes_nothing(write):
+@pytest.mark.parametrize("index", INDICES)
+def test_an_index_out_of_range_is_the_error_of_eager_mode_and_changes_nothing(index, write):
     state = mt.zeros(4)
 
     @mt.jit(backend="xla")
     def f(i):
         state.add_(1)
+        i = INDICES[index](i, state)
         if write:
             state[i] = 5.0
         return state[i]
 
-    f(mt.tensor([3, -4]))
+    for good in ([3, -4], [0, 0], [3, 2]):
+        f(mt.tensor(good))
     before = state.tolist()
-    with pytest.raises(IndexError, match="index 4 is out of bounds for dim 0"):
-        f(mt.tensor([0, 4]))
-    assert state.tolist() == before
+    for bad in (4, -5, 1 << 40, -(1 << 40)):
+        with pytest.raises(IndexError, match=f"index {bad} is out of bounds for dim 0"):
+            f(mt.tensor([0, bad]))
+        assert state.tolist() == before
+    assert f(mt.tensor([2, -1])).tolist() == ([5, 5] if write else [state[2].item(), state[3].item()])
+
+
+def results_of(f, *args):
+    """The types of the results of the compiled program."""
+    text = f.hlo(*args).after
+    return re.findall(r"(\w+)\[[\d,]*\]", re.search(r"->\s*\(?(.*?)\)?\s*\{", text[text.index("ENTRY") :])[1])
+
+
+def test_a_program_checks_an_index_only_where_it_has_to():
+    x, i = mt.rand(8, 5), mt.tensor([3, 0])
+
+    def picked(index):
+        return lambda x, i: x[index(x, i)]
+
+    known = {
+        "argmax": lambda x, i: x.argmax(0),
+        "argsort": lambda x, i: x.argsort(0)[:, 0],
+        "clamp": lambda x, i: (i * i).clamp(0, 7),
+        "input": lambda x, i: i,
+        "computed": lambda x, i: i + 1,
+    }
+    for index in known.values():
+        assert results_of(mt.jit(picked(index), backend="xla"), x, i) == ["f32"]
+    assert results_of(mt.jit(picked(lambda x, i: i + (x.sum() * 0).long()), backend="xla"), x, i) == ["f32", "pred"]
+
+
+def test_a_training_step_has_the_kernels_of_one_by_hand():
+    """Of a classifier: its labels are checked before, so that nothing is beside what `jax.jit` makes of it."""
+    sizes, rate = (12, 16, 5), 0.1
+    x, y = np.random.default_rng(0).standard_normal((8, 12)).astype(np.float32), np.arange(8) % 5
+    weights = [np.ones(shape, np.float32) for a, b in itertools.pairwise(sizes) for shape in ((b, a), (b,))]
+    model = mt.nn.Sequential(mt.nn.Linear(12, 16), mt.nn.ReLU(), mt.nn.Linear(16, 5))
+    optimizer = mt.optim.SGD(model.parameters(), rate)
+
+    @mt.jit(backend="xla")
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def loss(weights, x, y):
+        a, b, c, d = weights
+        rows = jax.nn.log_softmax(jax.nn.relu(x @ a.T + b) @ c.T + d)
+        return -jax.numpy.mean(jax.numpy.take_along_axis(rows, y[:, None], 1))
+
+    def by_hand(weights, x, y):
+        value, gradients = jax.value_and_grad(loss)(weights, x, y)
+        return value, gradients, [w - rate * g for w, g in zip(weights, gradients, strict=True)]
+
+    from minitorch.backends.xla.hlo import read
+
+    text = jax.jit(by_hand, donate_argnums=0).lower(weights, x, y).compile().as_text()
+    ours = step.hlo(mt.tensor(x), mt.tensor(y))
+    assert "pred[]" not in ours.before
+    assert len(ours.kernels) <= len(read(text)) + 3  # the mean is over labels that are not ignored, which are counted
 
 
 def test_large_constants_are_arguments_of_the_program_and_not_text_in_it():

@@ -27,8 +27,12 @@ Known = Mapping[Node, Interval]
 MOVEMENTS = frozenset((P.reshape, P.permute, P.expand, P.slice_, P.flip, P.unfold, P.diagonal))
 
 
-def interval(node: Node) -> Interval:
+def interval(node: Node, given: Known | None = None) -> Interval:
     """The least and the largest number of a value of an integer type.
+
+    Args:
+        node: the value.
+        given: what is known of other values, such as inputs.
 
     Example:
         >>> from minitorch.graph.graph import Graph
@@ -42,7 +46,7 @@ def interval(node: Node) -> Interval:
         >>> [interval(node) for node in graph.outputs]
         [(-5, 2147483647), (-5, 9)]
     """
-    known: dict[Node, Interval] = {}
+    known: dict[Node, Interval] = dict(given or {})
     pending = [node]
     while pending:
         each = pending[-1]
@@ -111,29 +115,51 @@ def _product(node: Node, known: Known) -> Interval:
 def _compared(node: Node) -> tuple[Node, ...]:
     """The operands of the comparison that a selection goes by."""
     condition = node.inputs[0] if node.primitive is P.where else node
-    is_comparison = condition.primitive in (P.less, P.less_equal)
+    is_comparison = condition.primitive in (P.less, P.less_equal, P.equal)
     return condition.inputs if is_comparison and condition.inputs[0].dtype.category == "int" else ()
+
+
+def _outcome(condition: Node, known: Known) -> bool | None:
+    """The result of a comparison, if it is the same for all that its operands can be."""
+    (low, high), (least, most) = (known[operand] for operand in condition.inputs)
+    if condition.primitive is P.equal:
+        return False if high < least or most < low else None
+    if condition.primitive is P.less:
+        low, high = low + 1, high + 1  # of integers: less than x is at most x - 1
+    return True if high <= least else False if low > most else None
 
 
 def _choice(node: Node, known: Known) -> Interval:
     """Either branch; one that was compared is on its side of what it was compared with."""
-    _, here, elsewhere = node.inputs
+    condition, here, elsewhere = node.inputs
+    compared = _compared(node)
+    outcome = _outcome(condition, known) if compared else None
     found = []
     for branch, is_here in ((here, True), (elsewhere, False)):
         low, high = known[branch]
-        if _compared(node):
-            one, other = _compared(node) if is_here else reversed(_compared(node))  # one <= other on this branch
+        if compared and condition.primitive is not P.equal:
+            one, other = compared if is_here else reversed(compared)  # one <= other on this branch
             if branch is one:
                 high = min(high, known[other][1])
             if branch is other:
                 low = max(low, known[one][0])
-        if low <= high:  # if not, this branch is never taken
+        if low <= high and outcome is not (not is_here):  # if not, this branch is never taken
             found.append((low, high))
     return min(low for low, _ in found), max(high for _, high in found)
 
 
+def _place(node: Node, known: Known) -> Interval:
+    """A place along a dimension, if the type has numbers for all of them."""
+    size = node.params["size"] if node.primitive is P.iota else node.inputs[0].shape[node.params["dim"]]
+    limits = of_type(node.dtype)
+    return (0, max(size - 1, 0)) if size - 1 <= limits[1] else limits
+
+
 _RULES: dict[Primitive, Callable[[Node, Known], Interval]] = {
     P.constant: _constant,
+    P.iota: _place,
+    P.argmax: _place,
+    P.argsort: _place,
     P.cast: _cast,
     P.bitwise_not: _complement,
     P.iota: _iota,

@@ -4,8 +4,8 @@ XLA decides what is fused and where values lie; our own passes run before it, ou
 ones among them, whatever JAX is configured to. Excess precision is switched off: a value that the graph rounds to 16
 bits is rounded.
 
-XLA takes what an index out of range reads for 0, and cannot raise errors. So a graph that reads or writes at indices
-has one more result, which says whether all were in range; it is looked at before anything else is given back.
+XLA raises no errors: whether an index is out of range is asked of the device before anything is given back
+(`indices`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -27,14 +27,13 @@ from ...primitives import Literal, constant
 from ...primitives.sources import LARGE
 from ...tensor import OnDevice
 from ..interpret import Interpreted
-from . import arrays, elementwise, partitions
+from . import arrays, elementwise, indices, partitions
 from .devices import device_named
 
 Array = np.ndarray[Any, Any]
 
 RULES = {**elementwise.RULES, **arrays.RULES, "shard": partitions.shard}
 OPTIONS = {"xla_allow_excess_precision": False}
-INDEXED = {"gather": 1, "scatter": 2, "scatter_add": 2}  # primitives that read indices, and which operand is the first
 OWN_REFERENCES = 4  # to a value that only its tensor holds: the tensor's, the call's list, a local name, the asking
 
 
@@ -63,14 +62,20 @@ class Compiled:
         self._there = nullcontext if device is None else partial(jax.default_device, device_named(device))
         self._interpreted: Interpreted | None = None
         self._weights = [node for node in graph.nodes if _is_large(node)]
-        self._indexed = {node: INDEXED[node.primitive.name] for node in graph.nodes if node.primitive.name in INDEXED}
+        given = tuple(sorted({*(updates or {}).values(), *donated}))
+        self._checks = indices.checks_of(graph)
+        ahead = indices.Ahead(graph, self._checks)
+        self._ahead = ahead if self._checks and self._can_read(ahead, given) else None
+        if self._ahead is not None:
+            self._checks = []
         # If an index is out of range, what is updated gets its old value back, and what was donated else would be gone.
-        self._given = tuple(sorted({*(updates or {}).values(), *(() if self._indexed else donated)}))
+        self._given = tuple(sorted(set((updates or {}).values()))) if self._checks else given
         self._updated = tuple((updates or {}).values())
         self._kinds = [(node.shape, node.dtype) for node in graph.outputs]
         with jax.enable_x64(True), self._there():
             self._constants = [jax.device_put(node.params["value"].array) for node in self._weights]
         self._replaced = dict(updates or {})
+        self._has_devices = jax.device_count() > 1
         self._runs: dict[tuple[Any, ...], tuple[Any, Any]] = {}  # by the division of the inputs that are updated
         self._run, self._run_and_take = self._divided((None,) * len(self._replaced))
 
@@ -98,20 +103,17 @@ class Compiled:
         """The outputs, and whether an index is out of range; None if none is read."""
         graph = self.graph
         known: dict[Node, Any] = dict(zip((*graph.inputs, *self._weights), values, strict=True))
-        faults = []
-        for node in graph.nodes:
-            if node in known:
-                continue
-            operands = [known[operand] for operand in node.inputs]
-            with jax.named_scope(str(node.source or node.primitive.name)):
-                known[node] = RULES[node.primitive.name](*operands, **node.params)
-                if node in self._indexed:
-                    faults.append(arrays.out_of_range(operands[0], operands[self._indexed[node] :]))
+        _compute(graph.nodes, known)
         outputs = [known[node] for node in graph.outputs]
-        fault: Any = reduce(jax.lax.bitwise_or, faults) if faults else None
-        for place, where in self._replaced.items() if faults else ():
+        fault: Any = indices.out_of_range(self._checks, known) if self._checks else None
+        for place, where in self._replaced.items() if self._checks else ():
             outputs[place] = jax.lax.select(fault, values[where], outputs[place])
         return outputs, fault
+
+    @staticmethod
+    def _can_read(ahead: indices.Ahead, given: Collection[int]) -> bool:
+        """Whether NumPy may look at what the check reads: JAX takes no memory that NumPy has seen."""
+        return ahead.is_cheap and not set(ahead.reads) & set(given) and jax.process_count() == 1
 
     def texts(self, inputs: Sequence[Any] = ()) -> tuple[str, str]:
         """The program before and after XLA's passes, in its language HLO; compiled for this.
@@ -163,25 +165,42 @@ class Compiled:
             for place in self._given
         )
         values = [value.array if type(value) is OnDevice and not value.is_copied else _given(value) for value in inputs]
-        for place in self._updated:
-            if (
-                type(values[place]) is np.ndarray
-            ):  # JAX may hold an array for a while, and its tensor is to hold it alone
+        has_arrays = np.ndarray in map(type, values)
+        for place in self._updated if has_arrays else ():
+            if type(values[place]) is np.ndarray:  # JAX may hold it for a while, and its tensor is to hold it alone
                 values[place] = values[place].copy()
         run, run_and_take = self._run, self._run_and_take
-        shardings = tuple([partitions.shared_by(inputs[place]) for place in self._updated])
-        if any(shardings):
-            run, run_and_take = self._divided(shardings)
+        if self._has_devices:
+            run, run_and_take = self._divided(tuple([partitions.shared_by(inputs[place]) for place in self._updated]))
         with jax.enable_x64(True), self._there():
+            if self._ahead is not None and self._ahead(values):
+                self._refuse(values)
             outputs, fault = (run_and_take if take else run)(*values, *self._constants)
             if fault is not None and fault:
                 for place, where in self._replaced.items() if take else ():
                     values[where] = inputs[where].array = outputs[place]  # the memory was taken; the value is the same
-                Interpreted(self.graph)([np.asarray(value) for value in values])  # it says which, and where
-        if any(type(value) is np.ndarray for value in values):
+                self._refuse(values)
+        if has_arrays:
             for output in outputs:  # the caller may write to its arrays as soon as this returns
                 output.block_until_ready()
         return [OnDevice(output, *kind, partitions.on_host) for output, kind in zip(outputs, self._kinds, strict=True)]
+
+    def _refuse(self, values: Sequence[Any]) -> None:
+        """Run the graph in NumPy, which says the index that is out of range, and where."""
+        Interpreted(self.graph)([np.asarray(value) for value in values])
+
+
+def _compute(nodes: Sequence[Node], known: dict[Node, Any]) -> None:
+    """Add the values of nodes, in order, to those that are known."""
+    for node in nodes:
+        if node not in known:
+            operands = [known[operand] for operand in node.inputs]
+            rule = RULES[node.primitive.name]
+            with jax.named_scope(str(node.source or node.primitive.name)):
+                if node.primitive.name in indices.FIRST:
+                    known[node] = indices.applied(rule, node, operands)
+                else:
+                    known[node] = rule(*operands, **node.params)
 
 
 def _given(value: Any) -> Array:

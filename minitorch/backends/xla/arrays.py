@@ -7,7 +7,7 @@ XLA rounds float32 to fewer bits on GPUs and TPUs.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ from ...primitives import Literal
 from ...primitives.reductions import lowest
 from ...primitives.sources import GOLDEN, MIXING
 from .elementwise import Rule, full, in_float32
+
+AS_THEY_ARE: Any = {"mode": "promise_in_bounds", "wrap_negative_indices": False}  # see `indices`
 
 
 def _expand(x: Any, *, shape: Shape) -> Any:
@@ -92,42 +94,23 @@ def _argsort(x: Any, *, dim: int, descending: bool) -> Any:
     return lax.sort((x, places), dimension=dim, is_stable=True, num_keys=1)[1]
 
 
-def places(x: Any, indices: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Indices counted from the beginning."""
-    found = []
-    for index, length in zip(indices, x.shape, strict=False):
-        wide = lax.convert_element_type(index, jnp.int64)
-        found.append(lax.select(lax.lt(wide, full(wide, 0)), lax.add(wide, full(wide, length)), wide))
-    return tuple(found)
-
-
-def out_of_range(x: Any, indices: Sequence[Any]) -> Any:
-    """Whether one of the indices of leading dimensions is not there."""
-    found = jnp.zeros((), jnp.bool_)
-    for index, length in zip(places(x, tuple(indices)), x.shape, strict=False):
-        wrong = lax.bitwise_or(lax.lt(index, full(index, 0)), lax.ge(index, full(index, length)))
-        found = lax.bitwise_or(found, lax.reduce_or(wrong, tuple(range(wrong.ndim))))
-    return found
-
-
 def _gather(x: Any, *indices: Any) -> Any:
-    return x.at[places(x, indices)].get(mode="fill", fill_value=0)
+    return x.at[indices].get(**AS_THEY_ARE)
 
 
 def _scatter_add(x: Any, updates: Any, *indices: Any) -> Any:
     if x.dtype == jnp.bool_:
-        return lax.bitwise_or(x, jnp.zeros_like(x).at[places(x, indices)].max(updates, mode="drop"))
-    return x.at[places(x, indices)].add(updates, mode="drop")
+        return lax.bitwise_or(x, jnp.zeros_like(x).at[indices].max(updates, **AS_THEY_ARE))
+    return x.at[indices].add(updates, **AS_THEY_ARE)
 
 
 def _scatter(x: Any, updates: Any, *indices: Any) -> Any:
     """Of updates at equal indices the last wins: XLA leaves their order open, but not that of a maximum."""
-    where = places(x, indices)
-    count = math.prod(where[0].shape)
-    numbers = lax.reshape(lax.iota(jnp.int64, count), where[0].shape)
-    led = x.shape[: len(where)]
-    last = jnp.full(led, -1, jnp.int64).at[where].max(numbers, mode="drop")
-    rest = x.shape[len(where) :]
+    count = math.prod(indices[0].shape)
+    numbers = lax.reshape(lax.iota(jnp.int64, count), indices[0].shape)
+    led = x.shape[: len(indices)]
+    last = jnp.full(led, -1, jnp.int64).at[indices].max(numbers, **AS_THEY_ARE)
+    rest = x.shape[len(indices) :]
     chosen = jnp.reshape(updates, (count, *rest))[jnp.maximum(last, 0)] if count else x
     written = jnp.reshape(last >= 0, (*led, *(1,) * len(rest)))
     return jnp.where(written, chosen, x)

@@ -12,7 +12,7 @@ from ...autograd.gradients import backward
 from ...errors import TracingError
 from ...interpreters import Staging, check_writeable, may_share, memory_owner
 from ...ir import Node
-from ...tensor import Tensor
+from ...tensor import OnDevice, Tensor
 from .recording import write
 
 Array = np.ndarray[Any, Any]
@@ -132,6 +132,11 @@ class Effects:
     def _overlapping(self, tensors: Sequence[Tensor]) -> int | None:
         """The position of an argument that overlaps with a tensor made from the same NumPy array, if one is written."""
         arguments = self._arguments
+        values = [tensor._value for tensor in tensors]
+        if all(type(value) is OnDevice for value in values):  # which share their memory with nothing but themselves
+            known_ids = {*map(id, values), *[id(tensor._value) for tensor, _ in self._around]}
+            if len(known_ids) == len(values) + len(self._around):
+                return None
         around = self._memories() if arguments or self._written else {}
         known: dict[int, list[tuple[Array, bool]]] = {}
         for position, tensor in enumerate(tensors):
@@ -167,7 +172,7 @@ class Effects:
 
     def is_apart_from(self, arrays: Sequence[Array]) -> bool:
         """Whether some arrays share no owner with the captured tensors."""
-        memories = self._memories()
+        memories = self._memories() if arrays else {}
         return not any(memory_owner(array) in memories for array in arrays)
 
     def ask_for_gradients(self, tensors: Sequence[Tensor]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import is_
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from ...autograd.tape import LeafHooks, hooks_of
 from ...backends import Executable
@@ -71,6 +72,7 @@ class Traced:
         # The common case: one result, computed by the graph.
         self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
         self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
+        self._seen_there: list[ref[Any]] = []  # the same on a device, where a step takes the memory of what it replaces
         self._may_overwrite = False  # whether targets may be overwritten while the graph runs
         program.keep(self._outside)
         self._look_at(program.values(self._outside))
@@ -89,9 +91,7 @@ class Traced:
             return False
         if [tensor._requires_grad for tensor in self._outside] != self._needs:
             return False
-        arrays = [tensor._value for tensor in self._outside]
-        if len(self._seen) < len(arrays) or not all(map(is_, arrays, self._seen)):
-            del arrays  # they are their tensors' alone
+        if not self._are_seen([tensor._value for tensor in self._outside]):
             self.program.keep(self._outside)
             if not self._look_at(self.program.values(self._outside)):
                 return False
@@ -106,15 +106,31 @@ class Traced:
                 return False
         return True
 
+    def _are_seen(self, arrays: list[Any]) -> bool:
+        """Whether these are the arrays of the last look, or those that the last call put in their place."""
+        if self._seen_there:
+            return all(map(is_, arrays, [reference() for reference in self._seen_there]))
+        return len(self._seen) == len(arrays) and all(map(is_, arrays, self._seen))
+
     def _look_at(self, arrays: list[Any]) -> bool:
         """Whether the captured tensors are of the same kinds; checked when they have new arrays."""
         if list(map(kind_of, arrays)) != self._kinds:
             return False
         self._effects.forget_memories()
         self._may_overwrite = bool(self.program.updates) and self._effects.are_apart()
-        # On a device a step takes the memory of what it replaces, which is its tensor's alone then: all is looked at.
-        self._seen = [] if self.program.takes_devices and self.program.updates else arrays
+        self._seen, self._seen_there = arrays, []
+        if self.program.takes_devices and self.program.updates:
+            self._see_there()
         return True
+
+    def _see_there(self) -> None:
+        """Remember the values on the device, which are their tensors' alone: a step takes the memory of the old ones.
+
+        The values that a step has put there are of the same kinds, and share no memory.
+        """
+        arrays = [tensor._value for tensor in self._outside]
+        self._seen = []
+        self._seen_there = list(map(ref, arrays)) if all(type(array) is OnDevice for array in arrays) else []
 
     def _modules_are_current(self) -> bool:
         """Whether all modules are unchanged. Checked only after an attribute of some module was assigned."""
@@ -241,6 +257,8 @@ class Traced:
                 self._seen = arrays = []  # memory is held by tensors alone, so that a new value can take its place
                 effects.forget_memories()
             effects.carry_out(tensors, values)
+            if self._seen_there:
+                self._see_there()
         if self._donated:
             tensors = self._take(tensors)
         return outputs[0] if self._returns_one else self._returned(outputs, tensors)
