@@ -27,7 +27,7 @@ from ...primitives import Literal, constant
 from ...primitives.sources import LARGE
 from ...tensor import OnDevice
 from ..interpret import Interpreted
-from . import arrays, elementwise, indices, partitions
+from . import arrays, elementwise, indices, partitions, windows
 from .devices import device_named
 
 Array = np.ndarray[Any, Any]
@@ -59,6 +59,7 @@ class Compiled:
         device: str | None = None,
     ) -> None:
         self.graph = graph
+        self._lifted = windows.lifted_windows(graph)
         self._there = nullcontext if device is None else partial(jax.default_device, device_named(device))
         self._interpreted: Interpreted | None = None
         self._weights = [node for node in graph.nodes if _is_large(node)]
@@ -103,8 +104,8 @@ class Compiled:
         """The outputs, and whether an index is out of range; None if none is read."""
         graph = self.graph
         known: dict[Node, Any] = dict(zip((*graph.inputs, *self._weights), values, strict=True))
-        _compute(graph.nodes, known)
-        outputs = [known[node] for node in graph.outputs]
+        _compute(self._lifted.nodes, known)
+        outputs = [known[node] for node in self._lifted.outputs]
         fault: Any = indices.out_of_range(self._checks, known) if self._checks else None
         for place, where in self._replaced.items() if self._checks else ():
             outputs[place] = jax.lax.select(fault, values[where], outputs[place])
@@ -195,7 +196,7 @@ def _compute(nodes: Sequence[Node], known: dict[Node, Any]) -> None:
     for node in nodes:
         if node not in known:
             operands = [known[operand] for operand in node.inputs]
-            rule = RULES[node.primitive.name]
+            rule = RULES.get(node.primitive.name) or windows.RULES[node.primitive.name]
             with jax.named_scope(str(node.source or node.primitive.name)):
                 if node.primitive.name in indices.FIRST:
                     known[node] = indices.applied(rule, node, operands)

@@ -23,32 +23,9 @@ from ...primitives.contraction import BYTES
 from ...primitives.operators.layers import Pads, places, windows
 from ...primitives.reductions import lowest
 from .matching import Found, channel_vector, either, scaled_sum
+from .positions import MOST, chain_of, positions, positions_of_one
 
 Array = np.ndarray[Any, Any]
-
-MOVEMENTS = frozenset((P.reshape, P.permute, P.pad, P.unfold, P.slice_))
-MOST = 1 << 27  # elements; the positions of larger arrays are not looked at
-
-
-def _chain(node: Node, value: float | None) -> list[Node]:
-    """A node, and what it is moved from, as far as only movements are between; padding is of one value."""
-    found = [node]
-    while node.primitive in MOVEMENTS:
-        if node.primitive is P.pad and (value is None or node.params["value"] != value):
-            break
-        (node,) = node.inputs
-        found.append(node)
-    return found
-
-
-def _positions(chain: Sequence[Node]) -> Array:
-    """For each element of the first node of a chain, its position in the last one, from 1; 0 in the padding."""
-    last = chain[-1]
-    found: Array = np.arange(1, last.spec.size + 1, dtype=np.int32).reshape(last.shape)
-    for node in reversed(chain[:-1]):
-        params = {**node.params, "value": 0} if node.primitive is P.pad else node.params
-        found = np.asarray(node.primitive.evaluate(found, **params))
-    return found
 
 
 def _geometry(x: Shape, seen: Array, n: int) -> tuple[Shape, Pads, Shape] | None:
@@ -97,7 +74,7 @@ def _step(coordinates: Array, valid: Array, axis: int) -> int | None:
 
 
 def _reads(x: Shape, seen: Array, n: int) -> tuple[Shape, Pads, Shape] | None:
-    """The geometry of windows, if windows of that geometry read these positions and no others."""
+    """The geometry of windows, if windows of that geometry read these positions of an image and no others."""
     found = _geometry(x, seen, n)
     if found is None:
         return None
@@ -108,8 +85,8 @@ def _reads(x: Shape, seen: Array, n: int) -> tuple[Shape, Pads, Shape] | None:
         pads = even  # what is behind the last window is read by none, and a model says it as its author has
     if places(x[2:], size, strides, pads, dilations) != seen.shape[2 : 2 + n]:
         return None
-    positions = np.arange(1, math.prod(x) + 1, dtype=np.int32).reshape(x)
-    same = np.array_equal(windows(positions, size, strides, pads, dilations, 0), seen)
+    one = np.arange(1, math.prod(x[1:]) + 1, dtype=np.int32).reshape(1, *x[1:])
+    same = np.array_equal(windows(one, size, strides, pads, dilations, 0), seen)
     return (strides, pads, dilations) if same else None
 
 
@@ -118,23 +95,39 @@ def _reads(x: Shape, seen: Array, n: int) -> tuple[Shape, Pads, Shape] | None:
 
 def conv(node: Node, single: set[Node]) -> Found:
     """A product of filters and windows, brought into the order [batch, filters, *places]."""
-    if node.primitive not in (P.reshape, P.permute) or len(node.shape) < 3 or not node.dtype.is_floating_point:
+    return _conv(node, node.shape) if len(node.shape) >= 3 else None
+
+
+def reshaped_conv(node: Node, single: set[Node]) -> Found:
+    """The same in another shape: [batch, groups, filters / groups, *places], or [filters, 1, *places] of one image."""
+    if len(node.shape) < 3:
         return None
-    chain = _chain(node, None)
+    first, second, *rest = node.shape
+    shapes = [(first, second * rest[0], *rest[1:])] if len(rest) > 1 else []
+    shapes += [(1, first, *rest)] if second == 1 else []
+    found = next((found for shape in shapes if (found := _conv(node, shape)) is not None), None)
+    return apply(P.reshape, found, shape=node.shape, source=node.source) if found is not None else None
+
+
+def _conv(node: Node, shape: Shape) -> Found:
+    """The convolution whose result of this shape has the elements of a node, in their order."""
+    if node.primitive not in (P.reshape, P.permute) or not node.dtype.is_floating_point:
+        return None
+    chain = chain_of(node, None)
     product = chain[-1]
     if product.primitive is not P.dot or product.params["dtype"] is not product.inputs[0].dtype:
         return None
-    if len(product.shape) != 3 or any(each.spec.size > MOST for each in product.inputs):
+    if len(product.shape) != 3 or product.inputs[0].spec.size > MOST:
         return None
     rows, columns = product.inputs
-    n = len(node.shape) - 2
-    batch, filters, *where = node.shape
+    n = len(shape) - 2
+    batch, filters, *where = shape
     groups, per_group, count = product.shape
-    if groups * per_group != filters or count != batch * math.prod(where):
+    area = math.prod(where)
+    if groups * per_group != filters or count != batch * area or 0 in node.shape:
         return None
-    order = np.arange(1, node.spec.size + 1, dtype=np.int32).reshape(groups, per_group, batch, *where)
-    expected = order.transpose(2, 0, 1, *range(3, 3 + n)).reshape(node.shape)
-    if not np.array_equal(_positions(chain), expected):
+    seen = positions_of_one(chain, (2, area), batch, (0, 1))
+    if seen is None or not np.array_equal(seen.ravel(), np.arange(1, filters * area + 1)):
         return None
     for weight in (*_weights(rows, filters, n), *_guessed(rows, columns, filters, where)):
         size = weight.shape[2:]
@@ -142,9 +135,11 @@ def conv(node: Node, single: set[Node]) -> Found:
         if depth * math.prod(size) != rows.shape[2]:
             continue
         for sources in _sources(columns, n, batch, depth * groups, 0.0):
-            seen = _positions(sources).reshape(groups, depth, *size, batch, *where)
-            seen = seen.transpose(2 + n, 0, 1, *range(3 + n, 3 + 2 * n), *range(2, 2 + n))
-            seen = seen.reshape(batch, groups * depth, *where, *size)
+            seen = positions_of_one(sources, (0, 1), batch, (2, area))
+            if seen is None:
+                continue
+            seen = seen.reshape(1, groups * depth, *size, *where)
+            seen = seen.transpose(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))
             found = _reads(sources[-1].shape, seen, n)
             if found is not None:
                 strides, pads, dilations = found
@@ -155,18 +150,18 @@ def conv(node: Node, single: set[Node]) -> Found:
 
 def _weights(rows: Node, filters: int, n: int) -> Iterator[Node]:
     """The filters that rows may be a reshape of, farthest first."""
-    chain = _chain(rows, None)
+    chain = chain_of(rows, None)
     for end in range(len(chain), 0, -1):
         last = chain[end - 1]
         if len(last.shape) == n + 2 and last.shape[0] == filters:
-            found = _positions(chain[:end])
+            found = positions(chain[:end])
             if np.array_equal(found, np.arange(1, found.size + 1).reshape(found.shape)):
                 yield last
 
 
 def _guessed(rows: Node, columns: Node, filters: int, where: Sequence[int]) -> Iterator[Node]:
     """Filters that are there as rows alone, such as constants: their size is that of the windows."""
-    chain = _chain(columns, 0.0)
+    chain = chain_of(columns, 0.0)
     unfolded = [each.params["size"] for each in reversed(chain) if each.primitive is P.unfold]
     n = len(where)
     sizes = [tuple(unfolded)] if len(unfolded) == n else []
@@ -187,7 +182,7 @@ def _guessed(rows: Node, columns: Node, filters: int, where: Sequence[int]) -> I
 
 def _sources(node: Node, n: int, batch: int, channels: int, value: float) -> Iterator[list[Node]]:
     """The chains from a node to inputs that windows may slide over, those with the farthest first."""
-    chain = _chain(node, value)
+    chain = chain_of(node, value)
     for end in range(len(chain), 1, -1):
         last = chain[end - 1]
         if len(last.shape) == n + 2 and last.shape[:2] == (batch, channels) and 0 not in last.shape:
@@ -210,10 +205,11 @@ def conv_bias(node: Node, single: set[Node]) -> Found:
 def _pooled(x: Node, dims: Shape, value: float) -> tuple[Node, dict[str, Any]] | None:
     """The input of a pool, and its geometry: x has the windows, in its last dimensions."""
     n = len(dims)
-    if len(x.shape) != 2 + 2 * n or dims != tuple(range(2 + n, 2 + 2 * n)) or x.spec.size > MOST or 0 in x.shape:
+    if len(x.shape) != 2 + 2 * n or dims != tuple(range(2 + n, 2 + 2 * n)) or 0 in x.shape:
         return None
     for sources in _sources(x, n, x.shape[0], x.shape[1], value):
-        found = _reads(sources[-1].shape, _positions(sources), n)
+        seen = positions_of_one(sources, (0, 1), x.shape[0], (0, 1))
+        found = _reads(sources[-1].shape, seen, n) if seen is not None else None
         if found is not None:
             strides, pads, dilations = found
             size = x.shape[2 + n :]
