@@ -117,11 +117,18 @@ def test_data_parallel_sums_each_gradient_once():
     assert f"{found.moved} bytes" in repr(found)
 
 
+def convolutional():
+    mt.manual_seed(0)
+    first, second = nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(8, 8, 3)
+    return nn.Sequential(nn.Unflatten(1, (3, 8, 8)), first, nn.ReLU(), nn.MaxPool2d(2), second, nn.Flatten())
+
+
 @pytest.mark.parametrize("optimizer", [mt.optim.SGD, mt.optim.Adam])
-def test_labels_stay_where_they_are(optimizer):
+@pytest.mark.parametrize(("classifier", "width"), [(perceptron, 32), (convolutional, 192)])
+def test_labels_stay_where_they_are(classifier, width, optimizer):
     """A classifier sums its gradients, the loss, and how many labels count; rows of scores and labels do not move."""
-    model = shard_module(perceptron(), FLAT)
-    x, y = batch()
+    model = shard_module(classifier(), FLAT)
+    x, y = mt.randn(64, width), batch()[1]
     step = step_of(model, optimizer(model.parameters(), lr=1e-2))
     found = step.collectives(shard(x, FLAT, ("data", None)), shard(y, FLAT, ("data",)))
     numbers = sum(each.numel() for each in model.parameters()) + 2

@@ -382,6 +382,18 @@ def test_captured_values_come_from_the_device_in_every_mode():
     assert step().item() == 18.0
 
 
+def test_what_is_on_the_device_is_reshaped_by_the_next_function():
+    """A convolution asks whether its filters can be reshaped without a copy; these are where the first call left them."""
+    layer = mt.nn.Conv2d(3, 4, 3)
+    x = mt.ones(1, 3, 5, 5)
+    first = mt.jit(lambda x: layer(x).sum(), backend="xla")(x)
+    assert on_device(layer.weight) == [True]
+    assert_close(mt.jit(lambda x: layer(x).mean(), backend="xla")(x) * (4 * 9), first)
+    with mt.lazy():
+        mean = layer(x).mean()
+    assert_close(mean * (4 * 9), first)
+
+
 def trained(backend, steps=5):
     mt.manual_seed(0)
     model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.BatchNorm1d(16), mt.nn.ReLU(), mt.nn.Linear(16, 3))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import Node, Shape
-from ..tensor import Tensor, View
+from ..tensor import OnDevice, Tensor, View
 
 
 def memory_owner(array: np.ndarray[Any, Any]) -> int:
@@ -48,6 +48,8 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
     if isinstance(tensor._value, Node):
         known = tensor._view.layout if tensor._view is not None else None
         memory = _layout_of_root(tensor) if known is None else known
+    elif type(tensor._value) is OnDevice:  # contiguous, all of them
+        memory = _with_strides(tensor.shape, _in_order(tensor.shape))
     else:
         memory = tensor._value
     for view in reversed(missing):
