@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from . import api, departures
-from .modes import COMPILED, FOREIGN, TORCH
+from .modes import COMPILED, FOREIGN, TORCH, XLA
 from .noise import Noisy
 from .outcome import Outcome, run
 from .program import Program
@@ -356,6 +356,8 @@ def explained(expected: Outcome, found: Outcome, name: str, samples: list[Outcom
     if isinstance(a, np.ndarray) and a.dtype.kind not in "biu" and a.size and (spread > 0).any():
         with np.errstate(all="ignore"):
             allowed = allowed + np.nan_to_num(2 * np.spacing(np.abs(a)).astype(np.float64))
+    if mode == XLA and isinstance(a, np.ndarray) and a.dtype.kind not in "biu":  # it takes denormal numbers for 0
+        allowed = allowed + float(ml_dtypes.finfo(a.dtype).smallest_normal)
     if mode == TORCH and expected.dtypes[name] in HALVES:
         allowed = allowed + departures.HALF_STEPS * float(ml_dtypes.finfo(a.dtype).eps) * largest(a)
         with np.errstate(all="ignore"):  # what overflows in 16 bits may not in the 32 that PyTorch takes on the way

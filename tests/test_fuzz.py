@@ -70,6 +70,13 @@ def test_random_programs_give_the_same_in_every_mode() -> None:
     assert {group.finding: group.program.text for group in found.groups.values()} == {}
 
 
+@pytest.mark.parametrize("seed", range(300, 312))
+def test_random_programs_give_the_same_on_xla(seed: int) -> None:
+    pytest.importorskip("jax")
+    found = answer(Question(seed=seed, modes=("xla",)))
+    assert found.findings == [], found.program.text
+
+
 def wrong(program: Program) -> bool:
     """Whether a program has other values compiled than eagerly."""
     return any(finding.kind == "value" for finding in answer(Question(program=program, modes=("jit",))).findings)

@@ -202,6 +202,10 @@ def test_a_result_that_is_read_elsewhere_is_not_taken_up():
     assert check(f, real(3, 4), found={"gemm": 1}).count()["add"] == 1
 
 
+def test_a_sum_of_nothing_is_no_mean():
+    check(lambda a, b: mt.bmm(a, b).sum(0) * 2, real(0, 3, 2), real(0, 2, 4), found={})
+
+
 def test_a_bias_is_taken_up_only_along_the_channels():
     weight, row = real(4, 3, 3, 3), real(7)
     check(lambda x: F.conv2d(x, weight) + row, real(2, 3, 9, 9), found={"conv": 1})

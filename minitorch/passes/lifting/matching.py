@@ -93,7 +93,7 @@ def scaled_sum(node: Node) -> tuple[Found, tuple[int, ...]]:
             continue
         (x,), dims = total.inputs, total.params["dims"]
         count = math.prod([x.shape[dim] for dim in dims])
-        if is_number(number, 1 / count if node.primitive is P.mul else count):
+        if count and is_number(number, 1 / count if node.primitive is P.mul else count):
             return x, dims
     return None, ()
 
