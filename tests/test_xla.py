@@ -154,6 +154,21 @@ def test_an_index_out_of_range_is_the_error_of_eager_mode_and_changes_nothing(in
     assert f(mt.tensor([2, -1])).tolist() == ([5, 5] if write else [state[2].item(), state[3].item()])
 
 
+@pytest.mark.parametrize("dtype", [mt.float32, mt.bfloat16, mt.int8, mt.bool])
+@pytest.mark.parametrize("shape", [(5, 4), (5, 4, 3), (0, 4)])
+def test_an_index_through_all_rows_gives_the_same_numbers(shape, dtype):
+    rows = shape[0]
+    x, u = ((mt.rand(*each) * 5).to(dtype) for each in (shape, (rows, *shape[2:])))
+
+    def f(x, u, i):
+        through = mt.arange(rows)
+        return P.gather(x, through, i), P.scatter(x, u, through, i), P.scatter_add(x, u, through, i)
+
+    args = x, u, mt.randint(-4, 4, (rows,))
+    for mine, theirs in zip(mt.jit(f, backend="xla")(*args), f(*args), strict=True):
+        assert mine.dtype is theirs.dtype and mine.tolist() == theirs.tolist()
+
+
 def results_of(f, *args):
     """The types of the results of the compiled program."""
     text = f.hlo(*args).after
@@ -222,6 +237,11 @@ def test_large_constants_are_arguments_of_the_program_and_not_text_in_it():
     compiled = mt.jit(f, backend="xla")
     assert_close(compiled(x), f(x))
     assert len(compiled.hlo(x).before) < 2000 and frozen(x).shape == (2, 64)
+    layer, images = mt.nn.Conv2d(16, 32, 3).eval(), mt.rand(2, 16, 6, 6)
+    of_images = mt.freeze(layer, images, backend="xla")
+    assert_close(of_images(images), layer(images).detach())
+    text = of_images.hlo(images).before
+    assert " convolution(" in text and len(text) < 4000
 
 
 # --- convolutions and pools -------------------------------------------------------------------------------
@@ -301,6 +321,14 @@ def test_a_pool_is_a_reduction_of_windows(size, stride, padding, dtype):
         expected = F.avg_pool2d(x, size, stride, padding).float().numpy()
         bound = 400 * mt.finfo(dtype).eps  # a few last places of numbers around 50
         np.testing.assert_allclose(mean(x).float().numpy(), expected, rtol=0, atol=bound)
+
+
+def test_a_convolution_may_decide_on_an_index():
+    x, w, table = mt.ones(1, 8, 4, 4), mt.ones(1, 8, 3, 3), mt.arange(100.0)
+    f = mt.jit(lambda x, w, table: table[F.conv2d(x, w).long()], backend="xla")
+    assert convolutions(f, x, w, table)[0] == 1 and f(x, w, table).tolist() == [[[[72.0] * 2] * 2]]
+    with pytest.raises(IndexError, match="index 144 is out of bounds"):
+        f(x * 2, w, table)
 
 
 def test_a_convolutional_network_trains_by_convolutions():

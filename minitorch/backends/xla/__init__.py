@@ -62,10 +62,10 @@ class Compiled:
         self._lifted = windows.lifted_windows(graph)
         self._there = nullcontext if device is None else partial(jax.default_device, device_named(device))
         self._interpreted: Interpreted | None = None
-        self._weights = [node for node in graph.nodes if _is_large(node)]
+        self._weights = [node for node in self._lifted.nodes if _is_large(node)]
         given = tuple(sorted({*(updates or {}).values(), *donated}))
-        self._checks = indices.checks_of(graph)
-        ahead = indices.Ahead(graph, self._checks)
+        self._checks = indices.checks_of(self._lifted)
+        ahead = indices.Ahead(self._lifted, self._checks)
         self._ahead = ahead if self._checks and self._can_read(ahead, given) else None
         if self._ahead is not None:
             self._checks = []
@@ -102,10 +102,10 @@ class Compiled:
 
     def _computed(self, *values: Any) -> tuple[list[Any], Any]:
         """The outputs, and whether an index is out of range; None if none is read."""
-        graph = self.graph
+        graph = self._lifted
         known: dict[Node, Any] = dict(zip((*graph.inputs, *self._weights), values, strict=True))
-        _compute(self._lifted.nodes, known)
-        outputs = [known[node] for node in self._lifted.outputs]
+        _compute(graph.nodes, known)
+        outputs = [known[node] for node in graph.outputs]
         fault: Any = indices.out_of_range(self._checks, known) if self._checks else None
         for place, where in self._replaced.items() if self._checks else ():
             outputs[place] = jax.lax.select(fault, values[where], outputs[place])
