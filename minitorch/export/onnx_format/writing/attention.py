@@ -1,6 +1,9 @@
 """The row of attention: ONNX's operator from opset 23 on, and before that the nodes that runtimes fuse.
 
-MatMul(query * scale, key.mT) ─► Where / Add (mask) ─► Softmax ─► MatMul
+MatMul(query * scale, key.mT) ─► Add (mask) ─► Softmax ─► MatMul
+
+A mask of bools is added as 0 and -inf, which is faster in runtimes than a selection among the scores. A score that is
+infinite where a query may not look then makes NaN, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -55,10 +58,10 @@ def _composed(b: Building, dtype: DType, node: Node, operands: list[str]) -> str
         query = b.op("Mul", query, b.number(node.params["scale"], dtype))
     scores = b.op("MatMul", query, b.transposed(key, (*range(rank - 2), rank - 1, rank - 2)))
     if node.params["causal"]:
-        scores = b.op("Where", _causal(b, node), scores, low)
+        scores = b.op("Add", scores, _causal(b, node, dtype))
     for each in mask:
         is_bool = node.inputs[3].dtype is dtypes.bool_
-        scores = b.op("Where", each, scores, low) if is_bool else b.op("Add", scores, each)
+        scores = b.op("Add", scores, b.op("Where", each, b.number(0, dtype), low) if is_bool else each)
     weights = b.op("Softmax", scores, axis=-1)
     if mask:  # a query that may look nowhere has zeros
         largest = b.op("ReduceMax", scores, b.constant([-1])) if b.opset >= 18 else b.op("ReduceMax", scores, axes=[-1])
@@ -66,15 +69,16 @@ def _composed(b: Building, dtype: DType, node: Node, operands: list[str]) -> str
     return b.op("MatMul", weights, value)
 
 
-def _causal(b: Building, node: Node) -> str:
-    """True where a query may look: at its own position and those before."""
+def _causal(b: Building, node: Node, dtype: DType) -> str:
+    """0 where a query may look, at its own position and those before; -inf elsewhere."""
     rows, columns = b.shape(node.inputs[0])[-2], b.shape(node.inputs[1])[-2]
     if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= LARGEST:
-        return b.constant(np.tril(np.ones((rows, columns), bool)))
+        return b.constant(np.triu(np.full((rows, columns), -math.inf), 1).astype(dtype.numpy))
 
     def make() -> str:
         own = b.op("Unsqueeze", arange(b, rows), b.constant([1]))
-        return b.op("LessOrEqual", arange(b, columns), own)
+        seen = b.op("LessOrEqual", arange(b, columns), own)
+        return b.op("Where", seen, b.number(0, dtype), b.number(-math.inf, dtype))
 
     return b.shared(("causal", rows, columns), make)
 
