@@ -79,6 +79,55 @@ def test_training_has_the_losses_of_one_device(axes, divide, optimizer):
         np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=2e-3, atol=2e-5)
 
 
+OPTIMIZERS = {
+    "momentum": lambda parameters, lr: mt.optim.SGD(parameters, lr=lr, momentum=0.9),
+    "Adam": mt.optim.Adam,
+    "AdamW": mt.optim.AdamW,
+}
+
+
+def linear(axes, optimizer, jit):
+    """The losses of two steps; then the model, its optimiser, and the losses of two more."""
+    mt.manual_seed(0)
+    model, x = nn.Linear(8, 16), mt.randn(4, 8)
+    if axes is not None:
+        shard_module(model, FLAT, axes)
+    own = optimizer(model.parameters(), lr=1e-2)
+
+    @jit
+    def step(x):
+        own.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        own.step()
+        return loss
+
+    return [step(x).item() for _ in range(2)], model, own, lambda x=x: [step(x).item() for _ in range(2)]
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("weight", [("data", None), (None, "data")], ids=["columns", "rows"])
+def test_state_beside_whole_parameters_is_divided_and_its_memory_taken(weight, optimizer):
+    """Nobody says how the optimiser's state is divided: XLA does in the first step, and then it stays so."""
+    expected, _, _, more = linear(None, OPTIMIZERS[optimizer], lambda f: f)
+    found, model, own, go_on = linear({"weight": weight}, OPTIMIZERS[optimizer], mt.jit(backend="xla"))
+    state = [tensor for each in own.state.values() for tensor in each.values()]
+    before = [each._value.array for each in (*model.parameters(), *state)]
+    np.testing.assert_allclose([*found, *go_on()], [*expected, *more()], rtol=1e-5)
+    assert all(array.is_deleted() for array in before), "the memory is used again"
+    assert [len(visualize(each).parts) for each in model.parameters()] == [8, 1]
+    assert {len(visualize(each).parts) for each in own.state[model.weight].values() if each.ndim} == {8}
+
+
+def test_parameters_on_one_device_take_part_in_a_step_of_a_divided_batch():
+    expected, _, _, more = linear(None, mt.optim.Adam, lambda f: f)
+    found, _, _, go_on = linear(None, mt.optim.Adam, mt.jit(backend="xla"))
+    mt.manual_seed(0)
+    nn.Linear(8, 16)
+    divided = shard(mt.randn(4, 8), Mesh((4,), ("data",)), ("data", None))
+    np.testing.assert_allclose([*found, *go_on(divided)], [*expected, *more()], rtol=1e-5)
+
+
 def test_parameters_stay_divided_as_they_were_and_on_their_devices():
     _, model, _ = losses(COLUMNS_THEN_ROWS, ("data",))
     assert all(type(each._value) is OnDevice and not each._value.is_copied for each in model.parameters())

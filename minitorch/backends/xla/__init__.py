@@ -171,8 +171,11 @@ class Compiled:
             if type(values[place]) is np.ndarray:  # JAX may hold it for a while, and its tensor is to hold it alone
                 values[place] = values[place].copy()
         run, run_and_take = self._run, self._run_and_take
-        if self._has_devices:
-            run, run_and_take = self._divided(tuple([partitions.shared_by(inputs[place]) for place in self._updated]))
+        if self._has_devices and self._given:
+            divided = [partitions.shared_by(value) for value in inputs]
+            if any(divided):  # values that are not have a division by XLA, now; next time their memory can be taken
+                take = take and all(divided[place] is not None for place in self._given)
+                run, run_and_take = self._divided(tuple([divided[place] for place in self._updated]))
         with jax.enable_x64(True), self._there():
             if self._ahead is not None and self._ahead(values):
                 self._refuse(values)
