@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import math
 import pickle
 import subprocess
@@ -208,16 +209,55 @@ def test_captured_values_come_from_the_device_in_every_mode():
     assert step().item() == 18.0
 
 
-def test_what_is_on_the_device_is_reshaped_by_the_next_function():
-    """A convolution asks whether its filters can be reshaped in place; they are where the first call left them."""
-    layer = mt.nn.Conv2d(3, 4, 3)
-    x = mt.ones(1, 3, 5, 5)
-    first = mt.jit(lambda x: layer(x).sum(), backend="xla")(x)
-    assert on_device(layer.weight) == [True]
-    assert_close(mt.jit(lambda x: layer(x).mean(), backend="xla")(x) * (4 * 9), first)
-    with mt.lazy():
-        mean = layer(x).mean()
-    assert_close(mean * (4 * 9), first)
+ONE = mt.sharding.Mesh((1,), ("all",))
+MODES = {
+    "eager": eager,
+    "captured": lambda function, tensors: mt.jit(lambda: function(*tensors), backend="interpret")(),
+    "lazy": lazily,
+}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_public_function_takes_values_on_the_device(mode):
+    for case in ALL:
+        tensors = [x.detach() for x in case.tensors(mt.float32)]
+        there = [mt.sharding.shard(x, ONE, ()) for x in tensors]
+        assert all(on_device(*there))
+        assert_close(run(MODES[mode], case.function, there), run(eager, case.function, tensors))
+
+
+def test_a_network_that_was_trained_there_is_used_in_every_other_way(tmp_path):
+    model = mt.nn.Sequential(mt.nn.Conv2d(1, 2, 3), mt.nn.BatchNorm2d(2), mt.nn.Flatten(), mt.nn.Linear(18, 3))
+    optimizer = mt.optim.SGD(model.parameters(), lr=0.1)
+
+    @mt.jit(backend="xla")
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def lazy(x):
+        with mt.lazy("interpret"):
+            return model(x)
+
+    def exported(x):
+        path = tmp_path / "model.onnx"
+        mt.export.onnx(model, x, path=path)
+        return mt.export.load_onnx(path)(x)
+
+    x = mt.randn(4, 1, 5, 5)
+    uses = [lambda x: mt.jit(model)(x), lambda x: mt.jit(model, backend="xla")(x), lazy]
+    uses += [lambda x: mt.freeze(model, x)(x), *[exported] * bool(importlib.util.find_spec("onnx"))]
+    for use in uses:
+        step(x)
+        step(x[:3])  # the last batch of an epoch is smaller
+        assert all(on_device(*model.parameters(), *model.buffers()))
+        model.eval()
+        with mt.no_grad():
+            assert_close(use(x[:2]), model(x[:2]))
+        model.train()
 
 
 def trained(backend, steps=5):
