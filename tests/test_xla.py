@@ -19,6 +19,7 @@ from minitorch import primitives as P
 from minitorch.errors import ArgumentError, DeviceError
 from minitorch.ir import PRIMITIVES
 from minitorch.tensor import OnDevice
+from tests.test_bits import BEYOND
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session, takes_floats
 
 jax = pytest.importorskip("jax")
@@ -85,6 +86,28 @@ def test_integers_are_those_of_eager_mode_where_xla_has_others():
 
     for mine, theirs in zip(mt.jit(everything, backend="xla")(a, b), everything(a, b), strict=True):
         assert mine.dtype is theirs.dtype and mine.tolist() == theirs.tolist()
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_floats_beyond_the_range_become_the_integers_of_eager_mode(dtype):
+    x = mt.tensor(BEYOND, dtype=mt.float64).to(dtype)
+    integers = [each for each in mt.dtypes.ALL if each.category == "int"]
+
+    def everything(x):
+        return [x.to(each) for each in integers]
+
+    for mine, theirs in zip(mt.jit(everything, backend="xla")(x), everything(x), strict=True):
+        assert mine.dtype is theirs.dtype and mine.tolist() == theirs.tolist()
+
+
+def test_an_index_that_was_computed_from_a_float_is_that_of_eager_mode():
+    def f(x, i):
+        return x[i.to(mt.uint8).long()], x[i.long()]
+
+    x = mt.arange(400.0)
+    assert [each.item() for each in mt.jit(f, backend="xla")(x, mt.tensor([300.5]))] == [44, 300]
+    with pytest.raises(IndexError, match="index -9223372036854775808 is out of bounds"):
+        mt.jit(f, backend="xla")(x, mt.tensor([float("nan")]))
 
 
 def test_a_value_that_is_rounded_to_16_bits_is_rounded():

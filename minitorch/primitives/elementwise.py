@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, bool_, float16
+from ..dtypes import BY_NUMPY, DType, bool_, float16, uint32
 from ..errors import DTypeError, ShapeError
 from ..interpreters import number
 from ..ir import PRIMITIVES, Primitive, Spec
@@ -174,6 +174,8 @@ where: Primitive = declare(
 def _cast_evaluate(x: Array, *, dtype: DType) -> Array:
     if dtype is float16 and x.dtype == np.float64:
         x = x.astype(np.float32)  # PyTorch rounds twice
+    if dtype is uint32 and BY_NUMPY[x.dtype].is_floating_point:
+        x = x.astype(np.int64)  # beyond the range, NumPy's vectors would give other bits than its scalars
     return x.astype(dtype.numpy)
 
 

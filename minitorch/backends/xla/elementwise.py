@@ -1,7 +1,8 @@
 """Pointwise primitives in `jax.lax`: what XLA defines in another way is written out.
 
-XLA's division of integers by 0 gives -1 (ours 0), its `abs` knows no unsigned integers, and it has no `trunc`, no
-division that rounds down, and no power of integers. Everything else is an operation of the same name.
+XLA's division of integers by 0 gives -1 (ours 0), a float becomes the nearest integer that a type has (ours: the last
+bits of a larger one), its `abs` knows no unsigned integers, and it has no `trunc`, no division that rounds down, and no
+power of integers. Everything else is an operation of the same name.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from ...dtypes import DType, bool_, float16
+from ...dtypes import DType, bool_, float16, uint32
 
 Rule = Callable[..., Any]
 
@@ -45,11 +47,19 @@ def _cast(x: Any, *, dtype: DType) -> Any:
         x = lax.convert_element_type(x, jnp.float32)  # rounded twice, as eager mode does
     if dtype is bool_:
         return lax.ne(x, full(x, 0))
-    if (
-        _is_bool(x) and dtype.is_floating_point
-    ):  # XLA takes a product with a converted bool for a selection: 0 * inf is 0
+    if _is_bool(x) and dtype.is_floating_point:  # XLA takes a product with a converted bool for a selection: 0 * inf is 0
         return lax.select(x, lax.full(x.shape, 1, dtype.numpy), lax.full(x.shape, 0, dtype.numpy))
+    if _is_float(x) and not dtype.is_floating_point:
+        x = _whole(x, np.int64 if dtype.itemsize == 8 or dtype is uint32 else np.int32)
     return lax.convert_element_type(x, dtype.numpy)
+
+
+def _whole(x: Any, dtype: type[np.signedinteger[Any]]) -> Any:
+    """A float without its fraction; the smallest integer for NaN and beyond the range, as processors give it."""
+    bounds = np.iinfo(dtype)
+    x = lax.convert_element_type(x, jnp.promote_types(x.dtype, jnp.float32))
+    fits = lax.lt(x, full(x, -float(bounds.min)))  # below the range XLA gives the smallest itself
+    return lax.select(fits, lax.convert_element_type(x, dtype), lax.full(x.shape, bounds.min, dtype))
 
 
 def _bitcast(x: Any, *, dtype: DType) -> Any:
