@@ -56,6 +56,8 @@ def test_two_processes_train_as_one_and_go_on_after_one_is_killed(tmp_path):
         assert lines.count(f"{place}begins at 0") == 1 and lines.count(f"{place}begins at 2") == 1
         np.testing.assert_allclose(losses(lines, place)[-2:], losses(alone)[2:4], rtol=1e-5)
         assert f"{place}MT204" in lines and f"{place}MT806" in lines
+        said = rf"{re.escape(place)}an index is out of bounds, recorded at .*train_on_mesh.py:\d+"
+        assert any(re.fullmatch(said, line) for line in lines)
     assert not any("Gloo" in line for line in lines)
 
     # Each process has written its own parts, and the index names them all.

@@ -23,6 +23,7 @@ from tests.test_bits import BEYOND
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session, takes_floats
 
 jax = pytest.importorskip("jax")
+xla = pytest.importorskip("minitorch.backends.xla")
 
 TYPES = (mt.float32, mt.float64, mt.bfloat16, mt.float16)
 
@@ -39,9 +40,7 @@ def double(x):
 
 
 def test_every_primitive_has_a_rule():
-    from minitorch.backends.xla import RULES
-
-    assert set(RULES) == set(PRIMITIVES)
+    assert set(xla.RULES) == set(PRIMITIVES)
 
 
 TYPED = [(case, TYPES[number % 4] if takes_floats(case) else mt.float32) for number, case in enumerate(ALL)]
@@ -142,6 +141,21 @@ def test_of_equal_indices_the_last_update_wins():
 
     x, i, u = mt.zeros(5, 2), mt.tensor([1, 3, 1, 1, 3]), mt.arange(10.0).reshape(5, 2)
     assert mt.jit(f, backend="xla")(x, i, u).tolist() == f(x, i, u).tolist() == [[0, 0], [6, 7], [0, 0], [8, 9], [0, 0]]
+
+
+def test_an_index_that_xla_alone_finds_out_of_range_is_an_error_and_no_zero(monkeypatch):
+    """Both round: an index that is computed from floats may be another one."""
+    monkeypatch.setitem(xla.RULES, "floor", lambda x: x + 1000)
+    state = mt.zeros(1)
+
+    @mt.jit(backend="xla")
+    def f(x, at):
+        state.add_(1)
+        return x[at.floor().sum().long()]
+
+    with pytest.raises(IndexError, match=r"(?s)out of bounds, recorded at .*test_xla.py:\d+; run by NumPy"):
+        f(mt.ones(9), mt.tensor([3.5]))
+    assert state.item() == 0
 
 
 def test_large_constants_are_arguments_of_the_program_and_not_text_in_it():

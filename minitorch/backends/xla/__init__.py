@@ -14,7 +14,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -189,9 +189,17 @@ class Compiled:
                 output.block_until_ready()
         return [OnDevice(output, *kind, partitions.on_host) for output, kind in zip(outputs, self._kinds, strict=True)]
 
-    def _refuse(self, values: Sequence[Any]) -> None:
-        """Run the graph in NumPy, which says the index that is out of range, and where."""
-        Interpreted(self.graph)([np.asarray(value) for value in values])
+    def _refuse(self, values: Sequence[Any]) -> NoReturn:
+        """Raise the error of eager mode: NumPy runs the graph, and says which index is out of range, and where."""
+        places = sorted({str(node.source) for node in indices.readers(self._lifted)})
+        text = f"an index is out of bounds, recorded at {' or '.join(places)}"
+        if all(partitions.is_here(value) for value in values):
+            try:
+                Interpreted(self.graph)([np.asarray(value) for value in values])
+            except IndexError as error:
+                raise IndexError("\n".join([str(error), *getattr(error, "__notes__", ())])) from None
+            text += "; run by NumPy, the graph has none such: XLA computes the index otherwise"
+        raise IndexError(text)
 
 
 def _compute(nodes: Sequence[Node], known: dict[Node, Any]) -> None:

@@ -42,6 +42,11 @@ def checks_of(graph: Graph) -> Checks:
     return [(index, length) for index, length in found if _limits(index, length) != IN_RANGE]
 
 
+def readers(graph: Graph) -> list[Node]:
+    """The nodes whose indices may be out of range."""
+    return [node for node in graph.nodes if any(_limits(*pair) != IN_RANGE for pair in _indices(node))]
+
+
 def _indices(node: Node) -> Iterator[tuple[Node, int]]:
     first = FIRST.get(node.primitive.name)
     if first is not None:

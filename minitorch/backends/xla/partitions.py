@@ -98,7 +98,7 @@ def on_host(array: Any) -> Array:
     Raises:
         ShardingError: if other processes hold parts of it (``MT204``).
     """
-    if not array.is_fully_addressable and not array.is_fully_replicated:
+    if not is_here(array):
         raise ShardingError(
             "MT204",
             f"a tensor of shape {tuple(array.shape)} is divided among processes, and this one has a part of it",
@@ -107,13 +107,18 @@ def on_host(array: Any) -> Array:
     return np.array(array)
 
 
+def is_here(array: Any) -> bool:
+    """Whether this process has all of a value."""
+    return type(array) is np.ndarray or array.is_fully_addressable or array.is_fully_replicated
+
+
 def parts(value: OnDevice) -> Iterator[Part]:
     """The parts of a value that is divided among processes; none for all others.
 
     A part that several devices hold is written by one of them, the next one for each part.
     """
     array = value.array
-    if array.is_fully_addressable or array.is_fully_replicated:
+    if is_here(array):
         return
     holders: dict[Box, list[Any]] = {}
     for device, index in array.sharding.devices_indices_map(array.shape).items():
