@@ -57,6 +57,15 @@ class OnDevice:
             self._host = self._copy(self.array)
         return self._host
 
+    def read(self) -> np.ndarray[Any, Any]:
+        """The same to be read and not kept, so that the value stays on the device."""
+        return self._copy(self.array) if self._host is None else self._host
+
+    @property
+    def division(self) -> Any:
+        """How it is divided among devices, as the backend says it."""
+        return self.array.sharding
+
     @property
     def is_copied(self) -> bool:
         """Whether there is a copy on the host: it may have been written to since."""
@@ -86,8 +95,8 @@ class Tensor(TensorMethods):
     """
 
     __slots__ = (
-        "__weakref__", "_entry", "_grad", "_hooks", "_layout", "_origin", "_requires_grad", "_value", "_version",
-        "_view",
+        "__weakref__", "_division", "_entry", "_grad", "_hooks", "_layout", "_origin", "_requires_grad", "_value",
+        "_version", "_view",
     )  # fmt: skip
 
     # NumPy must leave `array + tensor` to us.
@@ -100,6 +109,7 @@ class Tensor(TensorMethods):
     _view: View | None
     _version: int
     _hooks: list[Any]  # unset until `register_hook` is called on a leaf
+    _division: Any  # set when the value was taken from the device: how it was divided there
     _origin: Tensor  # set in what `share` gave: whose value it is
     _layout: Any  # set in what stands for an argument in a trace: how that lies in memory (`interpreters.views`)
 
@@ -322,8 +332,15 @@ def on_host(tensor: Tensor) -> Any:
     """The value of a tensor; one that lies on a device is copied, and from now on is the host's."""
     value = tensor._value
     if type(value) is OnDevice:
+        tensor._division = value.division
         value = tensor._value = value.on_host
     return value
+
+
+def readable(tensor: Tensor) -> Any:
+    """The value of a tensor for somebody who reads it now; one that lies on a device stays there."""
+    value = tensor._value
+    return value.read() if type(value) is OnDevice else value
 
 
 def note_write(tensor: Tensor) -> None:

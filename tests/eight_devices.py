@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import xml.etree.ElementTree as ET
@@ -133,6 +134,52 @@ def test_parameters_stay_divided_as_they_were_and_on_their_devices():
     assert all(type(each._value) is OnDevice and not each._value.is_copied for each in model.parameters())
     assert len(visualize(model[0].weight).parts) == 2 and len(visualize(model[2].weight).parts) == 2
     assert len(visualize(model[2].bias).parts) == 1
+
+
+LOOKS = {
+    "repr": repr,
+    "tolist": lambda w: w.tolist(),
+    "numpy": lambda w: w.detach().numpy().sum(),
+    "an element": lambda w: w[0, 0].item(),
+    "arithmetic": lambda w: (w * 2).sum().item(),
+    "a copy": copy.deepcopy,
+    "other code": lambda w: mt.jit(lambda: w.sum(), backend="interpret")(),
+    "a write": lambda w: w.detach().mul_(1),
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_a_parameter_that_somebody_looks_at_is_divided_in_the_next_step(look):
+    _, model, _, go_on = linear({"weight": ("data", None)}, mt.optim.SGD, mt.jit(backend="xla"))
+    _, _, _, more = linear(None, mt.optim.SGD, lambda f: f)
+    LOOKS[look](model.weight)
+    assert (type(model.weight._value) is OnDevice) is (look in ("repr", "tolist"))
+    np.testing.assert_allclose(go_on(), more(), rtol=1e-5)
+    assert len(visualize(model.weight).parts) == 8
+
+
+def test_saving_leaves_everything_where_it_is(tmp_path):
+    _, model, optimizer, _ = linear({"weight": ("data", None)}, mt.optim.Adam, mt.jit(backend="xla"))
+    model.tied = model.weight
+    tensors = [*model.parameters(), *(each for state in optimizer.state.values() for each in state.values())]
+    before = [each._value for each in tensors]
+    mt.save({"model": model, "optimizer": optimizer}, tmp_path)
+    assert all(each._value is value and not value.is_copied for each, value in zip(tensors, before, strict=True))
+    with mt.export.Checkpoint(tmp_path) as found:
+        assert (found["model.weight"].numpy() == model.weight.detach().numpy()).all()
+        assert found.metadata["model.weight"] == "model.tied" or found.metadata["model.tied"] == "model.weight"
+
+
+def test_a_gradient_is_divided_as_its_tensor_in_a_traced_function_and_on_the_host_outside():
+    def loss(w):
+        y = shard(w, FLAT, ("data",))
+        return (y * y).sum()
+
+    w = nn.Parameter(mt.arange(16.0))
+    (inside,) = mt.jit(lambda w: mt.autograd.grad(loss(w), [w]), backend="xla")(w)
+    assert len(visualize(inside).parts) == 8
+    mt.jit(loss, backend="xla")(w).backward()
+    assert w.grad.tolist() == inside.tolist() and type(w.grad._value) is np.ndarray
 
 
 # What moves -------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
 from ..errors import DTypeError, ShapeError, TracingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
-from ..tensor import Tensor, note_write, on_host
+from ..tensor import Tensor, note_write, on_host, readable
 from .layout import array_text, html_table, with_suffixes
 from .parts import unbind
 
@@ -137,6 +137,8 @@ def numpy(tensor: Tensor) -> Array:
 def _shared(tensor: Tensor, what: str, error: type[Exception] = RuntimeError, fix: str | None = None) -> Array:
     if tensor._requires_grad and is_grad_enabled():
         raise error(f"{what} on a tensor that requires a gradient would lose its history: use x.detach() first")
+    if current_staging() is None:
+        on_host(tensor)  # who shares the memory may write to it
     return concrete(tensor, what, fix=fix)
 
 
@@ -198,7 +200,7 @@ def from_dlpack(source: Any) -> Tensor:
 
 def _visible(tensor: Tensor) -> Array | None:
     """The tensor's values if they can be shown now, without an error and without changing a recording."""
-    value, staging = on_host(tensor), current_staging()
+    value, staging = readable(tensor), current_staging()
     if staging is None:
         return value if isinstance(value, np.ndarray) else None
     if staging.defers:

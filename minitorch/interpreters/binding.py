@@ -12,7 +12,7 @@ import numpy as np
 from ..dtypes import DType
 from ..errors import TracingError
 from ..ir import Primitive
-from ..tensor import TapeEntry, Tensor, View, ghost, on_host, twin_of
+from ..tensor import TapeEntry, Tensor, View, ghost, readable, twin_of
 from .broadcasting import expand_operands
 from .provenance import leaked
 from .reads import is_rehearsal, note, readers
@@ -76,7 +76,7 @@ Primitive.__call__ = _call  # type: ignore[method-assign, assignment]
 
 
 def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> np.ndarray[Any, Any]:
-    """The array of a tensor; `what` names the operation that needs it, for the error if there is no array.
+    """The array of a tensor, to be read; `what` names the operation that needs it, for the error if there is none.
 
     Raises:
         TracedValueError: while a graph is recorded that runs later (``MT101``, ``MT102`` or ``MT103``).
@@ -86,7 +86,7 @@ def concrete(tensor: Tensor, what: str, code: str = "MT102", fix: str | None = N
     staging = current_staging()
     if staging is not None:
         return staging.concrete(tensor, what, code, fix)
-    value = on_host(tensor)
+    value = readable(tensor)
     if isinstance(value, np.ndarray):
         return value
     raise leaked(tensor)

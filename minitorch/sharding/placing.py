@@ -31,8 +31,13 @@ def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
     backends than ``"xla"`` it changes nothing. XLA's partitioner does the rest: it divides what is computed from
     sharded values, and adds the communication. The numbers are those of one device, but for the order of sums.
 
+    A parameter that Python looks at (`repr`, `tolist`, `item`, `mt.save`) stays divided. One that eager mode computes
+    with, or `numpy` shares, is in the memory of Python until the next call of a function that uses it from outside,
+    which divides it again once nobody else holds that memory.
+
     Args:
-        x: any tensor; the gradient is divided in the same way.
+        x: any tensor. In a traced function its gradient is divided in the same way; `x.grad` after a `backward` outside
+            is in the memory of Python.
         mesh: the devices.
         axes: for each dimension of `x` an axis of the mesh that it is divided along, several, or None; with None
             everywhere, every device has all of it.

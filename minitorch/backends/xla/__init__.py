@@ -133,8 +133,14 @@ class Compiled:
             lowered = run.lower(*specs)
             return lowered.as_text("hlo"), lowered.compile().as_text() or ""
 
-    def moved(self, array: Array) -> OnDevice | Array:
-        """An array in the memory of the device; the same one in a program of several processes, where each has it."""
+    def moved(self, array: Array, division: Any = None) -> OnDevice | Array:
+        """An array in the memory of the device; the same one in a program of several processes, where each has it.
+
+        Args:
+            division: how it was divided among several devices (`partitions.shared_by`), as it is again.
+        """
+        if partitions.is_shared(division):
+            return partitions.placed(array, division)
         if jax.process_count() > 1:
             return array
         with jax.enable_x64(True), self._there():

@@ -141,5 +141,9 @@ def shared_by(value: object) -> Any:
     """How a value is divided; None if it is on one device."""
     if type(value) is not OnDevice:
         return None
-    sharding = value.array.sharding
-    return sharding if type(sharding) is NamedSharding and len(sharding.device_set) > 1 else None
+    return value.division if is_shared(value.division) else None
+
+
+def is_shared(division: Any) -> bool:
+    """Whether a division is one among several devices."""
+    return type(division) is NamedSharding and len(division.device_set) > 1

@@ -26,9 +26,14 @@ Pieces = tuple[Shape, Sequence[Box]]
 
 def parts_of(tensor: Any) -> list[Any]:
     """The parts of a tensor that is divided among processes (`backends.xla.partitions.Part`); none of any other."""
-    if not isinstance(tensor, Tensor) or type(tensor._value) is not OnDevice or tensor._value.is_copied:
+    if not is_on_device(tensor):
         return []
     return list(import_module("minitorch.backends.xla.partitions").parts(tensor._value))
+
+
+def is_on_device(tensor: Any) -> bool:
+    """Whether it is a tensor whose value is on devices, and has no copy on the host that counts."""
+    return isinstance(tensor, Tensor) and type(tensor._value) is OnDevice and not tensor._value.is_copied
 
 
 def processes() -> Any:

@@ -90,7 +90,7 @@ def save(
     tensors, found = structure.apart(value)
     divided = {name: parts for name, tensor in tensors.items() if (parts := pieces.parts_of(tensor))}
     arrays = {name: _array(name, tensor) for name, tensor in tensors.items() if name not in divided}
-    tied = _tied(arrays, {name: id(tensors[name]._value) for name in divided})
+    tied = _tied(arrays, {name: id(tensor._value) for name, tensor in tensors.items() if pieces.is_on_device(tensor)})
     entries: dict[str, _Entry] = {}
     boxes: dict[str, pieces.Pieces] = {}
     for name, tensor in tensors.items():
@@ -230,13 +230,13 @@ def _array(name: str, value: Any) -> Array:
     return concrete(value, f"saving {name}") if isinstance(value, Tensor) else value
 
 
-def _tied(arrays: Mapping[str, Array], divided: Mapping[str, int]) -> dict[str, str]:
+def _tied(arrays: Mapping[str, Array], on_device: Mapping[str, int]) -> dict[str, str]:
     """For each name of a tensor that is the same memory as another one, the name that it is saved under."""
     groups: dict[Any, list[str]] = {}
-    for name, value in divided.items():
+    for name, value in on_device.items():
         groups.setdefault(value, []).append(name)
     for name, array in arrays.items():
-        if array.size:
+        if array.size and name not in on_device:
             key = (array.__array_interface__["data"][0], array.shape, array.strides, array.dtype)
             groups.setdefault(key, []).append(name)
     return {name: min(group) for group in groups.values() for name in group if name != min(group)}

@@ -98,14 +98,17 @@ class Program:
         return [tensor._value for tensor in tensors] if self.takes_devices else list(map(on_host, tensors))
 
     def keep(self, tensors: Sequence[Tensor]) -> None:
-        """Have the values of tensors from outside stay where the backend computes, as far as nobody else has them."""
+        """Have the values of tensors from outside stay where the backend computes, as far as nobody else has them.
+
+        What was divided among devices before Python asked for it is divided in the same way.
+        """
         if not self.takes_devices:
             return
         moved: Any = getattr(self.compiled, "moved")  # noqa: B009  of the backends that compute on devices
         for tensor in tensors:
             memory = tensor._value
             if type(memory) is np.ndarray and _is_alone(tensor, sys.getrefcount(memory)):
-                tensor._value = moved(memory)
+                tensor._value = moved(memory, getattr(tensor, "_division", None))
 
     @cached_property
     def lowering(self) -> Run:
