@@ -347,6 +347,34 @@ def test_gradients_through_a_call_are_those_of_the_function():
     assert_close(found, expected)
 
 
+def test_a_nan_is_found_where_it_is_made():
+    w = mt.zeros(2)
+    f = mt.jit(lambda x: (w.add_(1) / x).log().sum(), backend="xla")
+    f(mt.ones(2))
+    with pytest.raises(mt.errors.NonFiniteError, match=r"(?s)MT501: log made.*test_xla.py:"), mt.debug.check_nan():
+        f(-mt.ones(2))
+    with mt.debug.check_nan():
+        f(mt.ones(2))
+    assert w.tolist() == [2, 2]
+
+
+def test_a_profile_has_a_row_for_the_program():
+    def step(x, y):
+        return (x @ y + 1).exp()
+
+    x, y = mt.ones(8, 16), mt.ones(16, 4)
+    f = mt.jit(step, backend="xla")
+    f(x, y)
+    with mt.profile() as found:
+        f(x, y)
+        f(x, y)
+    (row,) = found.rows()
+    assert (row.name, row.kind, row.calls, row.where.partition(":")[0]) == ("step", "XLA", 2, "test_xla.py")
+    cost = f.cost(x, y)
+    assert (row.bytes, row.flops, row.transcendentals) == (2 * cost.bytes, 2 * cost.flops, 2 * cost.transcendentals)
+    assert found.compiling == 0 < found.kernels
+
+
 def test_donated_memory_is_used_again():
     f = mt.jit(lambda x: x + 1, backend="xla", donate="x")
     x = mt.jit(double, backend="xla")(mt.ones(1 << 12))

@@ -205,7 +205,7 @@ def profile() -> Iterator[Profile]:
     The rows are eager operations, nodes of a graph that NumPy runs, and kernels of compiled code, each with time,
     calls, bytes, FLOPs and the shares of the machine's peak rates. Beside them are the times for dispatch, tracing and
     compiling, and the memory in use. Kernels that otherwise share one native call are run and timed one by one. A
-    program that is not profiled pays nothing.
+    program on ``backend="xla"`` is one row, of the kind ``"XLA"``. A program that is not profiled pays nothing.
 
     Bytes and FLOPs are counted, not measured: their sums over one call of `f` are those of ``f.cost``. The computations
     of ``debug.print`` and ``debug.breakpoint`` are counted in addition.

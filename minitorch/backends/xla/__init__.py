@@ -14,6 +14,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
+from time import perf_counter_ns
 from typing import Any, NoReturn
 
 import jax
@@ -29,6 +30,7 @@ from ...tensor import OnDevice
 from ..interpret import Interpreted
 from . import arrays, elementwise, indices, partitions, windows
 from .devices import device_named
+from .whole import Whole, whole
 
 Array = np.ndarray[Any, Any]
 
@@ -95,6 +97,10 @@ class Compiled:
         return found
 
     @cached_property
+    def _whole(self) -> Whole:
+        return whole(self.graph)
+
+    @cached_property
     def specs(self) -> list[Any]:
         """The shapes and types of the program's inputs: those of the graph, and large constants."""
         described: Any = jax.ShapeDtypeStruct
@@ -153,20 +159,20 @@ class Compiled:
         Raises:
             IndexError: for an index out of range, as eager mode.
         """
-        observer = current_observer()
-        if observer is not None and not isinstance(observer, Recorder):
-            self._interpreted = self._interpreted or Interpreted(self.graph)
-            return self._interpreted([value.on_host if type(value) is OnDevice else value for value in inputs])
-        return [value.on_host for value in self.on_device(inputs)]
+        return [value.on_host if type(value) is OnDevice else value for value in self.on_device(inputs)]
 
-    def on_device(self, inputs: Sequence[Any], overwrite: bool = False) -> list[OnDevice]:
-        """The same, with values that stay on the device.
+    def on_device(self, inputs: Sequence[Any], overwrite: bool = False) -> list[Any]:
+        """The same, with values that stay on the device. An observer of values sees those of NumPy, which runs then.
 
         Args:
             inputs: arrays, and values on the device.
             overwrite: whether the memory of inputs that are updated or donated may be used for results, as far as
                 nobody else holds it.
         """
+        observer = current_observer()
+        if observer is not None and not isinstance(observer, Recorder):
+            self._interpreted = self._interpreted or Interpreted(self.graph)
+            return self._interpreted([value.read() if type(value) is OnDevice else value for value in inputs])
         take = bool(overwrite and self._given) and all(
             type(value := inputs[place]) is OnDevice and sys.getrefcount(value) <= OWN_REFERENCES
             for place in self._given
@@ -185,7 +191,12 @@ class Compiled:
         with jax.enable_x64(True), self._there():
             if self._ahead is not None and self._ahead(values):
                 self._refuse(values)
+            begin = perf_counter_ns() if observer is not None else 0
             outputs, fault = (run_and_take if take else run)(*values, *self._constants)
+            if observer is not None:
+                for output in outputs:
+                    output.block_until_ready()
+                observer.add(begin, "kernel", self._whole)
             if fault is not None and fault:
                 for place, where in self._replaced.items() if take else ():
                     values[where] = inputs[where].array = outputs[place]  # the memory was taken; the value is the same
