@@ -22,7 +22,7 @@ import numpy as np
 
 from ...dtypes import BY_NUMPY
 from ...graph import Graph
-from ...interpreters import Recorder, current_observer
+from ...interpreters import Recorder, current_observer, current_recorder
 from ...ir import Node
 from ...primitives import Literal, constant
 from ...primitives.sources import LARGE
@@ -49,6 +49,10 @@ class Compiled:
         device: where it runs: ``"cpu"``, ``"cuda"``, ``"tpu"`` or one of several, ``"cuda:1"``; by default what JAX
             takes first.
 
+    Attributes:
+        compile_time: seconds that XLA compiled so far: a program of its own for each division of the inputs, and for
+            calls that take the memory of some.
+
     Raises:
         DeviceError: for a device that JAX does not see (``MT203``).
     """
@@ -61,6 +65,7 @@ class Compiled:
         device: str | None = None,
     ) -> None:
         self.graph = graph
+        self.compile_time = 0.0
         self._lifted = windows.lifted_windows(graph)
         self._there = nullcontext if device is None else partial(jax.default_device, device_named(device))
         self._interpreted: Interpreted | None = None
@@ -79,22 +84,32 @@ class Compiled:
             self._constants = [jax.device_put(node.params["value"].array) for node in self._weights]
         self._replaced = dict(updates or {})
         self._has_devices = jax.device_count() > 1
-        self._runs: dict[tuple[Any, ...], tuple[Any, Any]] = {}  # by the division of the inputs that are updated
-        self._run, self._run_and_take = self._divided((None,) * len(self._replaced))
+        self._compiled: set[Any] = set()
+        self._runs: dict[tuple[Any, ...], tuple[Any, Any]] = {}  # by the division of the inputs
+        self._run, self._run_and_take = self._divided((None,) * len(graph.inputs))
 
-    def _divided(self, shardings: tuple[Any, ...]) -> tuple[Any, Any]:
+    def _divided(self, divided: tuple[Any, ...]) -> tuple[Any, Any]:
         """The program, and that which takes the memory of inputs; what replaces an input is divided as that was."""
-        found = self._runs.get(shardings)
+        found = self._runs.get(divided)
         if found is None:
             options: dict[str, Any] = {"keep_unused": True, "compiler_options": OPTIONS}
-            if any(shardings):
+            if any(divided):
                 outputs: list[Any] = [None] * len(self._kinds)
-                for place, sharding in zip(self._replaced, shardings, strict=True):
-                    outputs[place] = sharding
+                for place, where in self._replaced.items():
+                    outputs[place] = divided[where]
                 options["out_shardings"] = (outputs, None)
             taking = jax.jit(self._computed, donate_argnums=self._given, **options)
-            found = self._runs[shardings] = jax.jit(self._computed, **options), taking
+            found = self._runs[divided] = jax.jit(self._computed, **options), taking
         return found
+
+    def _compile(self, run: Any, values: Sequence[Any]) -> None:
+        """Have XLA compile a program ahead of its first call, and note the time."""
+        recorder = current_recorder()
+        begin = perf_counter_ns()
+        with recorder.span("compile", self.graph.name) if recorder else nullcontext():
+            run.lower(*values, *self._constants).compile()
+        self.compile_time += (perf_counter_ns() - begin) / 1e9
+        self._compiled.add(run)
 
     @cached_property
     def _whole(self) -> Whole:
@@ -134,7 +149,7 @@ class Compiled:
             described(spec.shape, spec.dtype, sharding=sharding)
             for spec, sharding in zip(self.specs, [*divided, *[None] * len(self._weights)], strict=True)
         ]
-        run, _ = self._divided(tuple([divided[place] for place in self._updated]))
+        run, _ = self._divided(tuple(divided))
         with jax.enable_x64(True):
             lowered = run.lower(*specs)
             return lowered.as_text("hlo"), lowered.compile().as_text() or ""
@@ -183,16 +198,20 @@ class Compiled:
             if type(values[place]) is np.ndarray:  # JAX may hold it for a while, and its tensor is to hold it alone
                 values[place] = values[place].copy()
         run, run_and_take = self._run, self._run_and_take
-        if self._has_devices and self._given:
-            divided = [partitions.shared_by(value) for value in inputs]
+        if self._has_devices:
+            divided = tuple([partitions.shared_by(value) for value in inputs])
             if any(divided):  # values that are not have a division by XLA, now; next time their memory can be taken
                 take = take and all(divided[place] is not None for place in self._given)
-                run, run_and_take = self._divided(tuple([divided[place] for place in self._updated]))
+                run, run_and_take = self._divided(divided)
+        if take:
+            run = run_and_take
         with jax.enable_x64(True), self._there():
             if self._ahead is not None and self._ahead(values):
                 self._refuse(values)
+            if run not in self._compiled:
+                self._compile(run, values)
             begin = perf_counter_ns() if observer is not None else 0
-            outputs, fault = (run_and_take if take else run)(*values, *self._constants)
+            outputs, fault = run(*values, *self._constants)
             if observer is not None:
                 for output in outputs:
                     output.block_until_ready()

@@ -31,7 +31,7 @@ class SignatureReport:
         arguments: name and kind of each argument: a `Spec` for a tensor, the value itself for anything else.
         reason: why it was traced.
         calls: how often it was called.
-        trace_time, compile_time: seconds.
+        trace_time: seconds.
         nodes_traced, nodes: the size of the graph as traced, and after the passes.
         captured: names of the tensors from outside that are inputs of the graph.
         written: names of those that are written back.
@@ -45,6 +45,7 @@ class SignatureReport:
         autocast: the mode of mixed precision that the call was made in.
         called: whether it was traced for a call, and not for inspection.
         program: the graph, before and after the passes, and its executable.
+        backward: the same of the backward pass, if there is one.
         around: measures how many seconds a call takes around its program.
     """
 
@@ -53,7 +54,6 @@ class SignatureReport:
     reason: str = ""
     calls: int = 0
     trace_time: float = 0.0
-    compile_time: float = 0.0
     nodes_traced: int = 0
     nodes: int = 0
     captured: tuple[str, ...] = ()
@@ -68,6 +68,7 @@ class SignatureReport:
     autocast: Autocast | None = None
     called: bool = False
     program: Program | None = None
+    backward: Program | None = None
     around: Callable[[], float] = field(default=float, repr=False, compare=False)
 
     @classmethod
@@ -96,6 +97,11 @@ class SignatureReport:
     def hits(self) -> int:
         """The number of calls that found it compiled."""
         return self.calls - self.called
+
+    @property
+    def compile_time(self) -> float:
+        """Seconds."""
+        return sum(program.compile_time for program in (self.program, self.backward) if program is not None)
 
     @property
     def passes(self) -> tuple[Stage, ...]:

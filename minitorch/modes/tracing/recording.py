@@ -57,7 +57,6 @@ class Program:
         compiled: the backend's executable.
         execute: the executable, or that with its shadow.
         run: the same, but with values that stay on the backend's device, if it has one of its own.
-        compile_time: seconds that passes and backend took.
     """
 
     def __init__(
@@ -86,7 +85,13 @@ class Program:
 
             self.execute = Shadowed(self, None if check is True else check)
         self.run: backends.Executable = self.execute if check else getattr(self.compiled, "on_device", self.execute)
-        self.compile_time = time.perf_counter() - start
+        self._compile_time = time.perf_counter() - start
+
+    @property
+    def compile_time(self) -> float:
+        """Seconds that passes and backend took so far. A backend may compile in the first call (`backends.xla`)."""
+        own: float = getattr(self.compiled, "compile_time", 0.0)
+        return self._compile_time + own
 
     @property
     def takes_devices(self) -> bool:

@@ -100,9 +100,8 @@ def trace(
             recorded.backward, program.graph, untaped, recorded.effects, backend, passes, check, own
         )
     captured = staging.captured.values()
-    report.compile_time = program.compile_time + (backward.program.compile_time if backward else 0.0)
     report.nodes_traced, report.nodes = program.graph.count().total(), program.pipeline.graph.count().total()
-    report.program = program
+    report.program, report.backward = program, backward.program if backward else None
     report.constants = {
         name: leaf for name, leaf in zip(names, leaves, strict=True) if not isinstance(leaf, (Tensor, Module))
     }
@@ -155,7 +154,7 @@ def of_graph(
     """
     staging, around = CallStaging(graph.name, {}), surroundings.Surroundings(None, [])
     program = Program(graph, backend, passes)
-    report.compile_time, report.program = program.compile_time, program
+    report.program = program
     report.nodes_traced, report.nodes = graph.count().total(), program.pipeline.graph.count().total()
     layouts: list[tuple[int, Shape | None]] = [(place, None) for place in contiguous]
     effects = Effects(len(graph.outputs))
