@@ -9,6 +9,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -446,6 +447,30 @@ def test_its_program_is_lined_up_with_our_kernels_by_line():
     assert f"XLA runs {len(found.kernels)} kernels, we would run" in str(compiled.explain())
     with pytest.raises(ArgumentError, match="runs on the backend 'llvm'"):
         mt.jit(f).hlo(x, w)
+
+
+def test_threads_that_call_one_updating_function_take_turns():
+    state = mt.zeros(100)
+    step = mt.jit(lambda x: state.add_(x).sum(), backend="xla")
+    other = mt.jit(lambda x: (state * x).sum(), backend="xla")
+    seen, failures = [], []
+
+    def calls():
+        try:
+            for _ in range(25):
+                seen.append(step(mt.ones(100)).item())
+                other(mt.ones(100))
+        except Exception as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=calls) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert sorted(seen) == [100.0 * number for number in range(1, 101)]
+    assert state.tolist() == [100.0] * 100
 
 
 def test_parameters_stay_on_the_device_where_nobody_else_has_their_memory():

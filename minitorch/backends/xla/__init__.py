@@ -11,6 +11,7 @@ XLA raises no errors: whether an index is out of range is asked of the device be
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
@@ -37,6 +38,7 @@ Array = np.ndarray[Any, Any]
 RULES = {**elementwise.RULES, **arrays.RULES, "shard": partitions.shard}
 OPTIONS = {"xla_allow_excess_precision": False}
 OWN_REFERENCES = 4  # to a value that only its tensor holds: the tensor's, the call's list, a local name, the asking
+DISPATCH = threading.Lock()  # no thread takes memory between the moments when another one looks at it and uses it
 
 
 class Compiled:
@@ -188,8 +190,28 @@ class Compiled:
         if observer is not None and not isinstance(observer, Recorder):
             self._interpreted = self._interpreted or Interpreted(self.graph)
             return self._interpreted([value.read() if type(value) is OnDevice else value for value in inputs])
+        with DISPATCH:
+            values, outputs, fault, taken = self._dispatched(inputs, overwrite, observer)
+        if fault is not None and fault:
+            for place, where in self._replaced.items():
+                values[where] = outputs[place]  # the memory may have been taken; the value is the same
+            self._refuse(values)
+        if any(type(value) is np.ndarray for value in values):
+            for output in outputs:  # the caller may write to its arrays as soon as this returns
+                output.block_until_ready()
+        return [
+            taken.get(place) or OnDevice(output, *kind, partitions.on_host)
+            for place, (output, kind) in enumerate(zip(outputs, self._kinds, strict=True))
+        ]
+
+    def _dispatched(
+        self, inputs: Sequence[Any], overwrite: bool, observer: Recorder | None
+    ) -> tuple[list[Any], list[Any], Any, dict[int, OnDevice]]:
+        """Begin a run: what was given to it, its results, its fault, and by output the values that it replaced."""
         take = bool(overwrite and self._given) and all(
-            type(value := inputs[place]) is OnDevice and sys.getrefcount(value) <= OWN_REFERENCES
+            type(value := inputs[place]) is OnDevice
+            and not value.is_copied
+            and sys.getrefcount(value) <= OWN_REFERENCES
             for place in self._given
         )
         values = [value.array if type(value) is OnDevice and not value.is_copied else _given(value) for value in inputs]
@@ -216,14 +238,11 @@ class Compiled:
                 for output in outputs:
                     output.block_until_ready()
                 observer.add(begin, "kernel", self._whole)
-            if fault is not None and fault:
-                for place, where in self._replaced.items() if take else ():
-                    values[where] = inputs[where].array = outputs[place]  # the memory was taken; the value is the same
-                self._refuse(values)
-        if has_arrays:
-            for output in outputs:  # the caller may write to its arrays as soon as this returns
-                output.block_until_ready()
-        return [OnDevice(output, *kind, partitions.on_host) for output, kind in zip(outputs, self._kinds, strict=True)]
+        taken = {}
+        for place, where in self._replaced.items() if take else ():
+            taken[place] = inputs[where]
+            taken[place].array = outputs[place]  # another thread that was just about to read it finds the new value
+        return values, outputs, fault, taken
 
     def _refuse(self, values: Sequence[Any]) -> NoReturn:
         """Raise the error of eager mode: NumPy runs the graph, and says which index is out of range, and where."""

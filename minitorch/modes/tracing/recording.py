@@ -113,7 +113,9 @@ class Program:
         for tensor in tensors:
             memory = tensor._value
             if type(memory) is np.ndarray and _is_alone(tensor, sys.getrefcount(memory)):
-                tensor._value = moved(memory, getattr(tensor, "_division", None))
+                there = moved(memory, getattr(tensor, "_division", None))
+                if tensor._value is memory:  # no other thread has given it a new value
+                    tensor._value = there
 
     @cached_property
     def lowering(self) -> Run:

@@ -33,7 +33,7 @@ from .effects import Effects
 from .explain import SignatureReport
 from .recorded import Recorded, record
 from .recording import CallStaging, Program
-from .traced import Traced
+from .traced import TakingTurns, Traced
 
 if TYPE_CHECKING:
     from ...compiler.scheduling.schedules.choice import Own
@@ -113,7 +113,8 @@ def trace(
     report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
-    traced = Traced(staging, around, program, recorded, backward, donated, report, callbacks)
+    kind = TakingTurns if program.takes_devices and updates else Traced
+    traced = kind(staging, around, program, recorded, backward, donated, report, callbacks)
     if check:
         refused = "it keeps traced tensors outside of itself" if leaked else changes(changed) if changed else ""
         names = [" of ".join(filter(None, outcome)) for outcome in traced.outcomes()]

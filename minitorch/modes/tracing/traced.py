@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import is_
@@ -316,6 +317,27 @@ class Traced:
         if not self._may_overwrite:
             return False
         return self._effects.is_apart_from([arrays[len(tensors) + place] for place, _ in self._gradients])
+
+
+class TakingTurns(Traced):
+    """A traced call whose updates stay on a device: of several threads that call it, one does at a time.
+
+    An update there is a new value, which its tensor has when the call is over: a call that began before would be lost.
+    """
+
+    def __init__(self, *parts: Any) -> None:
+        self._turn = threading.RLock()
+        super().__init__(*parts)
+
+    def is_current(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether all guards besides the signature hold. Values from outside move to the device now."""
+        with self._turn:
+            return super().is_current(tensors)
+
+    def __call__(self, tensors: Sequence[Tensor], execute: Executable | None = None) -> Any:
+        """Run the graph with these arguments."""
+        with self._turn:
+            return super().__call__(tensors, execute)
 
 
 def _at(where: Where | None, tensors: Sequence[Tensor]) -> Tensor:
