@@ -299,13 +299,13 @@ def test_a_network_that_was_trained_there_is_used_in_every_other_way(tmp_path):
         model.train()
 
 
-def trained(backend, steps=5):
+def trained(backend, steps=5, **options):
     mt.manual_seed(0)
     model = mt.nn.Sequential(mt.nn.Linear(8, 16), mt.nn.BatchNorm1d(16), mt.nn.ReLU(), mt.nn.Linear(16, 3))
     optimizer = mt.optim.AdamW(model.parameters(), lr=0.01)
     x, y = mt.randn(32, 8), mt.randint(0, 3, (32,))
 
-    @mt.jit(backend=backend)
+    @mt.jit(backend=backend, **options)
     def step(x, y):
         optimizer.zero_grad()
         loss = F.cross_entropy(F.dropout(model(x), 0.1), y)
@@ -374,6 +374,35 @@ def test_a_profile_has_a_row_for_the_program():
     cost = f.cost(x, y)
     assert (row.bytes, row.flops, row.transcendentals) == (2 * cost.bytes, 2 * cost.flops, 2 * cost.transcendentals)
     assert found.compiling == 0 < found.kernels
+
+
+@pytest.mark.parametrize("case", ALL[::20], ids=str)
+def test_shadow_mode_accounts_for_what_xla_rounds_otherwise(case):
+    """It fuses products with sums, and divides by multiplying with a reciprocal."""
+    tensors = [x.detach() for x in case.tensors(mt.float32)]
+    mt.manual_seed(7)
+    mt.jit(case.function, backend="xla", check=True)(*tensors)
+
+
+def test_shadow_mode_accounts_for_a_training_step():
+    _, _, step = trained("xla", steps=2, check=True)
+    assert step.checked()[0].ok
+
+
+PLANTED = {
+    "floor": lambda x: jax.lax.floor(x) + 1,
+    "tanh": lambda x: jax.lax.tanh(x) * np.float32(1.001),
+    "permute": lambda x, *, dims: jax.numpy.reshape(x, [x.shape[dim] for dim in dims]),
+}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_shadow_mode_names_the_backend_and_what_it_computes_wrongly(name, monkeypatch, tmp_path):
+    monkeypatch.setitem(xla.RULES, name, PLANTED[name])
+    f = mt.jit(lambda x: (x * 3).floor().tanh().T.contiguous() + x.T, backend="xla", check=tmp_path)
+    with pytest.raises(mt.errors.MismatchError, match=rf"(?s)MT502.*backend 'xla', first in {name}: .*test_xla.py:"):
+        f(mt.randn(3, 4))
+    assert f.checked()[0].culprit.stage == "backend"
 
 
 def test_the_time_in_which_xla_compiles_is_counted_once():

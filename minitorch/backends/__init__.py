@@ -100,6 +100,14 @@ def has_device(name: str) -> bool:
     return name.partition(":")[0] == "xla"
 
 
+def keeps_bits(name: str) -> bool:
+    """Whether a backend rounds every sum, product, quotient and root as eager mode does.
+
+    XLA fuses products with sums, and multiplies by a reciprocal where it divides by one number.
+    """
+    return name.partition(":")[0] != "xla"
+
+
 def clear_caches() -> None:
     """Let what is compiled from now on find no code that this process has compiled before, as `jax.clear_caches`.
 

@@ -11,6 +11,8 @@ it makes the right thing of them:
 4. running: if all kernels are right by themselves, and one after another they give other bits than the compiled
    program, that has put values in the wrong place, or run kernels in the wrong order.
 
+A backend that has no kernels of ours, such as XLA's, is at fault if no pass is; each node as a program of its own then.
+
 Machine code runs in child processes: a crash is a fault like a wrong number.
 """
 
@@ -24,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import backends
 from ...graph import Graph, topological_order
 from ...graph.values import is_splat
 from ...interpreters import Recorder, observing
@@ -47,7 +50,7 @@ MOST_ROUNDS = 100_000  # iterations of loops that are run in Python; raising it 
 
 MOST_SECONDS = 60.0  # seconds for one kernel; a slower one is taken for an endless loop
 
-PASS, SCHEDULE, CODE, RUNNING = "pass", "schedule", "code generation", "running"
+PASS, SCHEDULE, CODE, RUNNING, BACKEND = "pass", "schedule", "code generation", "running", "backend"
 EITHER = "schedule or code generation"
 
 
@@ -57,8 +60,8 @@ class Culprit:
 
     Attributes:
         stage: ``"pass"``, ``"schedule"``, ``"code generation"`` (``"schedule or code generation"`` if that would take
-            too long to tell) or ``"running"``.
-        name: of the pass, or the kernel.
+            too long to tell) or ``"running"``; ``"backend"`` for one that has no kernels of ours.
+        name: of the pass, the kernel, or the backend.
         node: the first node with a wrong value, if there is one.
         source: the loops of the kernel, as Python; or the graph after the pass.
         how: the fault, if it is not a wrong number: a crash, a write outside of the arrays.
@@ -77,6 +80,7 @@ class Culprit:
             EITHER: f"the scheduler or code generation (too long to be run in Python), in kernel {self.name}",
             CODE: f"code generation, in kernel {self.name}",
             RUNNING: f"running the kernels{self.name and f', in {self.name}'}: each is right by itself",
+            BACKEND: f"the backend {self.name!r}",
         }[self.stage]
         what += f" ({self.how})" if self.how else ""
         if self.node is None:
@@ -97,7 +101,24 @@ def bisect(program: Program, arrays: Sequence[Array], found: Sequence[Array] | N
     if culprit is None and ledger is not None:
         culprit = _first_wrong_kernel(ledger, arrays, program.backend)
         culprit = culprit or _running(program, ledger, arrays, found, fault)
+    if culprit is None and ledger is None:
+        culprit = Culprit(BACKEND, program.backend, _first_alone(program, arrays), str(program.pipeline.graph), fault)
     return culprit
+
+
+def _first_alone(program: Program, arrays: Sequence[Array]) -> Node | None:
+    """The first node that the backend computes wrongly as a program of its own; None if only the whole is wrong."""
+    graph = program.pipeline.graph
+    values = evaluated(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)))
+    for node in graph.nodes:
+        if node.inputs:
+            alone, inputs = cut([node], [node])
+            given = [values[each] for each in inputs]
+            known = dict(zip(alone.inputs, given, strict=True))
+            made = backends.get(program.backend)(alone)(given)
+            if judge(alone.nodes, known, alone.outputs, made, backends.keeps_bits(program.backend)).beyond:
+                return node
+    return None
 
 
 def wrong(

@@ -1,6 +1,7 @@
 """Noise: random rounding errors, drawn where compiled code may round otherwise than eager mode.
 
-Sums have another order there, and functions other approximations. Nothing else differs.
+Sums have another order there, and functions other approximations. Nothing else differs, but for the last place of
+arithmetic on a backend that does not keep its bits.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ SUMS = frozenset({"reduce_sum", "reduce_prod", "dot", "contract", "cumprod", "cu
 FUNCTIONS = frozenset({"exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "erf", "pow", "atan2"})
 NOISY = SUMS | FUNCTIONS
 
-# Operations that round alike in every mode; 16-bit floats that moved at all have moved by one ulp.
+# Operations that round alike in every mode, but on backends that do not keep their bits (`backends.keeps_bits`); 16-bit
+# floats that moved at all have moved by one ulp.
 ROUNDED = frozenset({"add", "sub", "mul", "div", "sqrt"})
 
 

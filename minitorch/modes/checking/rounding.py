@@ -72,14 +72,19 @@ def _apart(a: Array, b: Array) -> Array:
 
 
 def judge(
-    nodes: Sequence[Node], known: Mapping[Node, Array], wanted: Sequence[Node], found: Sequence[Array]
+    nodes: Sequence[Node],
+    known: Mapping[Node, Array],
+    wanted: Sequence[Node],
+    found: Sequence[Array],
+    keeps_bits: bool = True,
 ) -> Judgement:
     """Whether results are those of eager mode on the known values, up to rounding.
 
     Args:
         nodes: from the known values to the wanted ones, in program order.
+        keeps_bits: whether arithmetic is rounded as in eager mode.
     """
-    sampler = Sampler(nodes, known)
+    sampler = Sampler(nodes, known, keeps_bits)
     excess = {place: Excess(sampler.right[node], found[place]) for place, node in enumerate(wanted)}
 
     def remaining(decides: bool) -> list[int]:

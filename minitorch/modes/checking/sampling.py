@@ -85,15 +85,19 @@ def times(number: int) -> int:
 class Sampler:
     """Runs a graph with noise.
 
+    Args:
+        keeps_bits: whether arithmetic has none.
+
     Attributes:
         right: the values without noise.
         turned: by decision, the elements in which noise can turn it.
     """
 
-    def __init__(self, nodes: Sequence[Node], known: Mapping[Node, Array]) -> None:
+    def __init__(self, nodes: Sequence[Node], known: Mapping[Node, Array], keeps_bits: bool = True) -> None:
         self.nodes, self.known = nodes, known
         self.right = evaluated(nodes, known)
         self.turned: dict[Node, Array] = {}
+        self._noisy = NOISY if keeps_bits else NOISY | ROUNDED
         self._class = _numbered(nodes, known)
         self._weights = _weights(nodes)
 
@@ -110,7 +114,7 @@ class Sampler:
                 continue
             operands = [values[operand] for operand in node.inputs]
             moved = any(values[operand] is not self.right[operand] for operand in node.inputs)
-            if node.primitive.name in NOISY and node.dtype.is_floating_point:
+            if node.primitive.name in self._noisy and node.dtype.is_floating_point:
                 value = noisy(node, operands, self._random(number, node), in_runs=bool(number % 2))
             elif not moved:
                 value = self.right[node]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backends import interpret
+from ...backends import interpret, keeps_bits
 from ...dtypes import BY_NUMPY
 from ...errors import MismatchError
 from ...export import safetensors
@@ -118,7 +118,8 @@ class Shadowed:
         graph = self.program.graph
         judgement = Judgement()
         if found is not None and not all(map(are_equal, expected, found)):
-            judgement = judge(graph.nodes, dict(zip(graph.inputs, arrays, strict=True)), graph.outputs, found)
+            known = dict(zip(graph.inputs, arrays, strict=True))
+            judgement = judge(graph.nodes, known, graph.outputs, found, keeps_bits(self.program.backend))
         outputs = tuple(
             difference(self._name(place), node.spec, expected[place], found[place], place not in judgement.beyond)
             for place, node in enumerate(graph.outputs)
