@@ -4,6 +4,9 @@ XLA decides what is fused and where values lie; our own passes run before it, ou
 ones among them, whatever JAX is configured to. Excess precision is switched off: a value that the graph rounds to 16
 bits is rounded.
 
+On the CPU, XLA takes denormal numbers of float32, float64 and bfloat16 for zeros in arithmetic, functions and
+comparisons, with no option to have them; where numbers are moved or negated, and in float16, they are kept.
+
 XLA raises no errors: whether an index is out of range is asked of the device before anything is given back
 (`indices`).
 """
