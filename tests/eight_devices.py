@@ -337,7 +337,26 @@ def test_writes_and_reads_of_a_divided_tensor_are_those_of_any():
     assert [step().item() for _ in range(3)] == [8, 16, 24] and len(visualize(state).parts) == 8
 
 
+def test_a_tied_weight_is_divided_by_any_of_its_names():
+    model = nn.Sequential(nn.Embedding(8, 4), nn.Linear(4, 8, bias=False))
+    model[1].weight = model[0].weight
+    shard_module(model, MESH, {"1.weight": ("model", None)})
+    assert model[1].weight is model[0].weight and len(visualize(model[0].weight).parts) == 2
+
+
 # Bad input --------------------------------------------------------------------------------------------------
+
+
+def among(first):
+    return shard(mt.ones(8), Mesh((2,), ("d",), (f"cpu:{first}", f"cpu:{first + 1}")), ("d",))
+
+
+def on_two_meshes():
+    mt.jit(lambda a, b: a + b, backend="xla")(among(0), among(2))
+
+
+def divided_elsewhere():
+    mt.jit(lambda a: shard(a * 2, FLAT, ("data",)), backend="xla")(among(0))
 
 
 @pytest.mark.parametrize(
@@ -351,6 +370,8 @@ def test_writes_and_reads_of_a_divided_tensor_are_those_of_any():
         (lambda: shard(mt.ones(8, 2), MESH, ("data", "data")), "'data' is there twice"),
         (lambda: shard(mt.ones(8), MESH, ("data", None)), "2 entries, and the tensor 1 dimensions"),
         (lambda: shard(mt.ones(8), MESH, "data"), r"write \('data',\)"),
+        (on_two_meshes, "`a`: cpu:0, cpu:1; `b`: cpu:2, cpu:3"),
+        (divided_elsewhere, r"`a`: cpu:0, cpu:1; what is divided at .*eight_devices.py:\d+: cpu:0, .*cpu:7"),
         (lambda: shard(mt.ones(16), Mesh((16,), ("data",)), ("data",)), "16 devices, and JAX sees 8"),
         (lambda: shard_module(nn.Linear(2, 2), MESH, {"wieght": (None,)}), "no parameter or buffer is called 'wieght'"),
         (lambda: visualize(mt.ones(2)), "in the memory of Python"),
@@ -360,6 +381,22 @@ def test_writes_and_reads_of_a_divided_tensor_are_those_of_any():
 def test_what_does_not_fit_is_named(call, message):
     with pytest.raises(ShardingError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "message"),
+    [
+        (shard, (mt.ones(8), MESH, (0,)), "0 is no axis of a mesh"),
+        (shard, (mt.ones(8), MESH, (("data", 0),)), r"\('data', 0\) is no axis of a mesh"),
+        (shard, (mt.ones(8), MESH, None), r"(?s)axes=None.*write \(\), and every device has all of it"),
+        (Mesh, (8, "data"), r"(?s)shape=8.*write \(8,\)"),
+        (Mesh, ((8,), "data"), r"(?s)names='data'.*write \('data',\)"),
+        (Mesh, ((3,), ("d",), "cpu"), r"(?s)devices='cpu'.*write \('cpu',\)"),
+    ],
+)
+def test_arguments_that_are_no_tuples_are_named(function, arguments, message):
+    with pytest.raises(ShardingError, match=message):
+        function(*arguments)
 
 
 def test_a_model_that_cannot_be_divided_stays_as_it_was():

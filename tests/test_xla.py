@@ -463,6 +463,10 @@ def test_the_device_is_one_that_jax_sees():
             mt.jit(double, backend="xla", device=device)(x)
     with pytest.raises(ValueError, match="device='cuda' is for backend='xla'"):
         mt.jit(double, device="cuda")
+    assert mt.jit(double, device="cpu")(x).tolist() == [2, 2]
+    for backend in ("llvm", "xla"):
+        with pytest.raises(ValueError, match="device='' names no device"):
+            mt.jit(double, backend=backend, device="")
     with pytest.raises(ValueError, match="there is no backend 'llvm:cpu'"):
         mt.jit(double, backend="llvm:cpu")
 
@@ -472,13 +476,16 @@ def test_without_jax_there_is_one_sentence():
         import sys
         sys.modules["jax"] = None
         import minitorch as mt
-        try:
-            mt.jit(lambda x: x, backend="xla")(mt.ones(2))
-        except ModuleNotFoundError as error:
-            print(error)
+        mesh, f = mt.sharding.Mesh((1,), ("d",)), mt.jit(lambda x: x, backend="xla")
+        for ask in (f, f.hlo, f.collectives, lambda x: mt.sharding.shard(x, mesh, ("d",))):
+            try:
+                ask(mt.ones(2))
+            except ModuleNotFoundError as error:
+                print(error)
     """
     found = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True)
-    assert found.stdout == "the backend 'xla' needs JAX, which is not installed: pip install 'minitorch[jax]'\n"
+    said = "the backend 'xla' needs JAX, which is not installed: pip install 'minitorch[jax]'\n"
+    assert found.stdout == 4 * said
 
 
 def test_its_program_is_lined_up_with_our_kernels_by_line():

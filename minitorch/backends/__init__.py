@@ -71,16 +71,20 @@ def placed(name: str, device: str | None) -> str:
     """A backend on a device, as one name: that is what programs are kept by.
 
     Raises:
-        ValueError: for an unknown backend, or one that has no choice of devices.
+        ValueError: for an unknown backend, or a device that is not the CPU and one that computes there alone.
 
     Example:
-        >>> placed("xla", "cuda"), placed("llvm", None)
-        ('xla:cuda', 'llvm')
+        >>> placed("xla", "cuda"), placed("llvm", None), placed("llvm", "cpu")
+        ('xla:cuda', 'llvm', 'llvm')
     """
     check(name)
     if device is None:
         return name
+    if not device:
+        raise ValueError(f"device={device!r} names no device; write 'cpu', 'cuda' or 'cuda:1', or leave it out")
     if not has_device(name):
+        if device == "cpu":
+            return name
         raise ValueError(f"the backend {name!r} computes on the CPU; device={device!r} is for backend='xla'")
     return f"{name.partition(':')[0]}:{device}"
 

@@ -18,8 +18,10 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ..backends.xla.hlo import Instruction
+if TYPE_CHECKING:
+    from ..backends.xla.hlo import Instruction
 
 _SHAPE = re.compile(r"(pred|[a-z]+\d+\w*)\[([\d,]*)\]")
 _PAIRS = re.compile(r"source_target_pairs=\{((?:\{\d+,\d+\},?)*)\}")

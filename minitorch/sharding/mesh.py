@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import ShardingError
@@ -37,7 +37,10 @@ class Mesh:
 
     def __post_init__(self) -> None:
         for name in ("shape", "names", "devices"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            given: object = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Iterable):
+                raise ShardingError("MT204", f"{name}={given!r}", why="a tuple is wanted", fix=f"write ({given!r},)")
+            object.__setattr__(self, name, tuple(given))
         if not self.shape or any(type(length) is not int or length < 1 for length in self.shape):
             raise ShardingError("MT204", f"a mesh of shape {self.shape}", fix="give each axis one device or more")
         if len(self.names) != len(self.shape) or len(set(self.names)) < len(self.names):
@@ -82,13 +85,21 @@ class Mesh:
             >>> Mesh((4, 2), ("data", "model")).division(("data", None), 3)
             (('data',), (), ())
         """
-        if isinstance(axes, str):
+        given: object = axes
+        if isinstance(given, str) or not isinstance(given, Sequence):
             raise ShardingError(
                 "MT204",
                 f"axes={axes!r}",
                 why="a tuple is wanted, with an entry for each dimension",
-                fix=f"write ({axes!r},)",
+                fix="write (), and every device has all of it" if given is None else f"write ({given!r},)",
             )
+        for each in given:
+            if not (each is None or _is_name(each) or (isinstance(each, tuple) and all(map(_is_name, each)))):
+                raise ShardingError(
+                    "MT204",
+                    f"{each!r} is no axis of a mesh",
+                    fix="write the name of one, a tuple of names, or None",
+                )
         if len(axes) > ndim:
             raise ShardingError(
                 "MT204",
@@ -110,3 +121,7 @@ class Mesh:
                     fix="divide one of the dimensions along it",
                 )
         return (*found, *[()] * (ndim - len(found)))
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str)

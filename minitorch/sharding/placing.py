@@ -91,8 +91,14 @@ def shard_module(model: Module, mesh: Mesh, axes: Mapping[str, Sequence[Axis]] |
         Linear(in_features=4, out_features=8, bias=True)
     """
     rules = dict(axes or {})
-    named = {**dict(model.named_parameters()), **dict(model.named_buffers())}
-    chosen = {name: next((rules[pattern] for pattern in rules if fnmatchcase(name, pattern)), ()) for name in named}
+    named = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+    names: dict[int, list[str]] = {}  # of each tensor; tied ones have several
+    for name, tensor in named.items():
+        names.setdefault(id(tensor), []).append(name)
+    chosen = {
+        own[0]: next((rules[pattern] for pattern in rules if any(fnmatchcase(name, pattern) for name in own)), ())
+        for own in names.values()
+    }
     for pattern in rules:
         if not any(fnmatchcase(name, pattern) for name in named):
             raise ShardingError(
@@ -101,9 +107,10 @@ def shard_module(model: Module, mesh: Mesh, axes: Mapping[str, Sequence[Axis]] |
                 why=f"there is {', '.join(named)}",
                 fix="use one of these names, or a pattern with *",
             )
-    divided = {name: shard(tensor.detach(), mesh, chosen[name])._value for name, tensor in named.items()}
-    for name, tensor in named.items():
-        tensor._value, tensor._view = divided[name], None
+    divided = {name: shard(named[name].detach(), mesh, axes)._value for name, axes in chosen.items()}
+    for name, value in divided.items():
+        tensor = named[name]
+        tensor._value, tensor._view = value, None
         tensor._version += 1
     return model
 

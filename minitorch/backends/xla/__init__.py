@@ -109,6 +109,7 @@ class Compiled:
 
     def _compile(self, run: Any, values: Sequence[Any]) -> None:
         """Have XLA compile a program ahead of its first call, and note the time."""
+        partitions.require_one_mesh(self.graph, values)
         recorder = current_recorder()
         begin = perf_counter_ns()
         with recorder.span("compile", self.graph.name) if recorder else nullcontext():

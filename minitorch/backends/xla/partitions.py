@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,10 @@ import jax
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from ... import primitives as P
 from ...dtypes import BY_NUMPY
 from ...errors import ShardingError
+from ...graph import Graph
 from ...tensor import OnDevice
 from .devices import device_named
 
@@ -142,6 +144,33 @@ def shared_by(value: object) -> Any:
     if type(value) is not OnDevice:
         return None
     return value.division if is_shared(value.division) else None
+
+
+def require_one_mesh(graph: Graph, values: Sequence[Any]) -> None:
+    """Refuse values that are divided among several sets of devices: a program runs on one.
+
+    Raises:
+        ShardingError: saying which are where (``MT204``).
+    """
+    held: dict[tuple[str, ...], list[str]] = {}
+    for node, value in zip(graph.inputs, values, strict=True):
+        if type(value) is not np.ndarray and is_shared(value.sharding):
+            held.setdefault(_devices(value.sharding), []).append(f"`{node.params['name']}`")
+    for node in graph.nodes:
+        if node.primitive is P.shard and is_shared(division := sharding_of(**node.params)):
+            held.setdefault(_devices(division), []).append(f"what is divided at {node.source}")
+    if len(held) > 1:
+        places = [f"{' and '.join(dict.fromkeys(names))}: {', '.join(devices)}" for devices, names in held.items()]
+        raise ShardingError(
+            "MT204",
+            f"{graph.name} has values on {len(held)} different lists of devices",
+            why=f"a program runs on one; here is {'; '.join(places)}",
+            fix="divide all of them among the devices of one mesh",
+        )
+
+
+def _devices(division: NamedSharding) -> tuple[str, ...]:
+    return tuple([f"{each.platform}:{each.id}" for each in division.mesh.devices.flat])
 
 
 def is_shared(division: Any) -> bool:
