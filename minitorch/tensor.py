@@ -36,14 +36,14 @@ class OnDevice:
     Args:
         array: the value, as the backend knows it.
         shape, dtype: of the value.
-        copy: makes the host's copy of it, with memory of its own.
+        copy: makes the host's copy of such a value, with memory of its own.
     """
 
     __slots__ = ("__weakref__", "_copy", "_host", "array", "dtype", "shape")
 
     flags = Flags()
 
-    def __init__(self, array: Any, shape: Shape, dtype: DType, copy: Callable[[Any], np.ndarray[Any, Any]]) -> None:
+    def __init__(self, array: Any, shape: Shape, dtype: DType, copy: Callable[[OnDevice], Any]) -> None:
         self.array = array
         self.shape = shape
         self.dtype = dtype
@@ -54,12 +54,13 @@ class OnDevice:
     def on_host(self) -> np.ndarray[Any, Any]:
         """The same value in the host's memory, copied at the first time; all that share the value share it."""
         if self._host is None:
-            self._host = self._copy(self.array)
+            self._host = self._copy(self)
         return self._host
 
     def read(self) -> np.ndarray[Any, Any]:
         """The same to be read and not kept, so that the value stays on the device."""
-        return self._copy(self.array) if self._host is None else self._host
+        found: np.ndarray[Any, Any] = self._copy(self) if self._host is None else self._host
+        return found
 
     @property
     def division(self) -> Any:

@@ -519,6 +519,7 @@ def test_threads_that_call_one_updating_function_take_turns():
             for _ in range(25):
                 seen.append(step(mt.ones(100)).item())
                 other(mt.ones(100))
+                state.tolist()
         except Exception as error:
             failures.append(error)
 

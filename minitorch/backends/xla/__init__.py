@@ -14,7 +14,6 @@ XLA raises no errors: whether an index is out of range is asked of the device be
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cached_property, partial
@@ -41,7 +40,6 @@ Array = np.ndarray[Any, Any]
 RULES = {**elementwise.RULES, **arrays.RULES, "shard": partitions.shard}
 OPTIONS = {"xla_allow_excess_precision": False}
 OWN_REFERENCES = 4  # to a value that only its tensor holds: the tensor's, the call's list, a local name, the asking
-DISPATCH = threading.Lock()  # no thread takes memory between the moments when another one looks at it and uses it
 
 
 class Compiled:
@@ -194,7 +192,7 @@ class Compiled:
         if observer is not None and not isinstance(observer, Recorder):
             self._interpreted = self._interpreted or Interpreted(self.graph)
             return self._interpreted([value.read() if type(value) is OnDevice else value for value in inputs])
-        with DISPATCH:
+        with partitions.DISPATCH:
             values, outputs, fault, taken = self._dispatched(inputs, overwrite, observer)
         if fault is not None and fault:
             for place, where in self._replaced.items():

@@ -47,7 +47,9 @@ def _cast(x: Any, *, dtype: DType) -> Any:
         x = lax.convert_element_type(x, jnp.float32)  # rounded twice, as eager mode does
     if dtype is bool_:
         return lax.ne(x, full(x, 0))
-    if _is_bool(x) and dtype.is_floating_point:  # XLA takes a product with a converted bool for a selection: 0 * inf is 0
+    if (
+        _is_bool(x) and dtype.is_floating_point
+    ):  # XLA takes a product with a converted bool for a selection: 0 * inf is 0
         return lax.select(x, lax.full(x.shape, 1, dtype.numpy), lax.full(x.shape, 0, dtype.numpy))
     if _is_float(x) and not dtype.is_floating_point:
         x = _whole(x, np.int64 if dtype.itemsize == 8 or dtype is uint32 else np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,9 @@ MeshParam = tuple[tuple[str, int], ...]
 Axes = tuple[tuple[str, ...], ...]
 Array = np.ndarray[Any, Any]
 Box = tuple[tuple[int, int], ...]
+
+
+DISPATCH = threading.Lock()  # no thread takes memory between the moments when another one looks at it and uses it
 
 
 @dataclass(frozen=True)
@@ -94,19 +98,20 @@ def filled(value: OnDevice, read: Callable[[Box], Array]) -> OnDevice:
     return OnDevice(found, value.shape, value.dtype, on_host)
 
 
-def on_host(array: Any) -> Array:
+def on_host(value: OnDevice) -> Array:
     """A copy in the host's memory.
 
     Raises:
         ShardingError: if other processes hold parts of it (``MT204``).
     """
-    if not is_here(array):
-        raise ShardingError(
-            "MT204",
-            f"a tensor of shape {tuple(array.shape)} is divided among processes, and this one has a part of it",
-            fix="ask for mt.sharding.shard(x, mesh, ()), in all processes: then each has all of it",
-        )
-    return np.array(array)
+    with DISPATCH:
+        if is_here(value.array):
+            return np.array(value.array)
+    raise ShardingError(
+        "MT204",
+        f"a tensor of shape {value.shape} is divided among processes, and this one has a part of it",
+        fix="ask for mt.sharding.shard(x, mesh, ()), in all processes: then each has all of it",
+    )
 
 
 def is_here(array: Any) -> bool:
