@@ -83,6 +83,9 @@ REFUSED: dict[str, tuple[str, list[Any], str]] = {
         """g (float[2] x) => (float[2] y) {
         y = Scan(x) <num_scan_inputs = 4611686018427387904, body = b (float s) => (float t) { t = Neg(s) }> }""",
         [mt.ones(2)], "of 1 inputs"),
+    "more starts than dimensions": (
+        """g (float[2] x) => (float[2] y) <int64[2] at = {0, 0}, int64[2] to = {1, 1}> { y = Slice(x, at, to) }""",
+        [mt.ones(2)], "axis"),
     "a position behind a sequence": (
         "g (float[2] x, int64 i) => (float[2] y) { s = SequenceConstruct(x) y = SequenceAt(s, i) }",
         [mt.ones(2), mt.tensor(1)], "position 1 in a sequence of 1"),

@@ -115,7 +115,7 @@ def _slice(
 ) -> Tensor:
     """Python's slices, with negative steps, too."""
     count = starts.size
-    dims = list(range(count)) if axes is None else [dimension(axis, x.ndim) for axis in ints(axes)]
+    dims = [dimension(axis, x.ndim) for axis in (range(count) if axes is None else ints(axes))]
     strides = [1] * count if steps is None else ints(steps)
     if not len(dims) == len(strides) == ends.size == count or len(set(dims)) < count or 0 in strides:
         refuse(f"{count} starts, {ends.size} ends, the axes {dims} and the steps {strides}")
