@@ -128,6 +128,8 @@ def _scan(call: Call, *given: Value) -> list[Value]:
         refuse("a scan over nothing has nothing to collect, of unknown shape")
     out = call["scan_output_axes"] or [0] * len(collected)
     back = call["scan_output_directions"] or [0] * len(collected)
+    if not len(out) == len(back) == len(collected):
+        refuse(f"it collects {len(collected)} results along the axes {out} in the directions {back}")
     ends = [rows[::-1] if flag else rows for rows, flag in zip(collected, back, strict=True)]
     return [
         *states,
