@@ -81,7 +81,16 @@ DEFAULT_FLOAT = float32
 DEFAULT_INT = int64
 
 # Python's own numbers: the type a number has by itself, when nothing else decides.
-PYTHON_TYPES: dict[type, DType] = {bool: bool_, int: int64, float: float32}
+
+
+class _ByType(dict[type, DType]):
+    """By type; a subclass of one, such as that of an enum of ints, is like it."""
+
+    def __missing__(self, kind: type) -> DType:
+        return self[next(base for base in kind.__mro__[1:] if base in self)]
+
+
+PYTHON_TYPES: dict[type, DType] = _ByType({bool: bool_, int: int64, float: float32})
 PYTHON_NUMBERS = (bool, int, float)
 
 _CATEGORY_ORDER = {"bool": 0, "int": 1, "float": 2}

@@ -29,6 +29,23 @@ MOST = 2**60
 """Elements of an array, a length of 0 taken for 1: of 8 bytes each, as many as an address space of 2**63 bytes has."""
 
 
+class Length(int):
+    """An int that knows more than its number, and stays the object that it is while a program is recorded.
+
+    An export with dynamic sizes traces with such ints, see `minitorch.export.onnx_format.writing.tracked`.
+    """
+
+    def __index__(self) -> Length:
+        return self
+
+
+def without_lengths(value: Any) -> Any:
+    """A parameter of a node in which each `Length` is a number and no more."""
+    if isinstance(value, tuple):
+        return tuple([without_lengths(each) for each in value])
+    return int.__int__(value) if isinstance(value, Length) else value
+
+
 @dataclass(frozen=True, slots=True)
 class Spec:
     """Shape and element type: all that is known of a value before it is computed.

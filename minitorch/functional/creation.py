@@ -19,7 +19,7 @@ from ..interpreters import concrete
 from ..ir import MOST, Shape
 from ..tensor import Tensor
 from .data import leaf, tensor
-from .operands import Number, fitting, number, real, to_dtype, whole
+from .operands import Number, as_int, fitting, number, real, to_dtype, whole
 
 __all__ = [
     "arange",
@@ -188,7 +188,7 @@ def arange(
     inner = dtypes.int64 if ints or kind.category == "int" else dtypes.float64
     if inner is dtypes.int64:
         start, step = (fitting("arange", value, inner) for value in (start, step))
-    x = P.iota(size=int(count), dtype=inner)
+    x = P.iota(size=as_int(count), dtype=inner)
     if step != 1:
         x = P.mul(x, number(step, inner))
     if start != 0:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import index as as_int
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,12 @@ from .. import primitives as P
 from ..dtypes import PYTHON_NUMBERS, bool_, uint8
 from ..errors import ShapeError
 from ..interpreters import broadcast_shapes, concrete
-from ..ir import Shape
+from ..ir import Length, Shape
+from ..primitives.movement import taken
 from ..tensor import Tensor
 from .casting import contiguous
 from .inplace import assign
-from .operands import fitting_or_infinite, from_array, number, operand, to_dtype
+from .operands import as_int, fitting_or_infinite, from_array, number, operand, to_dtype
 from .parts import position
 
 __all__: list[str] = []
@@ -64,7 +64,7 @@ class Selection:
 
 def _item(item: Any) -> Any:
     """One item of an index as an int, bool, slice, None, Ellipsis, tensor, or array with dimensions."""
-    if type(item) in _WIDTHS:
+    if type(item) in _WIDTHS or isinstance(item, Length):
         return item
     if isinstance(item, Tensor):
         if item.dtype.is_floating_point or item.dtype is uint8:
@@ -114,6 +114,7 @@ def selection(x: Tensor, index: Any) -> Selection:
     bounds: list[tuple[int, int, int]] = []
     shape: list[int] = []
     tensors: list[tuple[int, Tensor | Array]] = []
+    is_all = True
     for item in items:
         dim = len(bounds)
         if item is None or isinstance(item, bool):
@@ -123,26 +124,46 @@ def selection(x: Tensor, index: Any) -> Selection:
         elif isinstance(item, int):
             at = position(item, whole[dim], dim)
             bounds.append((at, at + 1, 1))
+            is_all = is_all and bounds[-1] == (0, whole[dim], 1)
         elif isinstance(item, slice):
-            bounds.append(_slice_bounds(item, whole[dim]))
-            shape.append(len(range(*bounds[-1])))
+            bounds.append(slice_bounds(item, whole[dim]))
+            is_all = is_all and _is_all(item, bounds[-1], whole[dim])
+            shape.append(taken(*bounds[-1]))
         else:
             lengths = whole[dim : dim + _width(item)]
             tensors.append((len(shape), _index_tensor(item, lengths, dim)))
             bounds += [(0, length, 1) for length in lengths]
             shape += lengths
-    if bounds == [(0, length, 1) for length in whole]:
+    if is_all:
         return Selection(None, tuple(shape), tuple(tensors))
     start, stop, step = zip(*bounds, strict=True)
     return Selection((start, stop, step), tuple(shape), tuple(tensors))
 
 
-def _slice_bounds(item: slice, length: int) -> tuple[int, int, int]:
+def slice_bounds(item: slice, length: int) -> tuple[int, int, int]:
+    """Start, stop and step of a slice of so many elements, counted from 0; the stop is not before the start.
+
+    Raises:
+        ValueError: for a step below 1.
+    """
     step = 1 if item.step is None else as_int(item.step)
     if step < 1:
         raise ValueError(f"the step of a slice must be 1 or more, not {step}: use flip to read backwards")
-    start, stop, step = item.indices(length)
+    start = 0 if item.start is None else _bound(as_int(item.start), length)
+    stop = length if item.stop is None else _bound(as_int(item.stop), length)
     return start, max(start, stop), step
+
+
+def _is_all(item: slice, bounds: tuple[int, int, int], length: int) -> bool:
+    """Whether a slice is all of a dimension; of a `Length`, whether it is so for every number that this may be."""
+    if not any(isinstance(each, Length) for each in (*bounds, length)):
+        return bounds == (0, length, 1)
+    return item.start is None and (item.stop is None or item.stop is length) and bounds[2] == 1
+
+
+def _bound(value: int, length: int) -> int:
+    """One bound of a slice, counted from the beginning, as `slice.indices` has it."""
+    return max(value + length, 0) if value < 0 else min(value, length)
 
 
 def _index_tensor(item: Tensor | Array, lengths: Shape, dim: int) -> Tensor | Array:

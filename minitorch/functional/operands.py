@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from operator import index as as_int
+from operator import index
 from typing import Any
 
 import ml_dtypes
@@ -19,6 +19,7 @@ from .. import dtypes, interpreters
 from ..dtypes import DType
 from ..errors import DTypeError
 from ..interpreters import current_staging
+from ..ir import Length
 from ..primitives import Literal, cast, constant
 from ..tensor import Tensor, on_host
 
@@ -28,6 +29,15 @@ Number = bool | int | float
 Operand = Tensor | Number | np.ndarray[Any, Any] | np.generic
 
 promote_types = dtypes.promote_types
+
+
+def as_int(value: Any) -> int:
+    """A value as an int, by its `__index__`; a `Length` stays what it is.
+
+    Raises:
+        TypeError: if it is none.
+    """
+    return value if isinstance(value, Length) else index(value)
 
 
 # Making tensors ---------------------------------------------------------------------------------------------

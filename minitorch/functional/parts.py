@@ -7,11 +7,10 @@ data are in `minitorch.functional.indexing`.
 from __future__ import annotations
 
 from itertools import pairwise
-from operator import index as as_int
 
 from .. import primitives as P
 from ..tensor import Tensor
-from .operands import wrap_dim
+from .operands import as_int, wrap_dim
 from .shaping import Ints, ints, movedim
 
 METHODS = ("narrow", "select", "split", "tensor_split", "chunk", "unbind", "unfold", "diagonal")
@@ -116,10 +115,13 @@ def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[T
         if bounds[-1] != length:
             raise RuntimeError(f"split: the lengths {split_size_or_sections} do not add up to {length}")
         return _parts(tensor, dim, bounds)
-    size = as_int(split_size_or_sections)  # type: ignore[arg-type]
+    size = as_int(split_size_or_sections)
     if size < 0 or (size == 0 and length):
         raise RuntimeError(f"split: parts of length {size} do not make up {length}")
-    return _parts(tensor, dim, [*range(0, length, size), length]) if length else (part(tensor, dim, 0, 0),)
+    bounds = [0]
+    while bounds[-1] + size < length:
+        bounds.append(bounds[-1] + size)
+    return _parts(tensor, dim, [*bounds, length]) if length else (part(tensor, dim, 0, 0),)
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -150,7 +152,7 @@ def tensor_split(input: Tensor, indices_or_sections: Ints, dim: int = 0) -> tupl
     if isinstance(indices_or_sections, (tuple, list)):
         inner = [max(0, at + length) if at < 0 else at for at in ints((indices_or_sections,))]
         return _parts(input, dim, [0, *inner, length])
-    count = as_int(indices_or_sections)  # type: ignore[arg-type]
+    count = as_int(indices_or_sections)
     if count < 1:
         raise RuntimeError(f"tensor_split: into {count} parts")
     small, longer = divmod(length, count)

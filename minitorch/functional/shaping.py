@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from operator import index as as_int
 from typing import Any
 
 from .. import interpreters
@@ -20,7 +19,7 @@ from ..interpreters import reshape_is_view
 from ..ir import Shape, Spec
 from ..tensor import Tensor
 from .casting import contiguous
-from .operands import wrap_dim
+from .operands import as_int, wrap_dim
 
 METHODS = (
     "reshape",
@@ -67,7 +66,7 @@ def ints(values: tuple[Any, ...], named: Any = None) -> tuple[int, ...]:
 
 def _complete(name: str, x: Tensor, shape: Shape, size: int) -> Shape:
     """A shape with its -1 replaced by the length that follows from the others."""
-    if min(shape, default=0) >= 0:
+    if all(length >= 0 for length in shape):
         return shape
     known = math.prod([length for length in shape if length != -1])
     if shape.count(-1) != 1 or known <= 0 or size % known:
@@ -325,7 +324,7 @@ def expand(x: Tensor, *lengths: Any, size: Any = None) -> Tensor:
         wanted = wanted[:new] + tuple(
             old if length == -1 else length for old, length in zip(x.shape, wanted[new:], strict=True)
         )
-    if min(wanted, default=0) < 0:
+    if any(length < 0 for length in wanted):
         raise ShapeError("MT201", f"expand: {x.spec} cannot become {list(wanted)}", fix="use -1 for a kept length only")
     return P.expand(x, shape=wanted)
 

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from typing import Any
 
 from ..dtypes import DType, float64, stored
-from ..ir import Node
+from ..ir import Length, Node
 from ..primitives import Literal, constant
 
 Number = bool | int | float
@@ -25,7 +25,7 @@ SCALAR_KINDS = (bool, int, float, str, DType)
 def is_static(value: object) -> bool:
     """Whether a value can be a parameter of a node: a number, a name, an element type, or tuples of them."""
     if type(value) is not tuple:
-        return type(value) in SCALAR_KINDS
+        return type(value) in SCALAR_KINDS or isinstance(value, Length)
     return all(map(is_static, value))
 
 

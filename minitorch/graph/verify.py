@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..dtypes import DType, stored
 from ..errors import GraphError
-from ..ir import INPUT, LOWERED, OPERATORS, PRIMITIVES, Node, is_input_name
+from ..ir import INPUT, LOWERED, OPERATORS, PRIMITIVES, Length, Node, is_input_name
 from ..primitives import Literal
 from .values import is_static, value_key
 
@@ -24,11 +24,11 @@ MAX_BYTES = 2**63
 
 
 def _is_int(value: object) -> bool:
-    return type(value) is int
+    return type(value) is int or isinstance(value, Length)
 
 
 def _are_ints(value: object) -> bool:
-    return type(value) is tuple and set(map(type, value)) <= {int}
+    return type(value) is tuple and (set(map(type, value)) <= {int} or all(map(_is_int, value)))
 
 
 def _are_lists_of_ints(value: object) -> bool:
@@ -143,7 +143,7 @@ def _shape(node: Node, seen: set[Node]) -> str | None:
         return f"{shape!r} and {dtype!r} are no shape and type"
     size = dtype.itemsize
     for length in shape:
-        if type(length) is not int or length < 0:
+        if not _is_int(length) or length < 0:
             return f"{length!r} in {list(shape)} is not a length"
         size *= length
     if len(shape) > MAX_DIMS or size >= MAX_BYTES:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..ir import Node, Shape
+from ..ir import Node, Shape, without_lengths
 from ..tensor import OnDevice, Tensor, View
 
 
@@ -54,7 +54,8 @@ def layout_of(tensor: Tensor) -> np.ndarray[Any, Any]:
         memory = tensor._value
     for view in reversed(missing):
         if view.primitive.kind == "movement":  # other bits lie where the bits did
-            memory = view.primitive.evaluate(memory, **view.params)
+            params = {name: without_lengths(value) for name, value in view.params.items()}
+            memory = view.primitive.evaluate(memory, **params)
         view.layout = memory
     return memory
 

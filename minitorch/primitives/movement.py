@@ -115,7 +115,12 @@ def _infer_slice(x: Spec, *, start: Shape, stop: Shape, step: Shape) -> Spec:
     for axis, (low, high, by, length) in enumerate(zip(start, stop, step, x.shape, strict=True)):
         if not (0 <= low <= high <= length and by >= 1):
             raise ShapeError("MT201", f"slice: {low}:{high}:{by} in dimension {axis} of {x} is out of bounds")
-    return Spec(tuple(len(range(*bounds)) for bounds in zip(start, stop, step, strict=True)), x.dtype)
+    return Spec(tuple([taken(*bounds) for bounds in zip(start, stop, step, strict=True)]), x.dtype)
+
+
+def taken(start: int, stop: int, step: int) -> int:
+    """How many elements a slice has; its start is not behind its stop."""
+    return stop - start if step == 1 else (stop - start + step - 1) // step
 
 
 def _slice_rule(g: Tensor, y: Tensor, x: Tensor, start: Shape, stop: Shape, step: Shape) -> Tensor:

@@ -108,7 +108,7 @@ def record(
     staging.grads, staging.grad_owners, staging.guards = {}, {}, []
     everything = (*inputs, *(item.input for item in staging.captured.values()))
     residuals = backward.computed if backward else []
-    graph = Graph(everything, (*nodes, *effects.nodes, *residuals), forward, name=staging.trace.name)
+    graph = staging.graph(everything, (*nodes, *effects.nodes, *residuals), forward)
     return Recorded(graph, results, found, effects, backward, recorded_owners, guards, layouts, callbacks)
 
 

@@ -158,6 +158,10 @@ class CallStaging(Staging):
             self.overwritten = tensor.spec
         return super().assign(tensor, value)
 
+    def graph(self, inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> Graph:
+        """The recorded graph, of some of its nodes."""
+        return Graph(inputs, outputs, nodes, name=self.trace.name)
+
 
 def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = ()) -> list[Tensor]:
     """Apply a graph's primitives to tensors one by one, in the current mode.

@@ -19,7 +19,7 @@ from ...functional.casting import contiguous
 from ...functional.linalg import matmul
 from ...functional.parts import part
 from ...interpreters import in_lower_precision
-from ...ir import Shape
+from ...ir import Length, Shape
 from ...tensor import Tensor
 from .pooling import Ints, Pairs, padded, per_dim, windows, with_batch
 
@@ -110,8 +110,8 @@ def _columns(
     view = P.reshape(view, shape=(batch, groups, depth, *places, *size))
     at, inside = range(3, 3 + n), range(3 + n, 3 + 2 * n)
     seen, count = depth * math.prod(size), batch * math.prod(places)
-    # Two orders of the same copy. Memory is copied fastest along the dimensions that are longer.
-    if math.prod(places) >= math.prod(size):
+    # Two orders of the same copy. Memory is copied fastest along the dimensions that are longer, if that is known.
+    if isinstance(count, Length) or math.prod(places) >= math.prod(size):
         columns = P.reshape(P.permute(view, dims=(1, 2, *inside, 0, *at)), shape=(groups, seen, count))
     else:
         rows = P.reshape(P.permute(view, dims=(1, 0, *at, 2, *inside)), shape=(groups, count, seen))
