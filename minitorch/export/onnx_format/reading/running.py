@@ -6,6 +6,7 @@ once, not recorded: that is how the shape of a Reshape, which ONNX computes with
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ from ....interpreters import concrete, current_staging, interpreting
 from ....ir import Node
 from ....nn.parameter import Parameter
 from ....tensor import Tensor
+from .lengths import SHAPED, computed, is_tracked, of_shape, sized
 from .limits import MOST_STEPS, check_numbers, refuse
 from .program import Program, Row, Step
 
@@ -36,10 +38,17 @@ class Empty:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor, a sequence of tensors (a list) or `Empty`, and whether it is known while a graph is recorded."""
+    """A tensor, a sequence of tensors (a list) or `Empty`.
+
+    Attributes:
+        data: the value.
+        known: whether it is known while a graph is recorded.
+        lengths: of a known tensor that follows the sizes of a shape: its elements as Python numbers.
+    """
 
     data: Any
     known: bool = False
+    lengths: Array | None = None
 
 
 @dataclass(slots=True)
@@ -221,9 +230,41 @@ def _apply(call: Call, row: Row, given: Sequence[Value | None]) -> tuple[Value, 
     if staged and ((row.folds and all(value is None or value.known for value in given)) or row.of_shape):
         with interpreting(None), no_grad():
             results = _values(row.apply(call, *_prepared(call, row, given, False)), True)
-        if all(each.data.numel() <= MOST_KNOWN for each in results):
+        if row.of_shape or any(value is not None and value.lengths is not None for value in given):
+            results = _with_lengths(call, given, results)
+        if all(each.known and each.data.numel() <= MOST_KNOWN for each in results):
             return results
     return _values(row.apply(call, *_prepared(call, row, given, staged)), False)
+
+
+def _with_lengths(call: Call, given: Sequence[Value | None], results: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Results that follow the sizes of a shape with their lengths, or as values that are not known."""
+    if call.step.row.of_shape:
+        assert given[0] is not None
+        shape = of_shape(given[0].data.shape)
+        if shape is None:
+            return results
+        found = None
+        if call.op == "Shape":
+            found = shape[call["start"] or 0 : len(shape) if call["end"] is None else call["end"]]
+        elif call.op == "Size":
+            found = np.asarray(math.prod(shape), object)
+    else:
+        follows = [value is not None and value.lengths is not None for value in given]
+        operands = [_objects(value) for value in given if value is not None]
+        (result,) = results if len(results) == 1 else (None,)
+        is_fixed = call.op not in SHAPED or not any(follows[1:])
+        found = None
+        if result is not None and is_fixed:
+            found = computed(call.op, operands, result.data._value, result.data.dtype, call["axis"])
+    if found is None:
+        return tuple([Value(each.data) for each in results])
+    return (Value(results[0].data, True, found if any(map(is_tracked, found.flat)) else None),)
+
+
+def _objects(value: Value) -> Array:
+    array: Array = value.data._value
+    return array.astype(object) if value.lengths is None else value.lengths
 
 
 def _values(results: Any, known: bool) -> tuple[Value, ...]:
@@ -248,6 +289,10 @@ def literal(value: Value) -> Any:
 
     An array of one number is that number, repeated.
     """
+    if value.lengths is not None:
+        dtype = value.data.dtype
+        parts = [P.constant(value=each, shape=(1,), dtype=dtype) for each in value.lengths.flat]
+        return P.reshape(P.concatenate(*parts, dim=0), shape=value.data.shape)
     if value.known and isinstance(value.data, Tensor) and not isinstance(value.data._value, Node):
         array: Array = value.data._value
         bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, array.itemsize)
@@ -265,6 +310,5 @@ def numbers(call: Call, place: int, value: Value) -> Array:
     """
     check_numbers(f"its input {place}", value.data.numel())
     if value.known:
-        found: Array = value.data._value
-        return found
+        return sized(value.data._value, value.lengths)
     return concrete(value.data, f"input {place} of {call.step.place}", "MT103", "run the model eagerly")

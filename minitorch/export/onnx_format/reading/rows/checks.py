@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from .....ir import Length
 from .....tensor import Tensor
+from ..lengths import numbers
 from ..limits import MOST_DIMS, refuse
 
 Array = np.ndarray[Any, Any]
@@ -24,8 +26,7 @@ def ints(array: Array) -> list[int]:
     """
     if array.dtype.kind not in "iu":
         refuse(f"it takes integers, and is given {array.dtype.name}")
-    found: list[int] = array.reshape(-1).tolist()
-    return found
+    return numbers(array)
 
 
 def item(what: str, array: Array) -> Any:
@@ -36,7 +37,7 @@ def item(what: str, array: Array) -> Any:
     """
     if array.size != 1:
         refuse(f"{what} is {array.size} numbers, and has to be one")
-    return array.reshape(()).item()
+    return numbers(array)[0]
 
 
 def whole(what: str, array: Array) -> int:
@@ -48,7 +49,7 @@ def whole(what: str, array: Array) -> int:
     number = item(what, array)
     if not math.isfinite(number):
         refuse(f"{what} is {number}")
-    return int(number)
+    return number if isinstance(number, Length) else int(number)
 
 
 def dimension(axis: int, ndim: int) -> int:

@@ -5,6 +5,7 @@ What ONNX passes as a tensor of numbers (a shape, axes, bounds) has to be known 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from .....functional.casting import contiguous
 from .....functional.comparison import eq
 from .....functional.creation import arange, full
 from .....functional.gathering import index_select
+from .....functional.indexing import slice_bounds
 from .....functional.operands import from_array, number, to_dtype
 from .....functional.parts import part, split
 from .....functional.selection import where
@@ -49,7 +51,7 @@ def _flatten(call: Call, x: Tensor) -> Tensor:
     axis = call["axis"] + x.ndim if call["axis"] < 0 else call["axis"]
     if not 0 <= axis <= x.ndim:
         refuse(f"{x.spec} has no axis {call['axis']}")
-    return reshape(x, (int(np.prod(x.shape[:axis], dtype=np.int64)), int(np.prod(x.shape[axis:], dtype=np.int64))))
+    return reshape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
 def _squeeze(call: Call, x: Tensor, axes: Array | None = None) -> Tensor:
@@ -120,13 +122,11 @@ def _slice(
     if not len(dims) == len(strides) == ends.size == count or len(set(dims)) < count or 0 in strides:
         refuse(f"{count} starts, {ends.size} ends, the axes {dims} and the steps {strides}")
     for dim, start, end, step in zip(dims, ints(starts), ints(ends), strides, strict=True):
-        places = range(x.shape[dim])[start:end:step]
         if step > 0:
-            x = part(x, dim, places.start, max(places.stop, places.start), step)
-        elif not places:
-            x = part(x, dim, 0, 0)
-        else:
-            x = flip(part(x, dim, places[-1], places[0] + 1, -step), dim)
+            x = part(x, dim, *slice_bounds(slice(start, end, step), x.shape[dim]))
+            continue
+        places = range(x.shape[dim])[start:end:step]
+        x = flip(part(x, dim, places[-1], places[0] + 1, -step), dim) if places else part(x, dim, 0, 0)
     return contiguous(x)
 
 
@@ -264,7 +264,7 @@ def _range(call: Call, start: Array, limit: Array, delta: Array) -> Tensor:
     first, end, step = (item("a bound or the step", each) for each in (start, limit, delta))
     if step == 0 or not all(np.isfinite([first, end, step])):
         refuse(f"a range from {first} to {end} in steps of {step}")
-    count = max(int(np.ceil((end - first) / step)), 0)
+    count = max(-(-(end - first) // step), 0) if start.dtype.kind == "i" else max(math.ceil((end - first) / step), 0)
     shape_of(call.op, [count])
     dtype = BY_NUMPY[start.dtype]
     steps = to_dtype(arange(count), dtype)
