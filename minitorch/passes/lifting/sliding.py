@@ -1,9 +1,9 @@
 """Convolutions and pools: found by where their elements come from.
 
 Between an input and the product (or the maximum, or the sum) there are only movements: padding, windows, reshapes and
-permutations, in whatever order passes have left them. They are evaluated on the positions of the input's elements, 0 in
-the padding. From these positions stride, dilation and padding are read off; and the rule holds only if a convolution
-with these reads the very same element for every product.
+permutations, in whatever order passes have left them. `coordinates` says where each element comes from. Stride,
+dilation and padding are read off that, and the rule holds only if a convolution with these reads the very same element
+for every product.
 """
 
 from __future__ import annotations
@@ -20,74 +20,58 @@ from ...graph.values import is_splat
 from ...ir import Node, Shape
 from ...primitives import operators as O
 from ...primitives.contraction import BYTES
-from ...primitives.operators.layers import Pads, places, windows
+from ...primitives.operators.layers import Pads, places
 from ...primitives.reductions import lowest
+from .coordinates import Coordinates, coordinates
 from .matching import Found, channel_vector, either, scaled_sum
-from .positions import MOST, chain_of, positions, positions_of_one
+from .positions import chain_of
 
 Array = np.ndarray[Any, Any]
 
 
-def _geometry(x: Shape, seen: Array, n: int) -> tuple[Shape, Pads, Shape] | None:
-    """Strides, padding and dilations of windows: [batch, channels, *places, *size], the positions that they read."""
-    lengths, where, size = x[2:], seen.shape[2 : 2 + n], seen.shape[2 + n :]
-    first = seen[0, 0]
+def _geometry(x: Shape, seen: Coordinates | None, shape: Shape) -> tuple[Shape, Pads, Shape] | None:
+    """Strides, padding and dilations, if these elements of x are those of windows.
+
+    Args:
+        x: [batch, channels, *lengths].
+        seen: of a value of the shape.
+        shape: [batch, channels, *places, *size].
+    """
+    n = len(x) - 2
+    seen = None if seen is None else seen.reshaped(shape)
+    if seen is None or any(_step(seen, axis, axis) != 1 for axis in (0, 1)) or any(seen.offsets[:2]):
+        return None
+    if seen.inside != tuple([(0, length) for length in x]):
+        return None
+    lengths, where, size = x[2:], shape[2 : 2 + n], shape[2 + n :]
     strides, pads, dilations = [], [], []
     usual = 1  # the stride of the dimensions before, for those with one place
     for axis in range(n):
-        coordinates = (first - 1) // math.prod(lengths[axis + 1 :]) % lengths[axis]
-        valid = first > 0
-        by = _step(coordinates, valid, axis)
-        apart = _step(coordinates, valid, n + axis)
-        if by is None or apart is None or min(by, apart) < 1:
+        by, apart = _step(seen, 2 + axis, 2 + axis), _step(seen, 2 + n + axis, 2 + axis)
+        before = -seen.offsets[2 + axis]
+        if by is None or apart is None or min(by, apart) < 1 or before < 0:
             return None
-        at = np.argwhere(valid)
-        if not len(at):
-            return None
-        one = tuple(at[0])
-        before = by * int(one[axis]) + apart * int(one[n + axis]) - int(coordinates[one])
         reach = (size[axis] - 1) * apart + 1
         after = max((where[axis] - 1) * by + reach - lengths[axis] - before, 0)
-        if before < 0:
-            return None
         if where[axis] == 1:
             by = usual if lengths[axis] + before - reach < usual else lengths[axis] + before
         usual = by
         strides.append(by)
         dilations.append(apart)
         pads.append((before, after))
-    return tuple(strides), tuple(pads), tuple(dilations)
+    even = [(before, before) for before, _ in pads]  # what is behind the last window is read by none
+    for ends in (even, pads):  # and a model says it as its author has
+        if places(lengths, size, tuple(strides), tuple(ends), tuple(dilations)) == where:
+            return tuple(strides), tuple(ends), tuple(dilations)
+    return None
 
 
-def _step(coordinates: Array, valid: Array, axis: int) -> int | None:
-    """How far the next element along an axis is; 1 if there is none."""
-    if coordinates.shape[axis] == 1:
+def _step(seen: Coordinates, dim: int, axis: int) -> int | None:
+    """How far apart in an axis the elements along a dimension are; 1 if there is one; None if that is no number."""
+    if not any(digit.length > 1 for digit in seen.dims[dim]):
         return 1
-    along = [slice(None)] * coordinates.ndim
-    low, high = list(along), list(along)
-    low[axis], high[axis] = slice(None, -1), slice(1, None)
-    both = valid[tuple(low)] & valid[tuple(high)]
-    if not both.any():
-        return 1
-    difference = coordinates[tuple(high)] - coordinates[tuple(low)]
-    return int(difference[both][0])
-
-
-def _reads(x: Shape, seen: Array, n: int) -> tuple[Shape, Pads, Shape] | None:
-    """The geometry of windows, if windows of that geometry read these positions of an image and no others."""
-    found = _geometry(x, seen, n)
-    if found is None:
-        return None
-    strides, pads, dilations = found
-    size = seen.shape[2 + n :]
-    even = tuple([(before, before) for before, _ in pads])
-    if places(x[2:], size, strides, even, dilations) == seen.shape[2 : 2 + n]:
-        pads = even  # what is behind the last window is read by none, and a model says it as its author has
-    if places(x[2:], size, strides, pads, dilations) != seen.shape[2 : 2 + n]:
-        return None
-    one = np.arange(1, math.prod(x[1:]) + 1, dtype=np.int32).reshape(1, *x[1:])
-    same = np.array_equal(windows(one, size, strides, pads, dilations, 0), seen)
-    return (strides, pads, dilations) if same else None
+    digit = seen.single(dim)
+    return digit.stride if digit is not None and digit.axis == axis else None
 
 
 # Convolutions ---------------------------------------------------------------------------------------------
@@ -117,7 +101,7 @@ def _conv(node: Node, shape: Shape) -> Found:
     product = chain[-1]
     if product.primitive is not P.dot or product.params["dtype"] is not product.inputs[0].dtype:
         return None
-    if len(product.shape) != 3 or product.inputs[0].spec.size > MOST:
+    if len(product.shape) != 3 or 0 in (*product.inputs[0].shape, *product.inputs[1].shape):
         return None
     rows, columns = product.inputs
     n = len(shape) - 2
@@ -126,8 +110,9 @@ def _conv(node: Node, shape: Shape) -> Found:
     area = math.prod(where)
     if groups * per_group != filters or count != batch * area or 0 in node.shape:
         return None
-    seen = positions_of_one(chain, (2, area), batch, (0, 1))
-    if seen is None or not np.array_equal(seen.ravel(), np.arange(1, filters * area + 1)):
+    whole = (groups, per_group, batch, *where)
+    expected = Coordinates.of(whole).permuted((2, 0, 1, *range(3, 3 + n))).reshaped(node.shape)
+    if not _are_same(coordinates(chain, whole), expected):
         return None
     for weight in (*_weights(rows, filters, n), *_guessed(rows, columns, filters, where)):
         size = weight.shape[2:]
@@ -135,12 +120,12 @@ def _conv(node: Node, shape: Shape) -> Found:
         if depth * math.prod(size) != rows.shape[2]:
             continue
         for sources in _sources(columns, n, batch, depth * groups, 0.0):
-            seen = positions_of_one(sources, (0, 1), batch, (2, area))
+            seen = coordinates(sources)
+            seen = None if seen is None else seen.reshaped((groups, depth, *size, batch, *where))
             if seen is None:
                 continue
-            seen = seen.reshape(1, groups * depth, *size, *where)
-            seen = seen.transpose(0, 1, *range(2 + n, 2 + 2 * n), *range(2, 2 + n))
-            found = _reads(sources[-1].shape, seen, n)
+            seen = seen.permuted((2 + n, 0, 1, *range(3 + n, 3 + 2 * n), *range(2, 2 + n)))
+            found = _geometry(sources[-1].shape, seen, (batch, groups * depth, *where, *size))
             if found is not None:
                 strides, pads, dilations = found
                 options = {"strides": strides, "pads": pads, "dilations": dilations, "groups": groups}
@@ -153,10 +138,18 @@ def _weights(rows: Node, filters: int, n: int) -> Iterator[Node]:
     chain = chain_of(rows, None)
     for end in range(len(chain), 0, -1):
         last = chain[end - 1]
-        if len(last.shape) == n + 2 and last.shape[0] == filters:
-            found = positions(chain[:end])
-            if np.array_equal(found, np.arange(1, found.size + 1).reshape(found.shape)):
-                yield last
+        if len(last.shape) != n + 2 or last.shape[0] != filters:
+            continue
+        if _are_same(coordinates(chain[:end]), Coordinates.of(last.shape).reshaped(rows.shape)):
+            yield last
+
+
+def _are_same(one: Coordinates | None, other: Coordinates | None) -> bool:
+    """Whether two values of one shape have the same elements of a source."""
+    if one is None or other is None:
+        return False
+    digits = [[[digit for digit in dim if digit.length > 1] for dim in each.dims] for each in (one, other)]
+    return digits[0] == digits[1] and (one.offsets, one.inside) == (other.offsets, other.inside)
 
 
 def _guessed(rows: Node, columns: Node, filters: int, where: Sequence[int]) -> Iterator[Node]:
@@ -208,8 +201,7 @@ def _pooled(x: Node, dims: Shape, value: float) -> tuple[Node, dict[str, Any]] |
     if len(x.shape) != 2 + 2 * n or dims != tuple(range(2 + n, 2 + 2 * n)) or 0 in x.shape:
         return None
     for sources in _sources(x, n, x.shape[0], x.shape[1], value):
-        seen = positions_of_one(sources, (0, 1), x.shape[0], (0, 1))
-        found = _reads(sources[-1].shape, seen, n) if seen is not None else None
+        found = _geometry(sources[-1].shape, coordinates(sources), x.shape)
         if found is not None:
             strides, pads, dilations = found
             size = x.shape[2 + n :]
