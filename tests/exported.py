@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,20 @@ def assert_same(f: Any, *tensors: mt.Tensor, rtol: float = 2e-5, atol: float = 2
     for one, other in zip(theirs, ours, strict=True):
         assert one.shape == other.shape and one.dtype == other.dtype
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
+    return model
+
+
+def assert_dynamic(f: Any, axes: Any, example: Sequence[mt.Tensor], *others: Sequence[mt.Tensor]) -> Any:
+    """One model gives the numbers of the function for arguments of other sizes."""
+    model = checked(mt.export.onnx(f, *example, dynamic_axes=axes))
+    runner = session(model)
+    for each in (example, *others):
+        feeds = {value.name: x.numpy() for value, x in zip(model.graph.input, each, strict=True)}
+        with mt.no_grad():
+            expected = arrays(f(*each))
+        for theirs, ours in zip(runner.run(None, feeds), expected, strict=True):
+            assert theirs.shape == ours.shape and theirs.dtype == ours.dtype
+            np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-5)
     return model
 
 

@@ -17,10 +17,9 @@ from minitorch.passes.lifting import LIFTING, MEANS
 from minitorch.passes.lifting.recurrent import RECURRENCES
 from minitorch.primitives.operators.recurrent import KINDS
 from minitorch.tree import flatten
-from tests.exported import assert_same, kinds, run
+from tests.exported import assert_dynamic, assert_same, kinds, run
 from tests.foreign_models import FOLDER
 from tests.test_lifting import FOUND, assert_equal, graph_of
-from tests.test_onnx_export import assert_dynamic
 
 random = np.random.default_rng(11)
 attend = F.scaled_dot_product_attention

@@ -29,7 +29,7 @@ from minitorch.nn import functional as F
 from minitorch.primitives import operators
 from tests import onnx_models
 from tests.cases import CASES
-from tests.exported import arrays, assert_same, checked, kinds, run, session
+from tests.exported import assert_dynamic, assert_same, checked, kinds, run
 from tests.graphs import arrays_for, assert_close, evaluate_graph, graphs
 
 ROOT = Path(__file__).parent.parent
@@ -486,77 +486,6 @@ def test_without_the_package_there_is_one_sentence():
     assert "pip install 'minitorch[onnx]'" in found.stderr
 
 
-# --- dynamic dimensions -------------------------------------------------------------------------------------------
-
-
-def assert_dynamic(f, axes, example, *others):
-    """One model gives the numbers of the function for arguments of other sizes."""
-    model = checked(mt.export.onnx(f, *example, dynamic_axes=axes))
-    runner = session(model)
-    for each in (example, *others):
-        feeds = {value.name: x.numpy() for value, x in zip(model.graph.input, each, strict=True)}
-        with mt.no_grad():
-            expected = arrays(f(*each))
-        for theirs, ours in zip(runner.run(None, feeds), expected, strict=True):
-            assert theirs.shape == ours.shape and theirs.dtype == ours.dtype
-            np.testing.assert_allclose(theirs, ours, rtol=1e-4, atol=1e-5)
-    return model
-
-
-def test_a_dynamic_batch():
-    images = assert_dynamic(
-        Images().eval(), {"x": {0: "batch"}}, [real(1, 3, 16, 16)], [real(2, 3, 16, 16)], [real(7, 3, 16, 16)]
-    )
-    assert kinds(images) == IMAGES
-    assert images.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "batch"
-    assert images.graph.output[0].type.tensor_type.shape.dim[0].dim_param == "batch"
-    words = mt.tensor(random.integers(0, 20, (5, 4)))
-    assert_dynamic(Words().eval(), {"words": {0: "batch"}}, [words], [words[:1]], [words[:3]])
-
-
-def test_two_dynamic_dimensions_and_what_is_computed_of_them():
-    axes = {"x": {0: "batch", 1: "time"}}
-    assert_dynamic(Block().eval(), axes, [real(2, 5, 16)], [real(1, 1, 16)], [real(3, 8, 16)])
-    size = {"x": {0: "batch", 2: "height", 3: "width"}}
-    assert_dynamic(Images().eval(), size, [real(1, 3, 16, 16)], [real(2, 3, 9, 24)])
-    means = {"x": {0: "n"}}
-    assert_dynamic(lambda x: (x.mean(0), x.flatten(), x[1:], x.std(0)), means, [real(4, 3)], [real(9, 3)])
-    inner = {"x": {1: "k"}, "y": {0: "k"}}
-    assert_dynamic(lambda x, y: x @ y, inner, [real(2, 3), real(3, 4)], [real(2, 6), real(6, 4)])
-
-
-@pytest.mark.parametrize(
-    ("f", "shape"),
-    [
-        (lambda x: mt.cat([x] * x.shape[0]), (2, 3)),
-        (lambda x: x[: x.shape[0] // 2] + 1, (6, 3)),
-        (lambda x: x * mt.tensor(np.arange(x.shape[0], dtype=np.float32)).reshape(-1, 1), (2, 3)),
-        (lambda x: x.cumprod(0), (4, 3)),
-        (lambda x: F.pad(x, (0, 0, x.shape[0], 0)), (4, 3)),
-    ],
-)
-def test_what_depends_on_a_size_in_another_way_is_refused_with_its_line(f, shape):
-    with pytest.raises(TranslationError, match=r"(?s)where: test_onnx_export\.py:\d+") as error:
-        mt.export.onnx(f, real(*shape), dynamic_axes={"x": {0: "n"}})
-    assert error.value.code in ("MT802", "MT803")
-
-
-@pytest.mark.parametrize(
-    ("f", "example", "others"),
-    [
-        (lambda x: x[-4:] * 2, 8, (1, 3, 4, 5, 40)),
-        (lambda x: x[:8] * 2, 3, (1, 7, 8, 9, 2000)),
-        (lambda x: x[:8] * 2, 20, (1, 7, 8, 9, 2000)),
-        (lambda x: x[:8].flatten() + 1, 5, (1, 8, 9)),
-        (lambda x: x[-4:-1] + 0, 5, (1, 2, 3, 4, 9)),
-        (lambda x: x.var(0), 2, (3, 9)),
-        (lambda x: x.mean(0), 1, (2, 9)),
-    ],
-)
-def test_slices_that_end_at_a_bound_or_are_all_of_a_dimension(f, example, others):
-    assert_dynamic(f, {"x": {0: "n"}}, [real(example, 3)], *[[real(other, 3)] for other in others])
-
-
 class Positions(mt.nn.Module):
     """As long as its table of positions allows."""
 
@@ -566,42 +495,6 @@ class Positions(mt.nn.Module):
 
     def forward(self, words):
         return self.words(words) + self.places[: words.shape[1]]
-
-
-@pytest.mark.parametrize("length", [4, 8, 15, 16])
-def test_lengths_that_a_function_does_not_take_are_left_out(length):
-    words = [mt.tensor(random.integers(0, 20, (2, each))) for each in (length, 1, 2, 7, 16)]
-    assert_dynamic(Positions().eval(), {"words": {1: "n"}}, *[[each] for each in words])
-
-
-@pytest.mark.parametrize("example", [2, 3, 8, 16])
-@pytest.mark.parametrize(
-    "f",
-    [
-        lambda x: x * 2 if x.shape[0] < 8 else x * 3,
-        lambda x: x * 2 if x.shape[0] < 500 else x * 3,
-        lambda x: x[: x.shape[0] - x.shape[0] % 8] * 2,
-        lambda x: mt.cat([x, mt.zeros((8 - x.shape[0] % 8) % 8, 3)]) * 2,
-        lambda x: x.reshape(-1)[: x.shape[0] ** 2 // 4] + 1,
-    ],
-)
-def test_what_is_alike_for_near_sizes_only_is_refused(f, example):
-    with pytest.raises(TranslationError, match="MT803"):
-        mt.export.onnx(f, real(example, 3), dynamic_axes={"x": {0: "n"}})
-
-
-def test_a_function_of_one_length_has_no_dynamic_one():
-    with pytest.raises(TranslationError, match="no three lengths of 'n' that the function takes; with 9 it raises"):
-        mt.export.onnx(lambda x: x + mt.ones(8, 3), real(8, 3), dynamic_axes={"x": {0: "n"}})
-
-
-def test_wrong_dynamic_axes():
-    with pytest.raises(ValueError, match="there is no argument or result 'y'; there are x, output"):
-        mt.export.onnx(lambda x: x, mt.ones(2), dynamic_axes={"y": {0: "n"}})
-    with pytest.raises(ValueError, match="x has 1 dimensions, and none of number 1"):
-        mt.export.onnx(lambda x: x, mt.ones(2), dynamic_axes={"x": {1: "n"}})
-    with pytest.raises(ValueError, match=r"the dimensions 'n' have the lengths \[2, 3\]"):
-        mt.export.onnx(lambda x: x, mt.ones(2, 3), dynamic_axes={"x": {0: "n", 1: "n"}})
 
 
 # --- refusals -----------------------------------------------------------------------------------------------------

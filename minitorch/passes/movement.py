@@ -111,6 +111,9 @@ def _pad_splat(match: Match) -> Node | None:
     return _splat(match) if same else None
 
 
+SLICE_OF_CONCATENATE = Rule(
+    op.slice(x), _slice_of_concatenate, name="slice(concatenate(x, ...)) -> slice(x) if it lies in x"
+)
 IDENTITIES = Rules(
     Rule(op.reshape(x), x, where=_keeps_shape, name="reshape(x) -> x of its own shape"),
     Rule(op.expand(x), x, where=_keeps_shape, name="expand(x) -> x of its own shape"),
@@ -128,7 +131,7 @@ PAIRS = Rules(
     Rule(op.permute(op.permute(x, dims=s), dims=t), _permute_once, name="permute(permute(x)) -> permute(x)"),
     Rule(op.slice(op.slice(x)), _slice_once, name="slice(slice(x)) -> slice(x)"),
     Rule(op.flip(op.flip(x, dims=s), dims=t), _flip_once, name="flip(flip(x)) -> flip(x)"),
-    Rule(op.slice(x), _slice_of_concatenate, name="slice(concatenate(x, ...)) -> slice(x) if it lies in x"),
+    SLICE_OF_CONCATENATE,
     Rule(op.slice(op.pad(x)), _slice_of_pad, name="slice(pad(x)) -> x if the padding is cut off"),
 )
 SPLATS = Rules(

@@ -9,10 +9,9 @@ by its name in the module. What the function writes in place cannot be exported:
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,18 +20,20 @@ from ...errors import TranslationError
 from ...export.onnx_format.common import DEFAULT_OPSET, FIRST_OPSET, newest_opset
 from ...export.onnx_format.writing.files import write
 from ...export.onnx_format.writing.model import Interface, model_of
-from ...export.onnx_format.writing.sizes import Sizes, lined_up, refused, traced_sizes
+from ...export.onnx_format.writing.sizes import Sizes, Values, numbers_of
+from ...export.onnx_format.writing.tracked import deciding
 from ...functional.operands import from_array
 from ...graph import Graph
 from ...graph.patterns import Match, number, op, wildcard
 from ...graph.rewrite import Rule, Rules, rewrite
 from ...interpreters import Captured, set_grad_enabled
-from ...ir import INPUT, Node, is_input_name
+from ...ir import INPUT, Node, as_input_name, is_input_name
 from ...nn import Module, Parameter
 from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
 from ...passes.algebra import RECIPROCALS
 from ...passes.lifting import LIFTING, MEANS
 from ...passes.lifting.recurrent import RECURRENCES
+from ...passes.movement import SLICE_OF_CONCATENATE
 from ...passes.pipeline import table_pass
 from ...passes.positions import POSITIONS
 from ...tensor import Tensor
@@ -42,8 +43,10 @@ from ..guards import surroundings
 from ..guards.leaks import Attributes
 from ..guards.signature import Signatures, plain
 from ..tracing.recorded import record
-from ..tracing.recording import CallStaging
+from ..tracing.sized import SizedStaging, Traced
 from .jit import Jitted
+from .sizing import with_sizes
+from .trying import LEAST, Trials
 
 Array = np.ndarray[Any, Any]
 Axes = Mapping[str, Mapping[int, str] | Sequence[int]] | Sequence[Mapping[int, str] | None]
@@ -52,38 +55,14 @@ LARGE = 1 << 30  # bytes of parameters from which on they have a file of their o
 # A quotient stays one: a dynamic size is a power of two at times.
 _LAWS = Rules(*(rule for rule in LAWS if rule not in tuple(RECIPROCALS)))
 _ALGEBRA = table_pass("algebra", _LAWS, "laws of arithmetic that do not depend on a number")
+_CAREFUL_MOVEMENT = table_pass(
+    "movement", Rules(*(rule for rule in MOVEMENT.rules or () if rule is not SLICE_OF_CONCATENATE)), MOVEMENT.doc
+)
 # Constants are not folded: a model keeps its weights as they are, quantised ones as integers.
 PASSES = (
     DEAD_CODE, COMMON_SUBEXPRESSIONS, MOVEMENT, _ALGEBRA, MOVEMENT, COMMON_SUBEXPRESSIONS, DEAD_CODE, LIFTING,
     RECURRENCES, MEANS,
 )  # fmt: skip
-NEAR = (1, 3, -1, -3)  # what is added to a dynamic size for further traces
-FAR = (3, 4, 5, 529, 1031)  # and other sizes: what is cut off at a size below these is noticed
-
-
-@dataclass(frozen=True)
-class _Traced:
-    """One trace.
-
-    Attributes:
-        graph: after the passes.
-        parameters: the arrays of the tensors from outside, by the names of the inputs that stand for them.
-        trained: the names of those that are parameters of a module.
-        paths: the names that tensors have in the module, by those of the inputs.
-        outputs: names of the results.
-    """
-
-    graph: Graph
-    parameters: dict[str, Array]
-    trained: list[str]
-    paths: dict[str, str]
-    outputs: list[str]
-
-    @property
-    def arguments(self) -> list[str]:
-        """The names of the graph's inputs that are arguments."""
-        names = [str(node.params["name"]) for node in self.graph.inputs]
-        return [name for name in names if name not in self.parameters]
 
 
 def onnx(
@@ -113,8 +92,8 @@ def onnx(
         path: where to write the file.
         dynamic_axes: dimensions of any length, as in `torch.onnx.export`: by the name of an argument, names for
             dimensions, ``{"x": {0: "batch"}}``. Dimensions of one name have one length. The function is traced with
-            several lengths from 3 to 1031; what it does otherwise for a length of 1 or 2 is not in the model. Names of
-            results are accepted, too: their lengths follow from those of the arguments.
+            several lengths, as described below. Names of results are accepted, too: their lengths follow from those of
+            the arguments.
         input_names: what the tensors among the arguments are called in the model; by default as in the function.
         output_names: likewise of the results; by default the keys of a dictionary, or "output".
         opset_version: the version of the operators, 13 or newer. By default 20, the oldest with Gelu.
@@ -126,11 +105,18 @@ def onnx(
     Returns:
         The `onnx.ModelProto`.
 
+    The lengths of dynamic dimensions are ints that remember how they were computed. Each comparison of one (a branch,
+    a bound of a slice) is noted, and the function is traced again with lengths for which it falls otherwise. It is also
+    traced with lengths that differ from the example's by up to 3; with 3, 4, 5, 529 and 1031; with the largest one
+    below these that it takes, if that is not all of them; and with several of two sizes together. All of them are 3 or
+    more: what a function does otherwise for a length of 1 or 2 is not in the model. What it does with a length that it
+    hides in ``range(n)``, an index of a list or a NumPy array is known for the lengths alone that were tried.
+
     Raises:
         ModuleNotFoundError: without the package `onnx`.
         ValueError: for names that are not there, too many or too few.
-        TranslationError: for an operation that ONNX does not have (``MT802``), or one that depends on a dynamic size
-            in another way than in proportion to it (``MT803``).
+        TranslationError: for an operation that ONNX does not have (``MT802``); for a function of which the operations,
+            and not their sizes alone, depend on a dynamic size, or a number that has no formula (``MT803``).
 
     Example:
         >>> import minitorch as mt
@@ -151,7 +137,7 @@ def onnx(
     if ir_version is not None and type(ir_version) is not int:
         raise TypeError(f"ir_version is an int, not {type(ir_version).__name__}")
     try:
-        traced, sizes = _with_sizes(f, example, kwargs, dynamic_axes, input_names)
+        traced, graph, sizes = _with_sizes(f, example, kwargs, dynamic_axes, input_names)
     except TypeError as error:
         if len(example) == 1 and type(example[0]) is tuple:
             error.add_note("arguments are not in a tuple: mt.export.onnx(model, x, y), or mt.export.onnx(model, *args)")
@@ -163,7 +149,7 @@ def onnx(
         raise ValueError(f"dynamic_axes: there is no argument or result {unknown[0]!r}; there are {known}")
     _distinct(traced, input_names, output_names)
     interface = Interface(traced.parameters, traced.trained, outputs, sizes, traced.paths)
-    model = model_of(traced.graph, interface, opset_version, ir_version)
+    model = model_of(graph, interface, opset_version, ir_version)
     if path is not None:
         write(model, path, external_data)
     return model
@@ -186,7 +172,7 @@ def _named(what: str, given: Sequence[str] | None, found: list[str]) -> list[str
     return names
 
 
-def _distinct(traced: _Traced, input_names: Sequence[str] | None, output_names: Sequence[str] | None) -> None:
+def _distinct(traced: Traced, input_names: Sequence[str] | None, output_names: Sequence[str] | None) -> None:
     """Require that the names that the user gives are of one value each.
 
     Raises:
@@ -211,18 +197,18 @@ def _with_sizes(
     kwargs: dict[str, Any],
     axes: Axes | None,
     input_names: Sequence[str] | None,
-) -> tuple[_Traced, Sizes]:
-    """The trace of the example, and what is dynamic in it."""
+) -> tuple[Traced, Graph, Sizes]:
+    """The trace that is written, its graph after the passes, and what is dynamic in it."""
     signatures = Signatures(f, (), ())
     given, structure, _, _ = signatures.of(example, kwargs)
     leaves, names = plain(given), signatures.leaf_names(structure)
     tensors = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
     for at, name in zip(tensors, _named("input_names", input_names, [names[at] for at in tensors]), strict=True):
         names[at] = name
-    if not axes:
-        whole = _trace(f, _resized(leaves, {}, {}), structure, names)
-        return replace(whole, graph=POSITIONS(whole.graph)), Sizes()
-    dynamic = _dynamic(axes, names, leaves)
+    dynamic = _dynamic(axes, names, leaves) if axes else {}
+    if not dynamic:
+        found = _trace(f, _resized(leaves, {}, {}), structure, names, {})
+        return found, POSITIONS(_passed(found.graph, found)), Sizes()
     symbols = list(dict.fromkeys(dynamic.values()))
     first = []
     for symbol in symbols:
@@ -230,83 +216,54 @@ def _with_sizes(
         if len(lengths) > 1:
             raise ValueError(f"dynamic_axes: the dimensions {symbol!r} have the lengths {sorted(lengths)}")
         first.append(lengths.pop())
+    named: dict[str, dict[int, str]] = {}
+    for (at, axis), symbol in dynamic.items():
+        named.setdefault(as_input_name(names[at]), {})[axis] = symbol
 
-    def traced(sizes: Sequence[int]) -> _Traced:
+    def traced(sizes: Values) -> Traced:
         sized = dict(zip(symbols, sizes, strict=True))
-        return _trace(f, _resized(leaves, dynamic, sized), structure, names)
+        return _trace(f, _resized(leaves, dynamic, sized), structure, names, named)
 
-    first, whole = _first(first, traced)
-    traces = {tuple(first): whole}
-    for at, symbol in enumerate(symbols):
-        whole = _try_sizes(traces, first, at, symbol, traced, whole)
-    for count in range(2, len(symbols) + 1):  # products of sizes
-        for chosen in itertools.combinations(range(len(symbols)), count):
-            for turn in (1, 2):
-                sizes = list(first)
-                for at in chosen:
-                    own = [each[at] for each in traces if each[at] != first[at]]
-                    sizes[at] = own[(turn - 1) % len(own)]
-                traces[tuple(sizes)] = traced(sizes)
     places: dict[str, tuple[str, int]] = {}
     for (at, axis), symbol in dynamic.items():
         places.setdefault(symbol, (names[at], axis))
-    values = sorted(traces, key=lambda each: traces[each] is not whole)  # it comes first
-    return whole, traced_sizes([traces[each].graph for each in values], symbols, places, values)
+    try:
+        trials = _trials(symbols, first, traced)
+        trials.make()
+        return with_sizes(trials, places, (_passed, _carefully_passed))
+    except TranslationError as error:  # perhaps it has a loop as long as a dimension, which passes make an operator of
+        try:
+            trials = _trials(symbols, first, lambda sizes: _rolled(traced(sizes)))
+            trials.make()
+            return with_sizes(trials, places, (lambda graph, _: graph,))
+        except TranslationError:
+            raise error from None
 
 
-def _first(lengths: list[int], traced: Callable[[Sequence[int]], _Traced]) -> tuple[list[int], _Traced]:
-    """The sizes that the others are compared with, and their trace: those of the example, or larger ones.
+def _rolled(traced: Traced) -> Traced:
+    """A trace after the passes; its numbers do not remember how they were computed.
+
+    Each turn of a loop of ours decides by the size: only what the user's function decides counts.
+    """
+    graph = _passed(traced.graph, traced)
+    formulas = [tuple(numbers_of(node)) for node in (*graph.inputs, *graph.nodes)]
+    return replace(
+        traced, graph=graph, formulas=formulas, decisions=[each for each in traced.decisions if each.is_users]
+    )
+
+
+def _trials(symbols: Sequence[str], lengths: Sequence[int], traced: Callable[[Values], Traced]) -> Trials:
+    """Trials that begin with the sizes of the example, or with larger ones.
 
     With a length of 1, an operand would be repeated; and of a few more, terms such as ``n - 1`` are 0 or 1.
     """
-    larger = [length if length > 3 else length + 4 for length in lengths]
+    larger = tuple([length if length > LEAST else length + 4 for length in lengths])
     try:
-        return larger, traced(larger)
+        return Trials(symbols, larger, traced)
     except Exception:  # it is the example's size alone that the function takes
-        if larger == lengths:
+        if larger == tuple(lengths):
             raise
-        return lengths, traced(lengths)
-
-
-def _try_sizes(
-    traces: dict[tuple[int, ...], _Traced], first: Sequence[int], at: int, symbol: str,
-    traced: Callable[[Sequence[int]], _Traced], whole: _Traced,
-) -> _Traced:  # fmt: skip
-    """Trace with other lengths of one dimension, those that the function can be called with.
-
-    Args:
-        traces: by their sizes; further ones are added.
-        first: the sizes that the others differ from in one.
-        at, symbol: which one, and its name.
-        traced: traces with some sizes.
-        whole: the trace with the most operations so far.
-
-    Returns:
-        The trace with the most operations: a slice is there only if it is not all of its operand.
-
-    Raises:
-        TranslationError: if it takes no other lengths, or does something else with one (``MT803``).
-    """
-    own, failed = first[at], ""
-    for length in dict.fromkeys([*(own + more for more in NEAR), *FAR]):
-        if length < FAR[0] or length == own:
-            continue
-        try:
-            found = traced([*first[:at], length, *first[at + 1 :]])
-        except TranslationError:
-            raise
-        except Exception as error:  # whatever the user's function raises for a length that it does not take
-            failed = failed or f"; with {length} it raises {type(error).__name__}: {error}"
-            continue
-        if length < own and any("strides" in node.params for node in whole.graph.nodes):
-            continue  # windows that hang over the edges of so small an image are other windows
-        traces[*first[:at], length, *first[at + 1 :]] = found
-        if len(found.graph.nodes) > len(whole.graph.nodes):
-            whole, found = found, whole
-        lined_up(whole.graph, found.graph)
-    if sum(each[at] != own for each in traces) < 2:
-        raise refused(None, f"there are no three lengths of {symbol!r} that the function takes{failed}")
-    return whole
+        return Trials(symbols, tuple(lengths), traced)
 
 
 def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tuple[int, int], str]:
@@ -344,15 +301,22 @@ def _resized(leaves: Sequence[Any], dynamic: Mapping[tuple[int, int], str], size
     return found
 
 
-def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names: list[str]) -> _Traced:
-    """The graph of one call, after the passes."""
+def _trace(
+    f: Callable[..., Any],
+    leaves: list[Any],
+    structure: Structure,
+    names: list[str],
+    dynamic: Mapping[str, Mapping[int, str]],
+) -> Traced:
+    """The trace of one call; some dimensions of arguments have the names of sizes."""
     function = f.function if isinstance(f, Jitted) else f
     name = surroundings.name(function)
     around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-    staging, attributes = CallStaging(name, around.names), Attributes(around.owners)
+    staging, attributes = SizedStaging(name, around.names, dynamic), Attributes(around.owners)
     before = set_grad_enabled(False)
     try:
-        recorded = record(function, leaves, structure, names, staging, copies=True)
+        with deciding() as decisions:
+            recorded = record(function, leaves, structure, names, staging, copies=True)
     finally:
         set_grad_enabled(before)
         attributes.restore(staging.trace)  # what the function keeps for its next call is nothing outside of the trace
@@ -375,7 +339,18 @@ def _trace(f: Callable[..., Any], leaves: list[Any], structure: Structure, names
     paths = {by_id[key]: path for key, path in _paths(function).items() if key in by_id}
     whole = Graph(graph.inputs, outputs, graph.nodes, name)
     names = _result_names(recorded.results, len(outputs))
-    return _Traced(run_pipeline(_without_floors(whole, parameters), PASSES).graph, parameters, trained, paths, names)
+    return Traced(whole, parameters, trained, paths, names, staging.formulas, list(decisions))
+
+
+def _passed(graph: Graph, traced: Traced) -> Graph:
+    """The graph of a trace after the passes."""
+    return run_pipeline(_without_floors(graph, traced.parameters), PASSES).graph
+
+
+def _carefully_passed(graph: Graph, traced: Traced) -> Graph:
+    """The same without the rule that depends on which of two numbers is the larger one."""
+    careful = [_CAREFUL_MOVEMENT if each is MOVEMENT else each for each in PASSES]
+    return run_pipeline(_without_floors(graph, traced.parameters), careful).graph
 
 
 def _without_floors(graph: Graph, parameters: Mapping[str, Array]) -> Graph:

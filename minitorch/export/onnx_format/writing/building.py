@@ -17,7 +17,9 @@ from ....dtypes import DType
 from ....errors import TranslationError
 from ....ir import Node
 from ..common import NUMBERS, package
-from .sizes import Expression, Number, Sizes
+from .polynomials import Atom, Polynomial, as_polynomial
+from .sizes import Number, Sizes
+from .tracked import Quotient
 
 Array = np.ndarray[Any, Any]
 Row = Callable[["Building", Node, list[str]], str]
@@ -101,6 +103,7 @@ class Building:
         self.node: Node | None = None  # the one that is being written
         self._constants: dict[tuple[Any, ...], str] = {}
         self._counts: dict[str, int] = {}
+        self._sizes: dict[Polynomial, str] = {}
 
     def name(self, like: str) -> str:
         """A name that is not taken: the one given, or that with a number."""
@@ -203,33 +206,69 @@ class Building:
             parts.append(self.constant(fixed))
         return parts[0] if len(parts) == 1 else self.op("Concat", *parts, axis=0)
 
-    def size(self, expression: Expression) -> str:
-        """The value of an expression of sizes, as a vector of one element."""
-        found = ""
-        for symbol in expression.symbols:
-            name, axis = self.sizes.places[symbol]
-            key = ("size", symbol)
-            if key not in self._constants:
-                shape = self.op("Shape", name)
-                self._constants[key] = self.op("Gather", shape, self.constant([axis]), axis=0)
-            size = self._constants[key]
-            found = self.op("Mul", found, size) if found else size
-        if expression.factor != 1:
-            found = self.op("Mul", found, self.constant([expression.factor]))
-        if expression.added:
-            found = self.op("Add", found, self.constant([expression.added]))
-        for kind, bound in (("Max", expression.least), ("Min", expression.most)):
-            found = found if bound is None else self.op(kind, found, self.constant([bound]))
-        return found
+    def size(self, formula: Polynomial) -> str:
+        """The value of a formula of sizes, as a vector of one element."""
+        if formula in self._sizes:
+            return self._sizes[formula]
+        total = ""
+        for monomial, factor in formula.terms:
+            part = ""
+            for atom in monomial:
+                found = self._symbol(atom) if isinstance(atom, str) else self._bounded(atom)
+                part = self.op("Mul", part, found) if part else found
+            if not part:
+                total = self.op("Add", total, self.constant([factor]))
+                continue
+            if total and factor == -1:
+                total = self.op("Sub", total, part)
+                continue
+            if factor != 1:
+                part = self.op("Mul", part, self.constant([factor]))
+            total = self.op("Add", total, part) if total else part
+        self._sizes[formula] = total
+        return total
+
+    def scalar_size(self, number: Number) -> str:
+        """A number, or the value of a formula of sizes, without dimensions."""
+        formula = as_polynomial(number)
+        return self.op("Squeeze", self.size(formula)) if formula.constant is None else self.constant(formula.constant)
+
+    def _symbol(self, symbol: str) -> str:
+        name, axis = self.sizes.places[symbol]
+        key = ("size", symbol)
+        if key not in self._constants:
+            shape = self.op("Shape", name)
+            self._constants[key] = self.op("Gather", shape, self.constant([axis]), axis=0)
+        return self._constants[key]
+
+    def _bounded(self, atom: Atom) -> str:
+        """A quotient rounded down, of numbers that are not negative; the smaller or the larger of two."""
+        sides = [self.vector([each if each.constant is None else each.constant]) for each in (atom.left, atom.right)]
+        return self.op({"//": "Div", "min": "Min", "max": "Max"}[atom.kind], *sides)
+
+    def real(self, formula: Polynomial | Quotient) -> str:
+        """The value of a formula, as a number of float64."""
+        if isinstance(formula, Polynomial):
+            return self.cast(self.scalar_size(formula), dtypes.int64, dtypes.float64)
+        left, right = (
+            self.real(each) if isinstance(each, (Polynomial, Quotient)) else self.number(each, dtypes.float64)
+            for each in (formula.left, formula.right)
+        )
+        kind = {"+": "Add", "-": "Sub", "*": "Mul", "/": "Div", "//": "Div", "**": "Pow"}.get(formula.kind)
+        if kind is None:
+            self.refuse(f"the number {formula}", "its rest is that of floats")
+        found = self.op(kind, left, right)
+        return self.op("Floor", found) if formula.kind == "//" else found
 
     def scalar(self, name: str, dtype: DType) -> str:
         """A parameter of the node as a scalar of this type, computed where it depends on sizes."""
         assert self.node is not None
         if self.sizes.is_fixed(self.node, name):
             return self.number(self.node.params[name], dtype)
-        (value,) = self.numbers(name)
-        assert not isinstance(value, int)
-        return self.cast(self.op("Squeeze", self.size(value)), dtypes.int64, dtype)
+        formula = self.sizes.real(self.node, name)
+        if isinstance(formula, Polynomial):
+            return self.cast(self.scalar_size(formula), dtypes.int64, dtype)
+        return self.cast(self.real(formula), dtypes.float64, dtype)
 
     def shape(self, node: Node) -> tuple[Number, ...]:
         """The shape of a value: numbers, or expressions of sizes."""
@@ -251,7 +290,8 @@ class Building:
         unknown = [each for each in numbers if not isinstance(each, int)]
         if len(unknown) == 1 and 0 not in numbers:
             numbers = [each if isinstance(each, int) else -1 for each in numbers]
-        more: dict[str, Any] = {"allowzero": 1} if 0 in numbers else {}
+        computed = sum(not isinstance(each, int) for each in numbers)  # each may be 0, of an empty batch
+        more: dict[str, Any] = {"allowzero": 1} if 0 in numbers or (computed and self.opset >= 14) else {}
         if more and self.opset < 14:
             self.refuse("a tensor without elements", "Reshape takes a length of 0 from opset 14 on", newer=14)
         return self.op("Reshape", name, self.vector(numbers), **more)

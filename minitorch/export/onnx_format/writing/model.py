@@ -21,8 +21,9 @@ from ....primitives import expand
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
 from . import activations, attention, choices, elementwise, movement, operators, recurrent, sums
 from .building import Building, Row
+from .polynomials import Polynomial, symbol
 from .repeated import not_repeated
-from .sizes import Expression, Number, Sizes
+from .sizes import Number, Sizes
 
 Array = np.ndarray[Any, Any]
 
@@ -198,7 +199,7 @@ def _value(onnx: Any, name: str, node: Node, sizes: Sizes) -> Any:
 
 def _dimension(number: Number) -> int | str | None:
     """A length as a model says it: a number, a symbol, or nothing, where it is computed from symbols."""
-    if isinstance(number, Expression):
-        plain = number == Expression(number.symbols) and len(number.symbols) == 1
-        return number.symbols[0] if plain else None
+    if isinstance(number, Polynomial):
+        names = [*number.symbols]
+        return names[0] if len(names) == 1 and number == symbol(names[0]) else None
     return number

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,8 @@ from ....primitives import Literal
 from ....primitives.sources import GOLDEN, MIXING
 from ..common import NUMBERS
 from .building import Building, Row
-from .sizes import Expression, Number
+from .polynomials import as_polynomial
+from .sizes import Number
 
 _END = np.iinfo(np.int64)
 _SHORT = 1 << 12  # elements of a vector of one number that the model holds, instead of repeating the number
@@ -78,14 +80,7 @@ def _pad(b: Building, node: Node, operands: list[str]) -> str:
     gaps = {axis: between for axis, (_, _, between) in enumerate(padding) if between and lengths[axis] != 0}
     for axis, between in gaps.items():
         length = lengths[axis]
-        if isinstance(length, Expression):
-            if length.least is not None or length.most is not None:
-                b.refuse("a gap between elements", "the length of this dimension has a bound, and no formula")
-            factor, added = length.factor * (between + 1), length.added * (between + 1)
-            spread: int | Expression = Expression(length.symbols, factor, added)
-            kept: int | Expression = Expression(length.symbols, factor, added - between)
-        else:
-            spread, kept = length * (between + 1), length * (between + 1) - between
+        spread, kept = length * (between + 1), length * (between + 1) - between
         apart = b.reshaped(name, [*lengths[: axis + 1], 1, *lengths[axis + 1 :]])
         ends = [0] * (len(lengths) + 1)
         apart = b.op("Pad", apart, b.constant([*ends, *ends[: axis + 1], between, *ends[axis + 2 :]]), value)
@@ -121,12 +116,15 @@ def _unfold(b: Building, node: Node, operands: list[str]) -> str:
 
 def _diagonal(b: Building, node: Node, operands: list[str]) -> str:
     *batch, rows, columns = b.shape(node.inputs[0])
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        b.refuse("the diagonal of a matrix of dynamic size", "its elements are gathered, at places that are constants")
-    offset, length = b.fixed("offset"), node.shape[-1]
-    places = np.arange(length, dtype=np.int64) * (columns + 1) + (offset if offset >= 0 else -offset * columns)
+    offset, length = b.fixed("offset"), b.shape(node)[-1]
+    first = offset if offset >= 0 else columns * -offset
+    if isinstance(length, int) and isinstance(columns, int) and isinstance(first, int):
+        places = b.constant(np.arange(length, dtype=np.int64) * (columns + 1) + first)
+    else:
+        places = b.op("Mul", arange(b, length), b.vector([columns + 1]))
+        places = b.op("Add", places, b.vector([first]))
     flat = b.reshaped(operands[0], [*batch, rows * columns])
-    return b.op("Gather", flat, b.constant(places), axis=len(batch))
+    return b.op("Gather", flat, places, axis=len(batch))
 
 
 def _barrier(b: Building, node: Node, operands: list[str]) -> str:
@@ -152,8 +150,7 @@ def _constant(b: Building, node: Node, operands: list[str]) -> str:
 
 def arange(b: Building, size: Number) -> str:
     """The numbers from 0 up to a size."""
-    end = b.constant(size) if isinstance(size, int) else b.op("Squeeze", b.size(size))
-    return b.op("Range", b.constant(0), end, b.constant(1))
+    return b.op("Range", b.constant(0), b.scalar_size(size), b.constant(1))
 
 
 def _iota(b: Building, node: Node, operands: list[str]) -> str:
@@ -184,16 +181,8 @@ def _random_bits(b: Building, node: Node, operands: list[str]) -> str:
     for bits, factor in MIXING:
         z = b.op("Mul", mixed(z, bits), wide(factor))
     key = b.op("BitwiseOr", mixed(z, 31), b.constant(1))
-    total: int | Expression
-    total, lengths = 1, b.shape(node)
-    for length in lengths:
-        if isinstance(length, Expression) or isinstance(total, Expression):
-            if total != 1 and length != 1:
-                b.refuse("random bits of a dynamic shape", "their number is the product of the lengths")
-            total = length if total == 1 else total
-        else:
-            total *= length
-    counter = arange(b, total)
+    lengths = b.shape(node)
+    counter = arange(b, math.prod(lengths, start=as_polynomial(1)))
     y = b.op("Mul", counter, key)
     above = b.op("Add", y, key)
     x = y
