@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import minitorch as mt
-from minitorch import dtypes
 from minitorch import primitives as P
 from minitorch.backends import get
 from minitorch.graph import Graph
 from minitorch.graph.build import apply
-from minitorch.ir import INPUT, OPERATORS, Node, Spec
+from minitorch.ir import OPERATORS
 from minitorch.nn import functional as F
 from minitorch.passes import run_pipeline
-from minitorch.passes.lifting import LIFTING, RULES, lifted, positions
+from minitorch.passes.lifting import LIFTING, RULES, lifted
 from minitorch.primitives import operators as O
 from minitorch.primitives.operators.recurrent import KINDS
 from tests.cases import CASES
@@ -303,53 +301,3 @@ def test_every_operator_has_a_rule():
     assert made | later == set(OPERATORS) and not made & later
     assert len(RULES) >= len(made)
     assert not any(each.gradient for each in OPERATORS.values())
-
-
-def moved(draw, node):
-    """The value after a random movement."""
-    shape, dim = node.shape, draw.randrange(len(node.shape))
-    length = shape[dim]
-    match draw.choice(("permute", "join", "split", "pad", "unfold", "slice")):
-        case "permute":
-            return apply(P.permute, node, dims=tuple(draw.sample(range(len(shape)), len(shape))))
-        case "join" if dim + 1 < len(shape):
-            return apply(P.reshape, node, shape=(*shape[:dim], length * shape[dim + 1], *shape[dim + 2 :]))
-        case "split":
-            by = draw.choice([each for each in range(1, length + 1) if length % each == 0])
-            return apply(P.reshape, node, shape=(*shape[:dim], by, length // by, *shape[dim + 1 :]))
-        case "pad":
-            padding = tuple([(1, draw.randrange(2), 0) if axis == dim else (0, 0, 0) for axis in range(len(shape))])
-            return apply(P.pad, node, padding=padding, value=0.0)
-        case "unfold" if length > 1:
-            return apply(P.unfold, node, dim=dim, size=2, step=draw.choice((1, 2)), dilation=1)
-        case "slice" if length > 1:
-            start = tuple([draw.randrange(2) if axis == dim else 0 for axis in range(len(shape))])
-            return apply(P.slice_, node, start=start, stop=shape, step=(1,) * len(shape))
-    return node
-
-
-@pytest.mark.parametrize("seed", range(50))
-def test_an_image_of_a_batch_is_moved_as_all_others(seed):
-    draw = Random(seed)
-    batch = draw.choice((2, 3, 4))
-    node = Node(INPUT, (), {"name": "x"}, Spec((batch, draw.choice((1, 2, 4)), 3, 4), dtypes.float32))
-    chain = [node]
-    for _ in range(draw.randint(1, 6)):
-        if (after := moved(draw, chain[0])) is not chain[0]:
-            chain.insert(0, after)
-    whole = positions.positions(chain)
-    digits = [
-        (dim, inner)
-        for dim, length in enumerate(chain[0].shape)
-        for inner in range(1, length + 1)
-        if length % (batch * inner) == 0
-    ]
-    for dim, inner in digits:
-        one = positions.positions_of_one(chain, (0, 1), batch, (dim, inner))
-        if one is None:
-            continue
-        before, length, after = chain[0].shape[:dim], chain[0].shape[dim], chain[0].shape[dim + 1 :]
-        images = np.moveaxis(whole.reshape(*before, length // (batch * inner), batch, inner, *after), dim + 1, 0)
-        for place, image in enumerate(images):
-            expected = np.where(one > 0, one + place * node.spec.size // batch, 0)
-            assert np.array_equal(image.reshape(one.shape), expected)

@@ -85,7 +85,8 @@ REFUSED: dict[str, tuple[str, list[Any], str]] = {
         [mt.ones(2)], "of 1 inputs"),
     "more axes than results of a scan": (
         """g (float[2] x) => (float[2] y) {
-        y = Scan <num_scan_inputs = 1, scan_output_axes = [0, 0], body = b (float s) => (float t) { t = Neg(s) }> (x) }""",
+        y = Scan <num_scan_inputs = 1, scan_output_axes = [0, 0], body = b (float s) => (float t) { t = Neg(s) }
+        > (x) }""",
         [mt.ones(2)], "collects 1 results"),
     "more starts than dimensions": (
         """g (float[2] x) => (float[2] y) <int64[2] at = {0, 0}, int64[2] to = {1, 1}> { y = Slice(x, at, to) }""",

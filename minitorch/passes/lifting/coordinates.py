@@ -25,6 +25,7 @@ class Digit:
 
 
 Dim = tuple[Digit, ...]
+MOVEMENTS = frozenset((P.reshape, P.permute, P.pad, P.unfold, P.slice_))
 
 
 @dataclass(frozen=True)
@@ -155,4 +156,15 @@ def coordinates(chain: Sequence[Node], shape: Shape | None = None) -> Coordinate
         found = found.reshaped(chain[-1].shape)
     for node in reversed(chain[:-1]):
         found = None if found is None else found.moved(node)
+    return found
+
+
+def chain_of(node: Node, value: float | None) -> list[Node]:
+    """A node, and what it is moved from, as far as only movements are between; padding is of one value."""
+    found = [node]
+    while node.primitive in MOVEMENTS:
+        if node.primitive is P.pad and (value is None or node.params["value"] != value):
+            break
+        (node,) = node.inputs
+        found.append(node)
     return found

@@ -22,9 +22,8 @@ from ...primitives import operators as O
 from ...primitives.contraction import BYTES
 from ...primitives.operators.layers import Pads, places
 from ...primitives.reductions import lowest
-from .coordinates import Coordinates, coordinates
+from .coordinates import Coordinates, chain_of, coordinates
 from .matching import Found, channel_vector, either, scaled_sum
-from .positions import chain_of
 
 Array = np.ndarray[Any, Any]
 
