@@ -12,12 +12,10 @@ import argparse
 import io
 import logging
 import os
-import statistics
 import sys
-import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -27,6 +25,7 @@ import minitorch as mt
 
 from .inference.models import ROWS_OF_TABLE, state
 from .libraries import Array
+from .turns import medians
 
 SECONDS = 4.0  # for each model
 AT_MOST = (
@@ -111,23 +110,6 @@ def session(content: bytes, cores: int) -> Any:
     options.intra_op_num_threads, options.inter_op_num_threads = cores, 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-
-
-def medians(calls: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """Of each call the median of its seconds; they take turns, each as often the first as any other."""
-    names = list(calls)
-    times: dict[str, list[float]] = {name: [] for name in names}
-    for call in calls.values():
-        call(), call()
-    end, turn = time.perf_counter() + seconds, 0
-    while time.perf_counter() < end or turn < 10:
-        for place in range(len(names)):
-            name = names[(place + turn) % len(names)]
-            begin = time.perf_counter()
-            calls[name]()
-            times[name].append(time.perf_counter() - begin)
-        turn += 1
-    return {name: statistics.median(found) for name, found in times.items()}
 
 
 def compared(make: Make, arrays: list[Array], cores: int, seconds: float) -> tuple[dict[str, float], dict[str, int]]:

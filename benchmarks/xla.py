@@ -10,9 +10,7 @@ what differs is what we do around a call, and the program that XLA is given.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -23,6 +21,8 @@ import numpy as np
 
 import minitorch as mt
 from minitorch.nn import functional as F
+
+from .turns import medians
 
 SECONDS = 4.0  # for each case
 AT_MOST = 20e-6, 0.05  # the bounds that the project promises: of a call, and of the run of a training step
@@ -198,27 +198,6 @@ CASES: dict[str, Callable[[], tuple[Call, Call]]] = {
 }
 
 
-def measure(ours: Call, by_hand: Call, seconds: float) -> tuple[float, float]:
-    """The medians of both, and as often one first as the other."""
-
-    def timed(call: Call) -> float:
-        begin = time.perf_counter()
-        call()
-        return time.perf_counter() - begin
-
-    for _ in range(3):
-        ours(), by_hand()
-    pairs: list[tuple[float, float]] = []
-    end = time.perf_counter() + seconds
-    while len(pairs) < 5 or time.perf_counter() < end:
-        if len(pairs) % 2:
-            second = timed(by_hand)
-            pairs.append((timed(ours), second))
-        else:
-            pairs.append((timed(ours), timed(by_hand)))
-    return statistics.median(one for one, _ in pairs), statistics.median(other for _, other in pairs)
-
-
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -227,7 +206,8 @@ def main() -> int:
     options = parser.parse_args()
     good = True
     for name, case in CASES.items():
-        ours, by_hand = measure(*case(), options.seconds)
+        calls = case()
+        ours, by_hand = medians({"ours": calls[0], "by hand": calls[1]}, options.seconds).values()
         added = ours - by_hand
         is_good = added <= max(AT_MOST[0], AT_MOST[1] * by_hand)
         good = good and is_good
