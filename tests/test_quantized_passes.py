@@ -361,3 +361,8 @@ def test_a_zero_point_that_is_no_byte_keeps_the_product_of_floats() -> None:
 def test_the_interval_of_a_product_is_known_where_it_does_not_wrap(factor: str, found: tuple[int, int]) -> None:
     graph = Graph.parse(f"graph(): %0 = iota(size=4, dtype=i8) %1 = mul(%0, {factor}) return %1")
     assert interval(graph.outputs[0]) == found
+
+
+def test_the_interval_of_positions_is_that_of_the_type_where_it_wraps():
+    graph = Graph.parse("graph(): %0 = iota(size=300, dtype=i8) return %0")
+    assert interval(graph.outputs[0]) == (-128, 127)

@@ -100,10 +100,6 @@ def _complement(node: Node, known: Known) -> Interval:
     return ends - high, ends - low
 
 
-def _iota(node: Node, known: Known) -> Interval:
-    return 0, max(0, node.shape[0] - 1)
-
-
 def _product(node: Node, known: Known) -> Interval:
     """The extremes of the products of the ends, if none of them wraps."""
     (one, two), (three, four) = (known[operand] for operand in node.inputs)
@@ -162,7 +158,6 @@ _RULES: dict[Primitive, Callable[[Node, Known], Interval]] = {
     P.argsort: _place,
     P.cast: _cast,
     P.bitwise_not: _complement,
-    P.iota: _iota,
     P.mul: _product,
     P.maximum: _maximum,
     P.where: _choice,
