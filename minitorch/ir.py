@@ -245,6 +245,16 @@ class Node:
         self.source = source
         self.trace = trace
 
+    def know_length(self, dim: int, length: Length) -> None:
+        """Have a dimension know how its length was computed, where the shape rule was told a plain number.
+
+        The number is the same, so the node is.
+        """
+        shape = (*self.spec.shape[:dim], length, *self.spec.shape[dim + 1 :])
+        if shape != self.spec.shape:
+            raise ValueError(f"{length} is not the length of dimension {dim} of {self.spec}")
+        self.spec = Spec(shape, self.spec.dtype)
+
     @property
     def shape(self) -> Shape:
         """The shape of the result."""

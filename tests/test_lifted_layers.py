@@ -128,6 +128,7 @@ def test_queries_that_may_look_nowhere_have_zeros_in_the_runtime():
 
 
 NO_ATTENTION = {
+    "a scale of 0": lambda q, k, v: F.scaled_dot_product_attention(q, k, v, scale=0.0),
     "a mask without zeros for rows that look nowhere": lambda q, k, v: F.softmax(q @ k.mT + mask(ADDED), -1) @ v,
     "a mask with another number": lambda q, k, v: F.softmax(mt.where(mask(SEEN), q @ k.mT, -1e4), -1) @ v,
     "a mask of positions in the batch": lambda q, k, v: (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 from collections import Counter
 from pathlib import Path
@@ -333,3 +334,47 @@ def test_wrong_dynamic_axes():
         mt.export.onnx(lambda x: x, mt.ones(2), dynamic_axes={"x": {1: "n"}})
     with pytest.raises(ValueError, match=r"the dimensions 'n' have the lengths \[2, 3\]"):
         mt.export.onnx(lambda x: x, mt.ones(2, 3), dynamic_axes={"x": {0: "n", 1: "n"}})
+
+
+class Cached(mt.nn.Module):
+    """It keeps a table for the longest input so far, and notes what it saw."""
+
+    def __init__(self):
+        super().__init__()
+        self.length, self.table, self.seen, self.last = 0, None, [], None
+
+    def forward(self, x):
+        n = x.shape[0]
+        self.seen.append(n)
+        self.last = n / 2
+        if n > self.length:
+            self.length, self.table = n, mt.arange(n).float()[:, None]
+        return x + self.table[:n]
+
+
+@pytest.mark.parametrize("axes", [None, {"x": {0: "n"}}])
+def test_an_export_leaves_a_module_that_keeps_numbers_as_it_was(axes):
+    module = Cached().eval()
+    module(mt.ones(2, 4))
+    with contextlib.suppress(TranslationError):  # a table that depends on the calls before may be refused
+        mt.export.onnx(module, mt.ones(6, 4), dynamic_axes=axes)
+    assert module.seen == [2] and type(module.last) is float and module.length == 2
+    assert module(mt.ones(3, 4))[:, 0].tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("cut", [lambda h: h[:1500], lambda h: h[-1500:]], ids=["first", "last"])
+def test_what_is_cut_off_behind_a_recurrence_is_not_lost(cut):
+    layer = mt.nn.RNN(2, 2).eval()
+    with pytest.raises(TranslationError):
+        mt.export.onnx(lambda x: cut(layer(x)[0]), mt.ones(6, 1, 2), dynamic_axes={"x": {0: "t"}})
+
+
+@pytest.mark.parametrize("bits", [lambda n: n & 64, lambda n: n.bit_length(), lambda n: 1 << n])
+def test_the_bits_of_a_size_are_refused_with_the_line(bits):
+    with pytest.raises(TranslationError, match=r"(?s)bits of a dynamic size.*test_onnx_sizes.py"):
+        mt.export.onnx(lambda x: x * float(bits(x.shape[0])), mt.ones(6, 4), dynamic_axes={"x": {0: "n"}})
+
+
+def test_a_size_in_a_set_of_written_numbers_is_compared_with_them():
+    with pytest.raises(TranslationError, match="700"):
+        mt.export.onnx(lambda x: x * (2 if x.shape[0] in {700} else 3), mt.ones(6, 4), dynamic_axes={"x": {0: "n"}})

@@ -16,6 +16,7 @@ from ..functional.creation import zeros
 from ..functional.operands import require_tensor
 from ..functional.parts import unbind
 from ..functional.shaping import squeeze, transpose, unsqueeze
+from ..ir import Length, Node
 from ..tensor import Tensor
 from . import functional as F
 from .module import Module
@@ -111,7 +112,10 @@ class Recurrent(Module):
 
         given = self.product(x, f"ih{suffix}")
         hs, end = scan(KINDS[self.mode], given, state, hidden, project if self.proj_size else None, reverse)
-        return stack(hs), end
+        found = stack(hs)
+        if isinstance(x.shape[0], Length) and isinstance(found._value, Node):  # the length of a list is a plain number
+            found._value.know_length(0, x.shape[0])
+        return found, end
 
     def _first(self, x: Tensor, hx: Any, batched: bool) -> list[tuple[Tensor, ...]]:
         """The first states, taken apart by layer and direction: of each, those of all places."""

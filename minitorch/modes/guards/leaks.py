@@ -26,6 +26,8 @@ class Attributes:
 
     def __init__(self, owners: Iterable[Any]) -> None:
         self._spaces = [(space, dict(space)) for owner in owners if isinstance(space := vars(owner), dict)]
+        held = [value for space, _ in self._spaces for value in space.values()]
+        self._held = [(value, value.copy()) for value in held if type(value) in (list, dict, set)]
 
     def restore(self, trace: Trace) -> None:
         """Give the attributes that hold a value of this trace what they held before."""
@@ -36,6 +38,16 @@ class Attributes:
                         space[name] = before[name]
                     else:
                         del space[name]
+
+    def undo(self) -> None:
+        """Give the objects the attributes that they had, and lists, dicts and sets among these what was in them."""
+        for space, before in self._spaces:
+            for name in space.keys() - before.keys():
+                del space[name]
+            space.update(before)
+        for value, before in self._held:
+            value.clear()
+            value.extend(before) if type(value) is list else value.update(before)
 
 
 def _tensors(space: dict[str, Any]) -> dict[str, Tensor]:

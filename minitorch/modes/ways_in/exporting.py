@@ -46,7 +46,7 @@ from ..tracing.recorded import record
 from ..tracing.sized import SizedStaging, Traced
 from .jit import Jitted
 from .sizing import with_sizes
-from .trying import LEAST, Trials
+from .trying import FAR, LEAST, NEAR, Trials, undecided
 
 Array = np.ndarray[Any, Any]
 Axes = Mapping[str, Mapping[int, str] | Sequence[int]] | Sequence[Mapping[int, str] | None]
@@ -244,12 +244,18 @@ def _rolled(traced: Traced) -> Traced:
     """A trace after the passes; its numbers do not remember how they were computed.
 
     Each turn of a loop of ours decides by the size: only what the user's function decides counts.
+
+    Raises:
+        TranslationError: where our functions decide by a number beyond the lengths that are tried (``MT803``).
     """
     graph = _passed(traced.graph, traced)
     formulas = [tuple(numbers_of(node)) for node in (*graph.inputs, *graph.nodes)]
-    return replace(
-        traced, graph=graph, formulas=formulas, decisions=[each for each in traced.decisions if each.is_users]
-    )
+    others = [each for each in traced.decisions if not each.is_users]
+    for each in others:
+        if isinstance(each.right, int) and abs(each.right) > FAR[-1] + max(NEAR):
+            raise undecided(each, f"{each} is not tried behind a loop as long as the dimension")
+    decisions = [each for each in traced.decisions if each.is_users]
+    return replace(traced, graph=graph, formulas=formulas, decisions=decisions)
 
 
 def _trials(symbols: Sequence[str], lengths: Sequence[int], traced: Callable[[Values], Traced]) -> Trials:
@@ -319,7 +325,7 @@ def _trace(
             recorded = record(function, leaves, structure, names, staging, copies=True)
     finally:
         set_grad_enabled(before)
-        attributes.restore(staging.trace)  # what the function keeps for its next call is nothing outside of the trace
+        attributes.undo()  # what the function keeps for its next call is nothing outside of the trace
     graph, captured = recorded.graph, list(staging.captured.values())
     if recorded.effects:
         raise _stateful(name, recorded.effects.nodes, captured)

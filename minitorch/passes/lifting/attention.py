@@ -36,6 +36,8 @@ def attention(node: Node, single: set[Node]) -> Found:
     if scaled is None or (mask is not None and not zeros):
         return None
     query, key, scale = scaled
+    if not (math.isfinite(scale) and scale != 0):  # of 0, ONNX Runtime says that it is no scale
+        return None
     given = () if mask is None else (mask,)
     return apply(O.attention, query, key, value, *given, source=node.source, scale=scale, causal=causal)
 

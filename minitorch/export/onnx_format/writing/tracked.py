@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....errors import TranslationError
 from ....ir import Length, Source, is_ours, user_source
 from .polynomials import MOST_TERMS, Polynomial, as_polynomial
 
@@ -148,6 +149,8 @@ def sized(number: int, formula: Polynomial) -> int:
 
 def _computed(kind: str, left: Any, right: Any) -> Any:
     """A number and how it was computed."""
+    if _NOTED.get() is None:  # it has outlived its export
+        return _COMPUTED[kind](_plain(left), _plain(right))
     if kind == "**" and isinstance(right, int) and 0 <= right <= 4 and isinstance(left, int):
         return math.prod([left] * right)
     plain = _COMPUTED[kind](_plain(left), _plain(right))
@@ -264,12 +267,34 @@ class _Tracked:
         return hash(_plain(self))
 
 
+def _bits(name: str) -> Callable[..., Any]:
+    """An operation on the bits of a size, which no formula describes.
+
+    Raises:
+        TranslationError: in the user's function, while a model is written (``MT803``).
+    """
+    plain = getattr(int, name)
+
+    def refuse(self: Any, *others: Any) -> Any:
+        if _NOTED.get() is not None and not is_ours(sys._getframe(1).f_code.co_filename):
+            raise TranslationError(
+                "MT803",
+                f"{name.strip('_')} of the bits of a dynamic size",
+                where=str(user_source()),
+                why="what is computed from sizes in an ONNX model are sums, products and quotients",
+                fix="compute it otherwise, or leave the dimension out of dynamic_axes",
+            )
+        return plain(_plain(self), *map(_plain, others))
+
+    return refuse
+
+
 def _escaped(number: Any) -> None:
     """Note comparisons with the numbers that are written in the user's function, where a size becomes a plain one."""
     frame = sys._getframe(2)
     if _NOTED.get() is not None and not is_ours(frame.f_code.co_filename):
         for each in frame.f_code.co_consts:
-            for constant in each if isinstance(each, tuple) else (each,):
+            for constant in each if isinstance(each, (tuple, frozenset)) else (each,):
                 if isinstance(constant, (int, float)) and type(constant) is not bool:
                     _compared("<", number, constant)
                     _compared("==", number, constant)
@@ -288,6 +313,10 @@ class Size(_Tracked, Length):  # type: ignore[misc]
         return self
 
     __ceil__ = __trunc__ = __floor__
+    __and__, __rand__, __or__, __ror__ = map(_bits, ("__and__", "__rand__", "__or__", "__ror__"))
+    __xor__, __rxor__, __invert__ = map(_bits, ("__xor__", "__rxor__", "__invert__"))
+    __lshift__, __rlshift__, __rshift__ = map(_bits, ("__lshift__", "__rlshift__", "__rshift__"))
+    __rrshift__, bit_length, bit_count = map(_bits, ("__rrshift__", "bit_length", "bit_count"))
 
 
 class Ratio(_Tracked, float):  # type: ignore[misc]
