@@ -13,6 +13,7 @@ import pytest
 import minitorch as mt
 import minitorch.nn as nn
 import minitorch.nn.functional as F
+from minitorch.backends.xla import partitions
 from minitorch.errors import ShardingError
 from minitorch.sharding import Mesh, shard, shard_module, visualize
 from minitorch.tensor import OnDevice
@@ -404,6 +405,26 @@ def test_a_model_that_cannot_be_divided_stays_as_it_was():
     with pytest.raises(ShardingError):
         shard_module(model, MESH, {"*.weight": ("data", None)})
     assert all(type(each._value) is np.ndarray for each in model.parameters())
+
+
+def test_what_is_divided_among_processes_is_made_whole_and_printed(monkeypatch):
+    """Of a parameter, too. That this process has a part of it alone is acted."""
+    layer = nn.Linear(8, 8)
+    shard_module(layer, FLAT, {"weight": ("data", None)})
+    wanted = layer.weight._value.read().copy()
+    whole = partitions.is_here
+    monkeypatch.setattr(
+        partitions, "is_here", lambda x: whole(x) and (isinstance(x, np.ndarray) or x.is_fully_replicated)
+    )
+    assert repr(layer.weight) == "Parameter containing:\nTensor(f32[8,8], divided among processes)"
+    with pytest.raises(ShardingError, match="divided among processes"):
+        layer.weight.detach().numpy()
+    found = shard(layer.weight, FLAT, ())
+    assert (found.detach().numpy() == wanted).all()
+    (found * 3).sum().backward()
+    assert (layer.weight.grad.numpy() == 3).all()
+    shard_module(layer, FLAT)
+    assert (layer.weight.detach().numpy() == wanted).all()
 
 
 def test_the_page_about_devices():

@@ -182,3 +182,12 @@ def test_an_object_of_ones_own_is_loaded_after_the_checks_and_before_the_others(
         with pytest.raises(OverflowError):
             mt.load(tmp_path, into={"model": model, "own": wrong})
         assert model.weight.item() == 1.0 and model.bias.item() == np.float32(1)
+
+
+def test_numbers_and_texts_in_the_places_of_objects_are_returned(tmp_path):
+    model = mt.nn.Linear(2, 1)
+    mt.save({"model": model, "epoch": 3, "name": "a"}, tmp_path)
+    found = mt.load(tmp_path, into={"model": model, "epoch": 0, "name": ""})
+    assert (found["epoch"], found["name"]) == (3, "a")
+    with pytest.raises(TypeError, match=r"into\['epoch'\] is a list, .* leave it out"):
+        mt.load(tmp_path, into={"model": model, "epoch": []})

@@ -19,6 +19,7 @@ import minitorch.nn.functional as F
 from minitorch import primitives as P
 from minitorch.errors import ArgumentError, DeviceError
 from minitorch.ir import PRIMITIVES
+from minitorch.modes.tracing import breakeven
 from minitorch.tensor import OnDevice
 from tests.test_bits import BEYOND
 from tests.test_modes import ALL, assert_close, eager, jitted, lazily, run, session, takes_floats
@@ -567,3 +568,21 @@ def test_parameters_stay_on_the_device_when_they_are_saved(tmp_path):
         where.append(type(weight._value))
     assert where == [OnDevice] * 4
     np.testing.assert_allclose(weight.detach().numpy(), np.full(3, 0.64), rtol=1e-6)
+
+
+def test_the_time_of_a_call_has_no_compilation_in_it(monkeypatch):
+    inside, within, compile_, shortest = [], [], xla.Compiled._compile, breakeven.shortest
+
+    def timed(call):
+        within.append(True)
+        try:
+            return shortest(call)
+        finally:
+            within.pop()
+
+    step = mt.jit(lambda x: mt.nn.functional.softmax(x, -1).sum(), backend="xla")
+    step(mt.ones(8, 64))
+    monkeypatch.setattr(xla.Compiled, "_compile", lambda *given: (inside.append(bool(within)), compile_(*given)))
+    monkeypatch.setattr(breakeven, "shortest", timed)
+    assert "ms compiled" in str(step.explain())
+    assert True not in inside

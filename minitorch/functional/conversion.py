@@ -15,10 +15,10 @@ import numpy as np
 
 from ..autograd import detach
 from ..dtypes import DEFAULT_FLOAT, DEFAULT_INT, as_dtype, bool_
-from ..errors import DTypeError, ShapeError, TracingError, compose
+from ..errors import DTypeError, ShapeError, ShardingError, TracingError, compose
 from ..interpreters import Trace, concrete, current_staging, is_grad_enabled, made_by, origins_text
 from ..ir import Node, user_source, warn_user
-from ..tensor import Tensor, note_write, on_host, readable
+from ..tensor import OnDevice, Tensor, note_write, on_host, readable
 from .layout import array_text, html_table, with_suffixes
 from .parts import unbind
 
@@ -200,7 +200,10 @@ def from_dlpack(source: Any) -> Tensor:
 
 def _visible(tensor: Tensor) -> Array | None:
     """The tensor's values if they can be shown now, without an error and without changing a recording."""
-    value, staging = readable(tensor), current_staging()
+    try:
+        value, staging = readable(tensor), current_staging()
+    except ShardingError:  # other processes hold parts of it
+        return None
     if staging is None:
         return value if isinstance(value, np.ndarray) else None
     if staging.defers:
@@ -214,6 +217,8 @@ def _hidden_text(tensor: Tensor) -> str:
     value, staging = tensor._value, current_staging()
     if isinstance(value, np.ndarray) and staging is not None:
         return f"Tensor(traced {tensor.spec}, `{staging.name_of(tensor)}` after an in-place write)"
+    if isinstance(value, OnDevice):
+        return f"Tensor({tensor.spec}, divided among processes)"
     if not isinstance(value, Node):
         return f"Tensor({tensor.spec}, without a value)"
     if isinstance(value.trace, Trace) and value.trace.is_definition:

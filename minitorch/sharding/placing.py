@@ -10,10 +10,11 @@ from typing import Any
 
 from .. import backends
 from .. import primitives as P
+from ..autograd import Context, Function
 from ..errors import ShardingError
 from ..interpreters import current_staging, is_grad_enabled
 from ..nn import Module
-from ..tensor import OnDevice, Tensor
+from ..tensor import OnDevice, Tensor, share
 from .mesh import Axis, Mesh
 
 
@@ -33,7 +34,8 @@ def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
 
     A parameter that Python looks at (`repr`, `tolist`, `item`, `mt.save`) stays divided. One that eager mode computes
     with, or `numpy` shares, is in the memory of Python until the next call of a function that uses it from outside,
-    which divides it again once nobody else holds that memory.
+    which divides it again once nobody else holds that memory. Of what is divided among processes, none can look at the
+    whole: ``shard(x, mesh, ())`` gives each of them all of it.
 
     Args:
         x: any tensor. In a traced function its gradient is divided in the same way; `x.grad` after a `backward` outside
@@ -60,11 +62,27 @@ def shard(x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
     P.shard.infer(x.spec, **params)
     partitions = _partitions()
     sharding = partitions.sharding_of(**params)
-    if type(x._value) is OnDevice and not (is_grad_enabled() and x.requires_grad):
+    if type(x._value) is OnDevice:
+        if is_grad_enabled() and x.requires_grad:
+            placed: Tensor = _Placed.apply(x, mesh, axes)
+            return placed
         return Tensor(partitions.placed(x._value, sharding))
     result = P.shard(x, **params)
     result._value = partitions.placed(result._value, sharding)
     return result
+
+
+class _Placed(Function):
+    """`shard` of a value that is on devices already, which may be those of other processes."""
+
+    @staticmethod
+    def forward(ctx: Context, x: Tensor, mesh: Mesh, axes: Sequence[Axis]) -> Tensor:
+        ctx.division = mesh, axes  # type: ignore[attr-defined]
+        return shard(x, mesh, axes)
+
+    @staticmethod
+    def backward(ctx: Context, *cotangents: Tensor) -> tuple[Tensor | None, ...]:
+        return shard(cotangents[0], *ctx.division), None, None  # type: ignore[attr-defined]
 
 
 def shard_module(model: Module, mesh: Mesh, axes: Mapping[str, Sequence[Axis]] | None = None) -> Module:
@@ -107,7 +125,7 @@ def shard_module(model: Module, mesh: Mesh, axes: Mapping[str, Sequence[Axis]] |
                 why=f"there is {', '.join(named)}",
                 fix="use one of these names, or a pattern with *",
             )
-    divided = {name: shard(named[name].detach(), mesh, axes)._value for name, axes in chosen.items()}
+    divided = {name: shard(share(named[name]), mesh, axes)._value for name, axes in chosen.items()}
     for name, value in divided.items():
         tensor = named[name]
         tensor._value, tensor._view = value, None

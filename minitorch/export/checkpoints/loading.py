@@ -33,7 +33,8 @@ def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True,
     Args:
         path: of a safetensors file, of an index, or of their folder.
         into: a module, or a dict as it was saved, with modules, optimisers, schedulers, scalers and generators in their
-            places. Each takes its state; modules read their tensors one by one into the memory that they have.
+            places. Each takes its state; modules read their tensors one by one into the memory that they have. Numbers
+            and texts in it stay as they are, and what was saved in their places is returned.
         strict: whether the names have to be those of the module.
         cast: convert tensors to the types that the module has, as `load_state_dict` does; else types have to be equal.
 
@@ -77,6 +78,8 @@ def load(path: str | os.PathLike[str], into: Any = None, *, strict: bool = True,
         return result
 
 
+PLAIN = (bool, int, float, str)  # in the place of what is returned alone
+
 Keys = tuple[Any, ...]  # the way to an object in `into`
 
 
@@ -98,7 +101,7 @@ def _plan(
 ) -> Iterator[tuple[Keys, _Write]]:
     """The objects of `into`, and how each gets its part of the structure; nothing is written yet."""
     name = ".".join(map(str, keys))
-    if into is None:
+    if into is None or isinstance(into, PLAIN):
         return
     if isinstance(into, Module):
         parts = structure.items(part)
@@ -131,8 +134,10 @@ def _plan(
             else:
                 yield from _plan(checkpoint, each, parts[key], problems, strict, cast, (*keys, key))
     else:
+        where = "into" if not keys else f"into{''.join(f'[{key!r}]' for key in keys)}"
         raise TypeError(
-            f"load: into takes modules, what has load_state_dict, and dicts of these, not {type(into).__name__}"
+            f"load: {where} is a {type(into).__name__}, and modules, what has load_state_dict, and dicts of these take "
+            "a state; leave it out: what load returns has it"
         )
 
 
