@@ -88,6 +88,8 @@ REFUSED: dict[str, tuple[str, list[Any], str]] = {
         y = Scan <num_scan_inputs = 1, scan_output_axes = [0, 0], body = b (float s) => (float t) { t = Neg(s) }
         > (x) }""",
         [mt.ones(2)], "collects 1 results"),
+    "an axis that comes twice": (
+        "g (float[2] x) => (float[1] y) <int64[3] at = {0, -1, 0}> { y = ReduceProd(x, at) }", [mt.ones(2)], "twice"),
     "more starts than dimensions": (
         """g (float[2] x) => (float[2] y) <int64[2] at = {0, 0}, int64[2] to = {1, 1}> { y = Slice(x, at, to) }""",
         [mt.ones(2)], "axis"),

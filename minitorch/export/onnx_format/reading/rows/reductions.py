@@ -24,6 +24,7 @@ from .....functional.scans import cumprod, cumsum
 from .....functional.shaping import unsqueeze
 from .....functional.statistics import mean
 from .....tensor import Tensor
+from ..limits import refuse
 from ..program import Row
 from ..running import Call
 from .checks import dimension, ints, whole
@@ -39,6 +40,8 @@ def _reduction(function: Reduction) -> Row:
         if not given and call["noop_with_empty_axes"]:
             return function(unsqueeze(x, x.ndim), (x.ndim,), False)
         dims = tuple([dimension(axis, x.ndim) for axis in given]) if given else tuple(range(x.ndim))
+        if len(set(dims)) < len(dims):
+            refuse(f"an axis comes twice among its {len(dims)}")
         return function(x, dims, bool(call["keepdims"]))
 
     return Row(apply, known=(1,))
