@@ -158,6 +158,9 @@ class Checkpoint(Mapping[str, Tensor]):
         if problem:
             index.refuse(f"{self.path} has a structure that cannot be read: {problem}")
         names = set(structure.names_in(found))
+        for name in names - set(self):
+            if (saved := self.hint(name)) is not None:
+                self.tied[name] = saved
         for name in sorted(names ^ set(self))[:1]:
             index.refuse(f"{self.path} has a tensor and a structure that do not fit: {name!r:.60} is in one of them")
         return found
