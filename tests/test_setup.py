@@ -1,12 +1,15 @@
 """The set-up says the same everywhere, installs when it has to, and says what is missing in one sentence."""
 
+import ast
 import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
-from importlib import metadata, util
+import warnings
+from contextlib import suppress
+from importlib import import_module, metadata, util
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +105,33 @@ def test_the_oldest_python_is_the_same_everywhere():
     assert f"--python-version {OLDEST} " in read("Makefile")
     assert ".".join(map(str, check_python().OLDEST)) == OLDEST
     assert SpecifierSet(f">={OLDEST}").contains(f"{sys.version_info.major}.{sys.version_info.minor}")
+
+
+def later_syntax(text):
+    """The constructs of a regular expression that `re` matches wrongly before Python 3.11.5 (gh-106052)."""
+    parse, found = import_module("re._parser").parse, set()
+    for flags in (0, re.VERBOSE):
+        with warnings.catch_warnings(action="ignore"), suppress(re.error, OverflowError, RecursionError):
+            found |= {"POSSESSIVE_REPEAT", "ATOMIC_GROUP"} & set(re.findall(r"\w+", str(parse(text, flags))))
+    return found
+
+
+def test_regular_expressions_mean_the_same_in_the_oldest_python():
+    """Every text in a file that imports `re` is read as a regular expression."""
+    assert later_syntax("[^a]*" + "+ b") and later_syntax("(?" + ">a)")
+    sources = {
+        path: path.read_text(encoding="utf-8")
+        for top in ("minitorch", "tests", "fuzz", "benchmarks", "tools")
+        for path in (ROOT / top).rglob("[!.]*.py")
+    }
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {' and '.join(later_syntax(node.value))}"
+        for path, source in sources.items()
+        if re.search(r"^\s*(import|from) re\b", source, re.MULTILINE)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and later_syntax(node.value)
+    ]
+    assert not wrong and len(sources) > 500
 
 
 def test_conda_takes_python_alone_and_the_rest_from_the_lock():

@@ -20,17 +20,18 @@ from numpy.typing import NDArray
 
 LARGEST = 100_000  # characters of one party that are read; a person writes a tenth of that. More costs time and memory
 
-# A string without an end goes to the end of its line, or of the text in triple quotes: nothing is scanned twice.
+# A string without an end goes to the end of its line, or of the text in triple quotes: after a repetition nothing can
+# fail, so nothing is scanned twice. (Possessive quantifiers would say so, but match wrongly before Python 3.11.5.)
 _TOKEN = re.compile(
     r"""
-      (?P<skipped> \#[^\n]*+ | \\\n | [^\S\n]++ )
+      (?P<skipped> \#[^\n]* | \\\n | [^\S\n]+ )
     | (?P<string> [rRbBfFuU]{0,2} (?:
-          \"{3} (?: [^\\"]++ | \\(?:.|\Z) | "(?!"") )*+ (?: \"{3} | \Z )
-        | '{3} (?: [^\\']++ | \\(?:.|\Z) | '(?!'') )*+ (?: '{3} | \Z )
-        | " (?: [^\\"\n]++ | \\(?:.|\Z) )*+ (?: " | (?=\n) | \Z )
-        | ' (?: [^\\'\n]++ | \\(?:.|\Z) )*+ (?: ' | (?=\n) | \Z ) ) )
-    | (?P<number> \.?\d (?: [eE][+-]\d | [\w.] )*+ )
-    | (?P<name> [^\W\d]\w*+ )
+          \"{3} (?: [^\\"]+ | \\(?:.|\Z) | "(?!"") )* (?: \"{3} | \Z )
+        | '{3} (?: [^\\']+ | \\(?:.|\Z) | '(?!'') )* (?: '{3} | \Z )
+        | " (?: [^\\"\n]+ | \\(?:.|\Z) )* (?: " | (?=\n) | \Z )
+        | ' (?: [^\\'\n]+ | \\(?:.|\Z) )* (?: ' | (?=\n) | \Z ) ) )
+    | (?P<number> \.?\d (?: [eE][+-]\d | [\w.] )* )
+    | (?P<name> [^\W\d]\w* )
     | (?P<line> \n )
     | (?P<sign> -> | := | \*\* | // | [<>=!]= | << | >> | . )
     """,
