@@ -106,7 +106,7 @@ def environment(root: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "", "TMPDIR": str(temporary(root)), **PLANTED}
 
 
-def left_running(root: Path, *marks: str, seconds: float = 10) -> list[str]:
+def left_running(root: Path, *marks: str, seconds: float = 60) -> list[str]:
     """The processes that grading a course has started and that still run after so many seconds.
 
     Also those with a mark in their command, and the sandboxes of any run whose own process is no more.

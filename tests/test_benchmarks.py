@@ -420,5 +420,7 @@ def test_the_command_grades_a_class_and_grades_it_again(capsys, monkeypatch):
     assert grading.main(["--rounds", "0", "--class", "2", "--exercises", "01"]) == 0
     table = capsys.readouterr().out
     assert "| 2 right submissions |" in table and "| the same command again |" in table
-    shares = [int(number) for number in re.findall(r"(\d+)%", table.splitlines()[-1])]
-    assert len(shares) == len(grading.PARTS) + 1 and 95 < sum(shares) < 105
+    # The bounds that a busy machine misses are printed after the table.
+    (said,) = [line for line in table.splitlines() if line.startswith("Of the time of a rerun: ")]
+    shares = [int(number) for number in re.findall(r"(-?\d+)%", said)]
+    assert len(shares) == len(grading.PARTS) + 1 and min(shares) >= 0 and 95 < sum(shares) < 105
