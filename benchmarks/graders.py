@@ -25,9 +25,10 @@ from minitorch.classroom.grading.course.gradebook import Book
 from minitorch.classroom.grading.course.ledger import Cells, Ledger
 from minitorch.classroom.grading.limits import Limits
 from minitorch.classroom.unrun import EXAMPLE
+from tools.clone import RELEASED, SOLUTIONS
 
 ROOT = Path(__file__).resolve().parent.parent
-EXERCISES = tuple(sorted(path.name for path in (ROOT / "exercises").iterdir() if path.is_dir()))
+EXERCISES = tuple(sorted(path.name for path in RELEASED.iterdir()))
 KINDS = ("blank", "right")
 LOOK_SECONDS = 0.01  # between two looks at processor time; raising it loses more of what ends in between
 Step = tuple[float, float]  # seconds of time and of processor time
@@ -113,8 +114,8 @@ class Used(threading.Thread):
 def notebook(exercise: str, kind: str) -> str:
     """What a student of this kind hands in: what was handed out, with the solutions' cells if they are right."""
     made, solved = (
-        json.loads((ROOT / folder / exercise / f"{exercise}.ipynb").read_text(encoding="utf-8"))
-        for folder in ("exercises", "solutions")
+        json.loads((folder / exercise / f"{exercise}.ipynb").read_text(encoding="utf-8"))
+        for folder in (RELEASED, SOLUTIONS)
     )
     if kind == "right":
         sources = {cell["id"]: cell["source"] for cell in solved["cells"]}
@@ -127,8 +128,8 @@ def notebook(exercise: str, kind: str) -> str:
 def make_class(root: Path, exercises: tuple[str, ...], students: int, kinds: tuple[str, ...] = KINDS) -> Course:
     """A course with so many students of each kind."""
     for exercise in exercises:
-        for folder in ("exercises", "solutions"):
-            shutil.copytree(ROOT / folder / exercise, root / folder / exercise)
+        for folder in (RELEASED, SOLUTIONS):
+            shutil.copytree(folder / exercise, root / folder.name / exercise)
         for kind in kinds:
             text = notebook(exercise, kind)
             for number in range(students):

@@ -26,7 +26,8 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
+from tools.clone import NOTEBOOKS
+
 SECONDS = 120  # for a notebook, with whatever else the machine is doing
 
 
@@ -125,7 +126,7 @@ def wrong(path: Path, condition: str, environment: dict[str, str], last: str = "
     if last:
         notebook.cells.append(nbformat.v4.new_code_cell(last))
     with CONDITIONS[condition]():
-        stopped = execute(notebook, FOLDER, environment)
+        stopped = execute(notebook, NOTEBOOKS, environment)
     return stopped or "\n\n".join(complaints(notebook)) or None
 
 
@@ -135,7 +136,8 @@ def main() -> int:
     parser.add_argument("numbers", nargs="*", metavar="NN", help="the notebooks' numbers; all if none is given")
     parser.add_argument("--on", nargs="+", choices=list(CONDITIONS), default=list(CONDITIONS))
     options = parser.parse_args()
-    paths = [path for path in sorted(FOLDER.glob("*.ipynb")) if not options.numbers or path.name[:2] in options.numbers]
+    paths = sorted(NOTEBOOKS.glob("*.ipynb"))
+    paths = [path for path in paths if not options.numbers or path.name[:2] in options.numbers]
     failed = []
     print(f"{'seconds':28}" + "".join(f"{condition:>10}" for condition in options.on))
     with tempfile.TemporaryDirectory() as folder:

@@ -32,6 +32,7 @@ from tests import classes, downloads
 from tests.test_adversarial import ATTACKS, Attack
 from tests.test_cluster import Cluster, handed_out
 from tests.zoo import ANIMALS, Animal, as_cell
+from tools.clone import RELEASED, SOLUTIONS
 
 EXERCISES = tuple(sorted(TASKS_OF))[:3]
 LIMITS = ("--cell-time", "10", "--time", "120", "--memory", "600")
@@ -141,7 +142,7 @@ class Class:
     def make(self, root: Path) -> None:
         """Write the course, and collect what was handed in by the command line."""
         for exercise in EXERCISES:
-            released = (classes.ROOT / "exercises" / exercise / f"{exercise}.ipynb").read_text()
+            released = (RELEASED / exercise / f"{exercise}.ipynb").read_text()
             classes.course(root, released, exercise)
         extensions = ", ".join(f'{student} = "{EXTENSION}"' for student in self.extended)
         tables = [f"[exercises.{each}]\ndue = {DUE.isoformat()}\nextensions = {{ {extensions} }}" for each in EXERCISES]
@@ -194,21 +195,21 @@ def cell_of(task: str) -> str:
 
 
 @cache
-def read(folder: str, exercise: str) -> Any:
+def read(folder: Path, exercise: str) -> Any:
     """A notebook of the repository."""
-    return json.loads((classes.ROOT / folder / exercise / f"{exercise}.ipynb").read_text())
+    return json.loads((folder / exercise / f"{exercise}.ipynb").read_text())
 
 
 @cache
 def solutions(exercise: str) -> dict[str, str]:
     """The right source for each task."""
-    by_id = {cell["id"]: "".join(cell["source"]) for cell in read("solutions", exercise)["cells"]}
+    by_id = {cell["id"]: "".join(cell["source"]) for cell in read(SOLUTIONS, exercise)["cells"]}
     return {task.name: by_id[cell_of(task.name)] for task in TASKS_OF[exercise]}
 
 
 def filled(exercise: str, sources: dict[str, str]) -> str:
     """The exercise with sources for some of its tasks."""
-    made = json.loads(json.dumps(read("exercises", exercise)))
+    made = json.loads(json.dumps(read(RELEASED, exercise)))
     by_cell = {cell_of(task): source for task, source in sources.items()}
     for cell in made["cells"]:
         cell["source"] = by_cell.get(cell["id"], cell["source"])

@@ -78,7 +78,11 @@ def is_below(room: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return False  # one of them contains the other
 
 
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.name != "__init__.py")
+FILES = sorted(
+    path
+    for path in PACKAGE.rglob("*.py")
+    if (path.parent != PACKAGE or path.name != "__init__.py") and path.parent.name != ".ipynb_checkpoints"
+)
 
 
 def files_imported(path: Path) -> Iterator[Path]:
@@ -139,8 +143,10 @@ def test_imports_point_upwards(path: Path) -> None:
 # The compiler's files, but those that run code, and the one that finds out what this machine is.
 MIDDLE = [
     path
-    for path in (PACKAGE / "compiler").rglob("*.py")
-    if path.parent.name != "runtime" and path != PACKAGE / "compiler" / "codegen" / "host.py"
+    for path in FILES
+    if path.is_relative_to(PACKAGE / "compiler")
+    and path.parent.name != "runtime"
+    and path != PACKAGE / "compiler" / "codegen" / "host.py"
 ]
 
 

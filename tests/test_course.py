@@ -21,6 +21,7 @@ from minitorch import course
 from minitorch.course import predicting, pytorch
 from minitorch.course.stopwatch import Comparison, Times
 from tests.recorded_functions import called
+from tools.clone import NOTEBOOKS
 from tools.operators import COMMAND, KINDS
 
 # The stopwatch ------------------------------------------------------------------------------------------------------
@@ -209,8 +210,6 @@ def test_a_message_names_cells_as_the_notebook_does(tmp_path: Path) -> None:
 
 
 # PyTorch, installed or recorded -------------------------------------------------------------------------------------
-
-NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
 
 def doubles(torch: Any) -> float:

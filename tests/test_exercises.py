@@ -16,9 +16,7 @@ from minitorch.classroom import release
 from minitorch.classroom.check import check_notebook, table
 from minitorch.classroom.checks import EXERCISES, TASKS
 from minitorch.errors import CommandError
-
-ROOT = Path(__file__).parents[1]
-SOLUTIONS, RELEASED = ROOT / "solutions", ROOT / "exercises"
+from tools.clone import RELEASED, SOLUTIONS
 
 every = pytest.mark.parametrize("name", EXERCISES)
 
@@ -75,7 +73,7 @@ def released() -> list[release.Released]:
 
 
 def test_what_is_committed_is_what_release_makes(released: list[release.Released]) -> None:
-    assert release.outdated(released, RELEASED) == [], "run `minitorch release`"
+    assert release.outdated(released, RELEASED) == [], "run `minitorch release` and `git add exercises`"
 
 
 def test_a_release_is_the_same_bytes_every_time(released: list[release.Released]) -> None:

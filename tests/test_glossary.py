@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tools import link_words
+from tools.clone import NOTEBOOKS
 
-ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "notebooks" / "glossary.md").read_text(encoding="utf-8")
+TEXT = (NOTEBOOKS / "glossary.md").read_text(encoding="utf-8")
 TERMS = re.findall(r"^### (.+)\n\n(.+)$", TEXT, re.MULTILINE)
 LINK = re.compile(r"\[([^]]*)\]\((?:[./a-z]*/)?glossary\.md#([^)]*)\)")
 
@@ -44,7 +44,7 @@ def test_headings_are_links_as_they_are() -> None:
     assert not [term for term, _ in TERMS if re.search(r"[^\w -]", term)]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 def test_words_of_notebooks_are_linked_where_they_are_used_first(path: Path) -> None:
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     found = [link for cell in cells for link in links("".join(cell["source"]))]

@@ -18,6 +18,7 @@ import pytest
 
 from tests.classes import ROOT, needs_bubblewrap
 from tests.downloads import exchange, folder, moodle, packed
+from tools.clone import RELEASED, SOLUTIONS
 
 pytest.importorskip("nbgrader", reason="the gradebook is nbgrader's")
 
@@ -68,8 +69,8 @@ def files(page: str) -> set[str]:
 def course(tmp_path: Path) -> Path:
     """A course before its first week ends: an exercise, a roster, rules, and what the platforms gave."""
     root = tmp_path / "course"
-    shutil.copytree(ROOT / "solutions" / EXERCISE, root / "solutions" / EXERCISE)
-    shutil.copytree(ROOT / "exercises" / EXERCISE, root / "exercises" / EXERCISE)
+    shutil.copytree(SOLUTIONS / EXERCISE, root / "solutions" / EXERCISE)
+    shutil.copytree(RELEASED / EXERCISE, root / "exercises" / EXERCISE)
     done = (root / "solutions" / EXERCISE / f"{EXERCISE}.ipynb").read_text()
     blank = (root / "exercises" / EXERCISE / f"{EXERCISE}.ipynb").read_text()
     work = moodle("Ana López", 901, done, f"{EXERCISE}.ipynb") | moodle("Eve Roe", 903, blank, f"{EXERCISE}.ipynb")

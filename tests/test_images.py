@@ -24,12 +24,13 @@ from minitorch.classroom.grading.submission.contents import contents
 from minitorch.classroom.grading.submission.preflight import released
 from tests import classes
 from tests.classes import ROOT, added, hand_in
+from tools.clone import RELEASED
 
 every = pytest.mark.parametrize("name", EXERCISES)
 
 
 def contents_of(name: str) -> Contents:
-    return contents(released(ROOT / "exercises" / name / f"{name}.ipynb"))
+    return contents(released(RELEASED / name / f"{name}.ipynb"))
 
 
 def opened(name: str) -> dict[str, bytes]:
@@ -438,7 +439,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, An
     classes.needs_bubblewrap()
     root = tmp_path_factory.mktemp("course")
     for name, answers in ONE_CALL.items():
-        release = json.loads((ROOT / "exercises" / name / f"{name}.ipynb").read_text())
+        release = json.loads((RELEASED / name / f"{name}.ipynb").read_text())
         path = root / "exercises" / name / f"{name}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps(release))

@@ -10,32 +10,22 @@ import nbformat
 import pytest
 
 from tests import notebook_runs
-from tests.notebook_runs import FOLDER, code_cells, complaints, execute
+from tests.notebook_runs import complaints, execute
 from tools import minutes
+from tools.clone import NOTEBOOKS, ROOT, leftovers
 
 EXPORT = f"""
 import sys
-sys.path.insert(0, {str(FOLDER.parent)!r})
+sys.path.insert(0, {str(ROOT)!r})
 from tests.exported import of_namespace
 print(of_namespace(dict(globals())))
 """
 
-every_notebook = pytest.mark.parametrize("path", sorted(FOLDER.glob("*.ipynb")), ids=lambda path: path.stem)
+every_notebook = pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda path: path.stem)
 
 
 def read(path):
     return nbformat.read(path, as_version=4)
-
-
-def leftovers(notebook):
-    """What an execution has left in the notebook, one line each."""
-    for number, cell in code_cells(notebook):
-        if cell.outputs:
-            yield f"cell {number} has outputs"
-        if cell.execution_count is not None:
-            yield f"cell {number} has the execution count {cell.execution_count}"
-    if "widgets" in notebook.metadata:
-        yield "the metadata hold the state of widgets"
 
 
 @pytest.fixture
@@ -74,20 +64,20 @@ def test_runs_from_top_to_bottom(path, environment):
 def test_the_minutes_stated_are_those_estimated(path):
     found, _, stated = minutes.of_notebook(path)
     assert 0.8 <= found.minutes / stated <= 1.2, f"{found.minutes:.0f} minutes: {found}"
-    rows = (FOLDER / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = (NOTEBOOKS / "README.md").read_text(encoding="utf-8").splitlines()
     assert [row for row in rows if f"({path.name})" in row and f"| {stated} |" in row]
 
 
 def test_each_statement_is_shown_where_the_table_says():
-    table = (FOLDER / "README.md").read_text(encoding="utf-8").split("| statement |")[1].split("\n\n")[0]
+    table = (NOTEBOOKS / "README.md").read_text(encoding="utf-8").split("| statement |")[1].split("\n\n")[0]
     places = re.findall(r"\(([^()/]+\.ipynb)\)((?:,? §\d+)+)", table)
-    assert len(places) > 20 and len({name for name, _ in places}) == len(list(FOLDER.glob("*.ipynb")))
+    assert len(places) > 20 and len({name for name, _ in places}) == len(list(NOTEBOOKS.glob("*.ipynb")))
     for name, sections in places:
-        headings = "\n".join(cell.source for cell in read(FOLDER / name).cells if cell.cell_type == "markdown")
+        headings = "\n".join(cell.source for cell in read(NOTEBOOKS / name).cells if cell.cell_type == "markdown")
         for section in re.findall(r"\d+", sections):
             assert re.search(rf"^## {section} · ", headings, re.MULTILINE), f"{name} has no section {section}"
     for folder in re.findall(r"\(\.\./(exercises/[^)]+)\)", table):
-        assert (FOLDER.parent / folder).is_dir(), folder
+        assert (NOTEBOOKS.parent / folder).is_dir(), folder
 
 
 # --- the checks above can fail -------------------------------------------------------------------------

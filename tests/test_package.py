@@ -14,6 +14,7 @@ import pytest
 from minitorch.__main__ import main
 from minitorch.classroom import package, release
 from minitorch.errors import CommandError
+from tools.clone import SOLUTIONS
 
 pytest.importorskip("nbgrader", reason="releasing needs the course extra")
 
@@ -33,7 +34,7 @@ BEFORE = build_folders()
 def handed_out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the command writes, in a course."""
     course = tmp_path_factory.mktemp("course")
-    source, target = str(ROOT / "solutions"), course / "package"
+    source, target = str(SOLUTIONS), course / "package"
     assert main(["release", *EXERCISES, "--source", source, "--to", str(course), "--package", str(target)]) == 0
     return target
 
@@ -61,14 +62,14 @@ def test_a_wheel_has_all_of_the_package_and_nothing_else(handed_out: Path) -> No
     here = {
         PurePosixPath(path.relative_to(ROOT).as_posix())
         for path in (ROOT / "minitorch").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and not {"__pycache__", ".ipynb_checkpoints"} & {*path.parts}
     }
     assert names - about == here
     assert [name for name in names if {"solutions", "zoo", "tests"} & set(name.parts) or name.suffix == ".ipynb"] == []
 
 
 def test_the_files_are_the_same_bytes_every_time(handed_out: Path, tmp_path: Path) -> None:
-    again = [*package.zips(reversed(list(release.release(ROOT / "solutions", EXERCISES))), tmp_path)]
+    again = [*package.zips(reversed(list(release.release(SOLUTIONS, EXERCISES))), tmp_path)]
     for path in (*again, package.wheel(tmp_path)):
         assert path.read_bytes() == (handed_out / path.name).read_bytes()
 

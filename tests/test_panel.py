@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -20,6 +19,7 @@ from minitorch.course.views import VIEWS
 pytest.importorskip("ipywidgets", reason="panels are made of ipywidgets, of the extra 'course'")
 
 from minitorch.course.panel_widget import Live, size_of
+from tools.clone import NOTEBOOKS
 
 
 def softmax_panel(**options: Any) -> panels.Panel:
@@ -223,7 +223,7 @@ def test_in_an_opened_notebook_there_is_a_widget_and_the_table_for_others(monkey
 
 @pytest.mark.parametrize("number", ["01", "06", "07", "08", "11"])
 def test_notebooks_in_which_something_can_be_tried_have_a_panel(number: str) -> None:
-    (path,) = (Path(__file__).parents[1] / "notebooks").glob(f"{number}-*.ipynb")
+    (path,) = NOTEBOOKS.glob(f"{number}-*.ipynb")
     cells = nbformat.read(path, as_version=4).cells
     (at,) = [at for at, cell in enumerate(cells) if "course.panel(" in cell.source]
     assert cells[at - 1].cell_type == "markdown" and "glossary.md#panel" in cells[at - 1].source, "it says what to try"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import dis
 from collections.abc import Iterator
-from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -14,10 +13,10 @@ import pytest
 
 from minitorch.classroom.checks import EXERCISES, TASKS, Task
 from tests.zoo import ANIMALS, Animal, as_cell
+from tools.clone import SOLUTIONS
 
 from .helpers import examined
 
-SOLUTIONS = Path(__file__).parents[1] / "solutions"
 HIDDEN = (20, 21)  # other seeds than those of the student's own checks
 
 by_task = pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)

@@ -66,7 +66,7 @@ def wheel(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="minitorch-wheel-") as temporary:
         source, built = Path(temporary) / "source", Path(temporary) / "built"
-        shutil.copytree(CLONE / "minitorch", source / "minitorch", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(CLONE / "minitorch", source / "minitorch", ignore=shutil.ignore_patterns("__pycache__", ".*"))
         for name in BUILT_FROM:
             shutil.copy(CLONE / name, source)
         for path in source.rglob("*"):

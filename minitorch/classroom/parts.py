@@ -13,11 +13,16 @@ PACKAGE = Path(__file__).resolve().parents[1]
 NAME = PACKAGE.name
 
 
+def sources() -> list[Path]:
+    """The Python files of the package. Copies that an editor keeps in hidden folders are none."""
+    return sorted(path for path in PACKAGE.rglob("*.py") if not path.parent.name.startswith("."))
+
+
 @cache
 def modules() -> dict[str, Path]:
     """All modules of the package, by their names: the file of each."""
     found = {}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sources():
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found

@@ -12,8 +12,9 @@ import pytest
 
 from minitorch.course.conditions import settings, version_of
 from minitorch.course.pytorch import RECORD
-from tests.notebook_runs import FOLDER, execute
+from tests.notebook_runs import execute
 from tests.recorded_functions import called
+from tools.clone import NOTEBOOKS
 
 COMMAND = "python -m tests.optional.test_torch_recorded"
 LAST = "import json; from minitorch.course.pytorch import RAN; print(json.dumps(RAN))"
@@ -22,12 +23,12 @@ LAST = "import json; from minitorch.course.pytorch import RAN; print(json.dumps(
 def recorded():
     """The record, made here."""
     functions = {}
-    for path in sorted(FOLDER.glob("*.ipynb")):
+    for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         notebook = nbformat.read(path, as_version=4)
         if not (sources := called(notebook)):
             continue
         notebook.cells.append(nbformat.v4.new_code_cell(LAST))
-        stopped = execute(notebook, FOLDER, {**os.environ, "JAX_PLATFORMS": "cpu"})
+        stopped = execute(notebook, NOTEBOOKS, {**os.environ, "JAX_PLATFORMS": "cpu"})
         assert stopped is None, stopped
         for name, (text, value) in json.loads(notebook.cells[-1].outputs[0].text).items():
             functions[name] = {"source": sources[name], "output": text.splitlines(), "value": value}

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ...parts import PACKAGE
+from ...parts import PACKAGE, sources
 from ..sandbox import bubblewrap as sandbox
 from ..submission.worker import Job, Worker
 from .parcel import File, unpacked
@@ -38,7 +38,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE)
 def digest() -> str:
     """A digest of the package `minitorch`: equal on two machines that grade alike."""
     found = hashlib.sha256()
-    for path in sorted(PACKAGE.rglob("*.py")):
+    for path in sources():
         found.update(b"\0" + path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes())
     return found.hexdigest()[:12]
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from ...parts import PACKAGE
+from ...parts import PACKAGE, sources
 from ..limits import MIB, Limits
 from ..submission.preflight import DamagedError, contents, notebooks
 
@@ -43,8 +43,8 @@ JUDGING = ("asks", "checks", "parts.py", "withheld.py")
 @cache
 def _checks() -> bytes:
     digest = hashlib.sha256()
-    for path in sorted(path for name in JUDGING for path in (ROOM / name, *(ROOM / name).rglob("*.py"))):
-        if path.is_file():
+    for path in sources():
+        if path.is_relative_to(ROOM) and path.relative_to(ROOM).parts[0] in JUDGING:
             digest.update(b"\0" + path.relative_to(ROOM).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.digest()
 

@@ -82,7 +82,7 @@ def image(contents: Contents, place: str) -> bytes:
             path = module.path
             for name, content in ((path, module.source.encode()), (f"{path}c", module.compiled(f"{place}/{path}"))):
                 packed.writestr(zipfile.ZipInfo(name, EPOCH), content)
-        for page in sorted((PACKAGE / PAGES).iterdir()):
+        for page in sorted((PACKAGE / PAGES).glob("*.md")):
             packed.writestr(zipfile.ZipInfo(f"{NAME}/{PAGES}/{page.name}", EPOCH), page.read_bytes())
     return archive.getvalue()
 

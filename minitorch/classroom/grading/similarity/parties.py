@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import minitorch
-
 from ....errors import CommandError
+from ...parts import PACKAGE, sources
 from ..limits import Limits
 from ..submission.preflight import DamagedError, load, text_of
 from .tokens import LARGEST, Text, Tokens, cut, tokens_of
@@ -77,11 +76,7 @@ def _notebooks(folder: Path, most: int = 10) -> list[Path]:
 @cache
 def engine() -> Party:
     """The package's own source."""
-    root = Path(minitorch.__file__).parent
-    pieces = tuple(
-        Text(f"minitorch/{path.relative_to(root)}", path.read_text(encoding="utf-8"))
-        for path in sorted(root.rglob("*.py"))
-    )
+    pieces = tuple(Text(str(path.relative_to(PACKAGE.parent)), path.read_text(encoding="utf-8")) for path in sources())
     return Party(ENGINE, pieces, tokens_of(pieces), in_class=False)
 
 
