@@ -16,6 +16,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .named import by_name
+
 
 @dataclass(frozen=True, eq=False)
 class DType:
@@ -56,8 +58,8 @@ class DType:
     def __repr__(self) -> str:
         return f"minitorch.{self.name}"
 
-    def __reduce__(self) -> str:
-        return self.name  # copies and pickles refer to the one row
+    def __reduce__(self) -> Any:
+        return by_name(self, __name__)
 
 
 bool_ = DType("bool", "bool", np.dtype(np.bool_), "bool")

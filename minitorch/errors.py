@@ -7,7 +7,10 @@ ordinary `except` clauses work.
 
 from __future__ import annotations
 
+import copyreg
+import pickle
 import textwrap
+from contextlib import suppress
 from typing import Any, Self
 
 WIDTH = 100  # letters of a line that a notebook shows without breaking it
@@ -92,6 +95,14 @@ class MinitorchError(Exception):
         self.code = code
         self._facts = {"what": what, "where": where, "why": why, "fix": fix}
         super().__init__(compose(code, what, where=where, why=why, fix=fix))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the text and all attributes, without `__init__`; the cause, too, unless pickle refuses it."""
+        state = {**self.__dict__, "__suppress_context__": self.__suppress_context__}
+        with suppress(Exception):
+            pickle.dumps(self.__cause__)
+            state["__cause__"] = self.__cause__
+        return copyreg.__newobj__, (type(self), *self.args), state  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         text = super().__str__()

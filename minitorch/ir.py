@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from .dtypes import PYTHON_NUMBERS, DType, stored
 from .errors import TracingWarning
+from .named import by_name
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -147,6 +148,9 @@ class Primitive:
 
         def __call__(self, *inputs: Tensor, **params: Any) -> Tensor: ...
 
+    def __reduce__(self) -> Any:
+        return by_name(self, __name__, self.infer.__module__) or super().__reduce__()
+
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
 
@@ -264,6 +268,10 @@ class Node:
     def dtype(self) -> DType:
         """The element type of the result."""
         return self.spec.dtype
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy belongs to no recording."""
+        return type(self), (self.primitive, self.inputs, self.params, self.spec, self.source)
 
     def __repr__(self) -> str:
         where = f" at {self.source}" if self.source else ""

@@ -227,25 +227,6 @@ class Tensor(TensorMethods):
 
     __hash__ = object.__hash__
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles hold the value and, of a leaf, the gradient. A shallow copy shares the memory.
-
-        Raises:
-            TypeError: for a traced value, which there is nothing of to copy.
-        """
-        if not isinstance(on_host(self), np.ndarray):
-            raise TypeError(f"a traced {self.spec} has no value that could be copied or stored")
-        leaf = self._requires_grad and self._entry is None
-        return _rebuilt, (type(self), self._value, leaf, self._grad)
-
-
-def _rebuilt(kind: type[Tensor], array: np.ndarray[Any, Any], requires_grad: bool, grad: Tensor | None) -> Tensor:
-    """What `Tensor.__reduce__` stored, as a tensor again."""
-    tensor = kind.__new__(kind)
-    Tensor.__init__(tensor, array, requires_grad)
-    tensor._grad = grad
-    return tensor
-
 
 class View:
     """How a tensor views another one's memory: `primitive` (a movement) applied to `base`.

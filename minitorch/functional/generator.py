@@ -52,6 +52,10 @@ class Generator:
         self._lock = threading.Lock()
         self.manual_seed(secrets.randbits(63) if seed is None else seed)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy goes on from the same state, independently."""
+        return _continued, (type(self), self._state.detach().clone(), self._draws)
+
     def manual_seed(self, seed: int) -> Generator:
         """Start again from a seed, of which the lower 64 bits count; returns the generator itself.
 
@@ -111,6 +115,13 @@ class Generator:
             zero_one = P.iota(size=2, dtype=dtypes.int64)
             assign(self._state, P.add(self._state, zero_one), "a draw")
         return bits
+
+
+def _continued(kind: type[Generator], state: Tensor, draws: int) -> Generator:
+    """A generator that goes on from a state."""
+    generator = kind(0).set_state(state)
+    generator._draws = draws
+    return generator
 
 
 default_generator = Generator()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from typing import Any
 
 from ..ir import INPUT, Node
 from ..methods import Drawable
@@ -80,6 +81,10 @@ class Graph(Drawable):
         from .verify import verify
 
         verify(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle nodes in program order: each comes after its inputs, so nothing recurses."""
+        return _made, (type(self), self.inputs, self.nodes, self.outputs, self.name)
 
     # Text -----------------------------------------------------------------------------------------------
 
@@ -245,3 +250,10 @@ class Graph(Drawable):
     def cost(self) -> Cost:
         """Operations, bytes and peak memory of running it node by node, from shapes alone; see `Cost`."""
         return count_cost(self)
+
+
+def _made(
+    kind: type[Graph], inputs: tuple[Node, ...], nodes: tuple[Node, ...], outputs: tuple[Node, ...], name: str
+) -> Graph:
+    """A graph of these parts, which has been verified."""
+    return kind(inputs, outputs, nodes, name, verify=False)

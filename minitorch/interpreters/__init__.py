@@ -25,7 +25,7 @@ from .observing import current_observer, current_recorder, for_one_line, observi
 from .provenance import Trace, leaked, made_by, origins, origins_text
 from .reads import Noting, Reads, is_rehearsal, note, noting, readers, rehearsing
 from .recorder import ArrayMeta, Operation, Recorder, Timed
-from .staging import Callback, Captured, Span, Staging, current_staging
+from .staging import Callback, Captured, Span, Staging, current_staging, not_copied
 from .state import Autocast, Handle, Interpreter, current, interpreting, is_grad_enabled, run_silently, set_grad_enabled
 from .views import ArgumentLayout, is_contiguous, layout_text, may_share, memory_owner, reshape_is_view, visible_strides
 
@@ -75,6 +75,7 @@ __all__ = [
     "made_by",
     "may_share",
     "memory_owner",
+    "not_copied",
     "note",
     "noting",
     "number",

@@ -101,6 +101,12 @@ class Recorder:
         self._different: dict[tuple[Any, ...], tuple[Any, ...]] = {}
         self._shared = 0  # events before this one share equal notes
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a profile cannot be copied or pickled: it watches the arrays of this process; keep profile.rows(), "
+            "str(profile), or profile.chrome_trace(path)"
+        )
+
     def __call__(self, *observed: Any) -> None:
         """Ignored: the engine asks for a recorder before it asks for an observer of values."""
 

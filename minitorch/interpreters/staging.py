@@ -21,6 +21,14 @@ from .state import Handle, thread
 from .views import may_share, memory_owner
 
 
+def not_copied(what: str) -> TypeError:
+    """The error for a copy or a pickle of a part of a recording."""
+    return TypeError(
+        f"{what} cannot be copied or pickled: it belongs to tensors that have no values yet; copy what is computed, or "
+        "record it again; mt.Session(graph).freeze(fetches) gives a program that can be pickled"
+    )
+
+
 class Captured:
     """A concrete tensor that a recording uses: an input of its graph.
 
@@ -38,6 +46,9 @@ class Captured:
         self.version = tensor._version
         self.input = node
         self.node = node
+
+    def __reduce__(self) -> Any:
+        raise not_copied("an operation of a recording")
 
 
 class Span(NamedTuple):
@@ -104,6 +115,9 @@ class Staging:
         self.calls: list[Span] = []  # of modules, each after those inside of it
         self.rules: list[Span] = []  # of gradients
         self.states: dict[Any, Any] = {}  # of objects, as the program has them; they go with it (see `require_settled`)
+
+    def __reduce__(self) -> Any:
+        raise not_copied(self.trace.name)
 
     # Inputs ---------------------------------------------------------------------------------------------
 

@@ -6,12 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import GraphError
 from ..graph.graph import Graph
 from ..graph.rewrite import Rules, rewrite
 from ..graph.verify import verify
 from ..methods import Drawable
+from ..named import by_name
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,10 @@ class Pass:
                 fix="keep their number, order, shapes and types",
             )
         return result
+
+    def __reduce__(self) -> Any:
+        own = by_name(self, __package__)
+        return own or (Pass, (self.name, self.function, self.doc, self.rules, self.rearranges))
 
     def __repr__(self) -> str:
         return f"<pass {self.name}: {self.doc}>"

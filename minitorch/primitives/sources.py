@@ -57,6 +57,9 @@ class Literal:
             self._hash = hash((self.array.shape, self.array.dtype, self.array.tobytes()))
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.array,)  # aligned again, and without the hash, which differs between processes
+
     def __repr__(self) -> str:
         return f"Literal({self.array!r})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from ..dtypes import int8, uint8
@@ -48,7 +49,7 @@ class FakeQuantize(Module):
     @classmethod
     def with_args(cls, **options: Any) -> Callable[[], Self]:
         """A function that makes modules with these arguments."""
-        return lambda: cls(**options)
+        return partial(cls, **options)
 
     def forward(self, input: Tensor) -> Tensor:
         """Of the same shape and type; in range, the gradient passes unchanged."""

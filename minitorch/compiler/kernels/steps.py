@@ -66,6 +66,9 @@ class Listing(tuple[Rewrite, ...]):
         made.nests = tuple(nests)
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.nests,)
+
     def __repr__(self) -> str:
         lines = []
         for number, nest in enumerate(self.nests):

@@ -6,7 +6,7 @@ stores, are in `minitorch.compiler.loop_ir.loops`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, KeysView, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from operator import is_
@@ -146,7 +146,7 @@ class Expression:
         return bool(self.values) or any(part.looks_up for part in self.parts())
 
     @cached_property
-    def all_parts(self) -> KeysView[Expression]:
+    def all_parts(self) -> tuple[Expression, ...]:
         """Itself and its parts at all depths, indices included, each once."""
         found: dict[Expression, None] = {}
         pending: list[Expression] = [self]
@@ -156,7 +156,7 @@ class Expression:
                 found[at] = None
                 pending += at.parts()
                 pending += at.values
-        return found.keys()
+        return tuple(found)
 
     def depends_on(self, variable: Variable) -> bool:
         """Whether the number varies with a loop variable."""

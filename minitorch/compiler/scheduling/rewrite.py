@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 from ...errors import ScheduleError
 from ..loop_ir.tree import (
@@ -56,12 +56,17 @@ class Rewrite:
         text: the step as it is written.
         apply: gives the procedure after it, unverified.
         arguments: by the function's parameter.
+        made: the function that made it, and its arguments, for a copy or a pickle.
     """
 
     name: str
     text: str
     apply: Callable[[Procedure], Procedure] = field(compare=False)
     arguments: Callable[[], Mapping[str, object]] = field(compare=False, default=dict)
+    made: tuple[Any, ...] = field(compare=False, default=())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, self.made
 
     @property
     def names(self) -> set[str]:
@@ -99,11 +104,16 @@ def step(
         given = [*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())]
         text = f"{function.__name__}({', '.join(given)})"
         arguments = lambda: make.__signature__.bind(*args, **kwargs).arguments  # type: ignore[attr-defined]  # noqa: E731
-        return Rewrite(function.__name__, text, lambda procedure: function(procedure, *args, **kwargs), arguments)
+        apply = lambda procedure: function(procedure, *args, **kwargs)  # noqa: E731
+        return Rewrite(function.__name__, text, apply, arguments, (make, args, kwargs))
 
     make.makes_rewrites = True  # type: ignore[attr-defined]
     make.__signature__ = inspect.Signature(list(inspect.signature(function).parameters.values())[1:])  # type: ignore[attr-defined]
     return make
+
+
+def _again(make: Callable[..., Rewrite], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Rewrite:
+    return make(*args, **kwargs)
 
 
 def refused(what: str, law: str, fix: str | None = None) -> ScheduleError:

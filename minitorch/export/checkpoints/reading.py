@@ -64,6 +64,10 @@ class Checkpoint(Mapping[str, Tensor]):
             self.close()
             raise
 
+    def __reduce__(self) -> Any:
+        """A copy has files of its own; it reads what is there when it is made."""
+        return type(self), (self.path.absolute(),)
+
     def _open(self) -> dict[str, str]:
         """Open the files; once more, if the checkpoint was replaced meanwhile, which may have removed some of them."""
         while True:

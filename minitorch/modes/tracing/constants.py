@@ -54,10 +54,18 @@ class Constants:
         tensor = item.tensor
         if id(tensor) not in self._known:
             node = literal(on_host(tensor), source=item.input.source)
-            self._known[id(tensor)] = tensor, node
-            root = tensor._root
-            self._versions.append((tensor, tensor._value, root, root._version, str(item.input.params["name"])))
+            self.keep(tensor, node, str(item.input.params["name"]))
         return self._known[id(tensor)][1]
+
+    def keep(self, tensor: Tensor, node: Node, name: str) -> None:
+        """Have a constant for a tensor, which has its value now."""
+        self._known[id(tensor)] = tensor, node
+        self._versions.append((tensor, tensor._value, tensor._root, tensor._root._version, name))
+
+    @property
+    def known(self) -> list[tuple[Tensor, Node, str]]:
+        """The tensors, their constants and names, as `keep` takes them."""
+        return [(*self._known[id(tensor)], name) for tensor, *_, name in self._versions]
 
     def bake(
         self, graph: Graph, captured: Iterable[Captured], callbacks: Sequence[Callback]

@@ -87,6 +87,12 @@ class Program:
         self.run: backends.Executable = self.execute if check else getattr(self.compiled, "on_device", self.execute)
         self._compile_time = time.perf_counter() - start
 
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a compiled program cannot be copied or pickled: copy the function that it was made of, which compiles "
+            "again, or the graph; of an explanation or of stages, keep the text, str(...)"
+        )
+
     @property
     def compile_time(self) -> float:
         """Seconds that passes and backend took so far. A backend may compile in the first call (`backends.xla`)."""

@@ -17,7 +17,7 @@ import numpy as np
 from ...dtypes import as_dtype, float32
 from ...errors import FeedError, GraphError, TracingError
 from ...graph import Graph as BaseGraph
-from ...interpreters import Captured, Handle, Staging, current_staging, interpreting, staging_or_error
+from ...interpreters import Captured, Handle, Staging, current_staging, interpreting, not_copied, staging_or_error
 from ...ir import Node, Spec, is_input_name
 from ...nn import Module
 from ...tensor import Tensor
@@ -194,6 +194,11 @@ class Graph(BaseGraph):
         super().__init__(inputs, outputs, nodes, name=name, verify=verify)
         self._staging: GraphStaging | None = None
         self._entered: list[Any] = []
+
+    def __reduce__(self) -> Any:
+        if self._staging is not None:
+            raise not_copied("a graph that was defined in a `with` block")
+        return super().__reduce__()
 
     def __enter__(self) -> Graph:
         if current_staging() is not None:

@@ -154,9 +154,25 @@ class Frozen(Looking[P, R]):
         finally:
             _switch(before)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Frozen[P, R]:
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Frozen[P, R]:
         """Itself: a frozen function does not change."""
         return self
+
+    __copy__ = __deepcopy__
+
+    def __reduce__(self) -> Any:
+        """Pickles have the function, the options and the constants, and trace anew.
+
+        Raises:
+            TypeError: if the weights have changed since: the function would be traced with others.
+        """
+        self._constants.look()
+        if self._constants.changed:
+            raise TypeError(
+                f"{self.__name__} cannot be pickled, since {self._constants.changed} after it was frozen: "
+                "frozen.save(folder) keeps its graphs, and mt.load_frozen reads them"
+            )
+        return _again, (self.function, self.backend, self.autocast, self.static_argnames, self._constants.known)
 
     def explain(self) -> Frozenness:  # type: ignore[override]
         """The work that is done beforehand, by source line: the bytes and operations saved per call, and the memory.
@@ -203,6 +219,14 @@ class Frozen(Looking[P, R]):
 
     def __repr__(self) -> str:
         return f"<frozen {self.__name__} on backend {self.backend!r}, {counted(len(self._reports), 'signature')}>"
+
+
+def _again(function: Any, backend: str, autocast: Autocast | None, names: tuple[str, ...], known: Any) -> Any:
+    """A frozen function with these constants."""
+    frozen = Frozen[Any, Any](function, backend, autocast, names)
+    for item in known:
+        frozen._constants.keep(*item)
+    return frozen
 
 
 def freeze(

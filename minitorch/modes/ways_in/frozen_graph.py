@@ -75,12 +75,16 @@ class FrozenGraph(Frozen[..., Any]):
         if parameters is not None:
             function.__signature__ = parameters  # type: ignore[attr-defined]
         super().__init__(function, backend, autocast)
+        self._parts = name, parameters, tuple(signatures), backend, passes, autocast, frozen_bytes
         self._passes = passes_for(backend) if passes is None else tuple(passes)
         self.passes = self._passes
         self._saved_bytes = frozen_bytes
         self._work: dict[int, Beforehand] = {}  # of saved signatures, by `id` of the report
         for each in signatures:
             self._add(each)
+
+    def __reduce__(self) -> Any:
+        return type(self), self._parts
 
     def _add(self, signature: Signature) -> None:
         leaves, structure = flatten(signature.arguments)

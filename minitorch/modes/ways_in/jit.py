@@ -10,7 +10,7 @@ inspected (`looking`).
 
 from __future__ import annotations
 
-import copy
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -49,22 +49,34 @@ class Jitted(Looking[P, R]):
         if instance is None:
             return self
         key = f"_jit_{self.__name__}"
-        bound: Jitted[..., R] | None = instance.__dict__.get(key)
-        if bound is None:
+        bound: Any = instance.__dict__.get(key)
+        if bound is None or bound.function.__self__ is not instance:  # that of which `instance` is a copy
             method = self.function.__get__(instance, owner)
             bound = instance.__dict__[key] = self._of(method)
         return bound
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted[..., Any]:
-        """A copy of a jitted method goes with a copy of its instance, and traces anew."""
-        function = copy.deepcopy(self.function, memo)
-        return self._of(function)
+    def __reduce__(self) -> Any:
+        """Copies and pickles have the function and the options, and trace anew; a name in a module stands for itself.
+
+        A jitted method goes with its instance.
+        """
+        if _named(self) is self:
+            return self.__qualname__
+        function: Any = self.function
+        instance = getattr(function, "__self__", None)
+        method = getattr(type(instance), self.__name__, None)
+        if isinstance(method, Jitted) and method.function is function.__func__:
+            return getattr, (instance, self.__name__)
+        return _of, (function, *self._options)
+
+    @property
+    def _options(self) -> tuple[Any, ...]:
+        names, most = self.static_argnames, self.max_signatures
+        return self.backend, self.passes, names, most, self.donate, self.check, self.schedules
 
     def _of(self, function: Callable[..., Any]) -> Jitted[..., Any]:
         """Another function, jitted in the same way."""
-        names, most = self.static_argnames, self.max_signatures
-        kind = _kind_of(function)
-        return kind(function, self.backend, self.passes, names, most, self.donate, self.check, self.schedules)
+        return _of(function, *self._options)
 
     def with_schedule(self, kernel: Kernel, rewrites: Iterable[Rewrite], nest: int = 0) -> Jitted[..., Any]:
         """The same function, with a schedule of yours for a kernel.
@@ -113,13 +125,21 @@ class JittedModule(Jitted[..., Any]):
 
     def __getattr__(self, name: str) -> Any:
         """The module's attribute of this name."""
-        if "function" not in self.__dict__:  # while it is copied
+        if "function" not in self.__dict__ or name.startswith("__"):  # what copies ask for
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         return getattr(self.function, name)
 
 
-def _kind_of(function: Callable[..., Any]) -> type[Jitted[..., Any]]:
-    return JittedModule if isinstance(function, Module) else Jitted
+def _of(function: Callable[..., Any], *options: Any) -> Jitted[..., Any]:
+    return (JittedModule if isinstance(function, Module) else Jitted)(function, *options)
+
+
+def _named(jitted: Jitted[..., Any]) -> Any:
+    """What stands under the name of a jitted function in its module."""
+    found: Any = sys.modules.get(getattr(jitted, "__module__", ""))
+    for name in getattr(jitted, "__qualname__", "").split("."):
+        found = getattr(found, name, None)
+    return found
 
 
 @overload
@@ -229,6 +249,6 @@ def jit(
     backend = backends.placed(backend, device)
 
     def compiled(function: Callable[..., Any]) -> Jitted[..., Any]:
-        return _kind_of(function)(function, backend, passes, static_argnames, max_signatures, donate, check)
+        return _of(function, backend, passes, static_argnames, max_signatures, donate, check)
 
     return compiled if function is None else compiled(function)

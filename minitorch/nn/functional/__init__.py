@@ -120,4 +120,6 @@ __all__ = [
 # Those that PyTorch has as methods of a tensor, too.
 install({"relu": relu, "relu_": in_place("relu", relu), "softmax": softmax, "log_softmax": log_softmax})
 
-globals().update({name: tensors_checked(globals()[name]) for name in __all__})
+for _name in __all__:
+    _checked = globals()[_name] = tensors_checked(globals()[_name])
+    _checked.__module__, _checked.__qualname__ = __name__, _name  # where pickle finds it

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -245,12 +246,8 @@ class Builder:
         inputs = tuple([Declared(each, None, None) for each in function.input if each not in absent])
         outputs = tuple(function.output)
         program = Program(function.name, inputs, outputs, {}, (), _freed(steps, outputs, own))
-
-        def call(call: Call, *values: Value | None) -> list[Value]:
-            return run_program(program, [value for value in values if value is not None], {}, call.run)
-
         given = tuple([each for each in node.input if each])
-        return Step(name, node.op_type, 0, Row(call, control=True), given, tuple(node.output))
+        return Step(name, node.op_type, 0, Row(partial(_run, program), control=True), given, tuple(node.output))
 
     def _array(self, tensor: Any) -> Array | None:
         """The array of a tensor; None, and a line for the user, if there is no such element type."""
@@ -347,3 +344,8 @@ def _freed(steps: Sequence[Step], outputs: Sequence[str], own: set[str]) -> tupl
         if name in own and name not in outputs:
             frees.setdefault(at, []).append(name)
     return tuple([replace(step, frees=tuple(frees.get(at, ()))) for at, step in enumerate(steps)])
+
+
+def _run(program: Program, call: Call, *values: Value | None) -> list[Value]:
+    """What a call of a function gives."""
+    return run_program(program, [value for value in values if value is not None], {}, call.run)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....dtypes import DType
+from ....named import by_name
 
 Array = np.ndarray[Any, Any]
 
@@ -39,6 +40,10 @@ class Row:
     of_shape: bool = False
     types: tuple[str, ...] = ()
     control: bool = False
+
+    def __reduce__(self) -> Any:
+        fields = (self.apply, self.known, self.untrained, self.folds, self.of_shape, self.types, self.control)
+        return by_name(self, f"{__package__}.rows") or (type(self), fields)
 
 
 @dataclass(frozen=True)
