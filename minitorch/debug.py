@@ -7,7 +7,6 @@ import re
 import string
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 
 from .dtypes import BY_NUMPY, DType
 from .errors import NonFiniteError
-from .interpreters import callback, current_staging, is_rehearsal, observing
+from .interpreters import block, callback, current_staging, is_rehearsal, observing
 from .ir import Node, Primitive, Source, Spec
 from .nn import Module
 from .tensor import Tensor
@@ -64,7 +63,7 @@ class _NonFinite:
         )
 
 
-@contextmanager
+@block
 def check_nan(infinities: bool = True) -> Iterator[None]:
     """Stop at the first NaN (or infinity) that is computed inside the `with` block.
 

@@ -181,6 +181,10 @@ def make_unary(draw: Draw, pool: Pool, primitive: Primitive) -> Node | None:
         x = draw(st.sampled_from([each for each in pool if not each.dtype.is_floating_point or not each.inputs]))
         alike = [each for each in dtypes.ALL if each.itemsize == x.dtype.itemsize and each is not bool_]
         return apply(P.bitcast, x, dtype=draw(st.sampled_from(alike)))
+    if primitive is P.check:
+        x = one_of(draw, pool, lambda spec: spec.dtype is int64, int64)
+        x = apply(P.remainder, x, literal(5, x.spec))
+        return apply(P.check, x, low=0, high=4, what="f: x", error="ValueError")
     types = accepted(primitive)
     return apply(primitive, one_of(draw, pool, lambda spec: spec.dtype in types, draw(st.sampled_from(types))))
 

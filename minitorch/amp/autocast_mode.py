@@ -8,14 +8,13 @@ that was recorded without, the pass `minitorch.passes.autocast` does the same.
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..dtypes import DType, as_dtype, bfloat16, float16
 from ..functional.devices import on_cpu
-from ..interpreters import Autocast, current_autocast, enter_autocast, leave_autocast
+from ..interpreters import Autocast, current_autocast, decorated, enter_autocast, leave_autocast
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -91,14 +90,9 @@ class autocast:  # noqa: N801 (PyTorch's name)
         self._previous: list[Autocast | None] = []
 
     def __call__(self, function: F) -> F:
-        """As a decorator, of functions and modules: each call has a block of its own, so threads do not share one."""
-
-        @functools.wraps(function)
-        def called(*args: Any, **options: Any) -> Any:
-            with autocast(self.device, self.fast_dtype, self.enabled, self.cache_enabled):
-                return function(*args, **options)
-
-        return called  # type: ignore[return-value]
+        """As a decorator, of functions and modules."""
+        options = self.device, self.fast_dtype, self.enabled, self.cache_enabled
+        return decorated(lambda: autocast(*options), function)  # type: ignore[no-any-return]
 
     def __enter__(self) -> autocast:
         mode = Autocast(self.fast_dtype, self.cache_enabled) if self.enabled else None

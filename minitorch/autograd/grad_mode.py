@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ContextDecorator
 from typing import Any, TypeVar, overload
 
 from .. import interpreters
+from ..interpreters import decorated
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _GradMode(ContextDecorator):
+class _GradMode:
     """The base of the three switches, which belong to a thread; one object may be entered again while it is open."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
         self._previous: list[bool] = []
 
-    def _recreate_cm(self) -> _GradMode:
-        """For decorators: each call has an object of its own, so threads do not share one."""
-        return _GradMode(self.enabled)
+    def __call__(self, function: F) -> F:
+        return decorated(lambda: _GradMode(self.enabled), function)  # type: ignore[no-any-return]
 
     def __enter__(self) -> None:
         self._previous.append(interpreters.set_grad_enabled(self.enabled))
@@ -93,7 +92,7 @@ class set_grad_enabled(_GradMode):  # noqa: N801 (PyTorch's name)
             interpreters.set_grad_enabled(self.enabled)
             self._previous.append(before)
 
-    def __call__(self, function: Callable[..., Any]) -> Any:
+    def __call__(self, function: F) -> F:
         """As a decorator it changes nothing until the function is called."""
         if self._before is not None:
             interpreters.set_grad_enabled(self._before)

@@ -107,6 +107,18 @@ class Interpreted:
                 values[slot] = None
 
 
+def refusal(graph: Graph, arrays: Sequence[Array], otherwise: str) -> Exception:
+    """The error of eager mode for values that a compiled program refuses, whose code knows that there is one.
+
+    NumPy runs the graph, and says which value it is, and where. None may be there for NumPy, which rounds otherwise.
+    """
+    try:
+        Interpreted(graph)([np.asarray(array) for array in arrays])
+    except (IndexError, ValueError) as error:
+        return type(error)("\n".join([str(error), *getattr(error, "__notes__", ())]))
+    return IndexError(otherwise)
+
+
 def _summed(graph: Graph) -> set[Node]:
     """The nodes whose elements NumPy adds up, themselves or a view of them: in an order that depends on the strides."""
     found: set[Node] = set()

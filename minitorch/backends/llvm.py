@@ -31,7 +31,7 @@ from ..compiler.target import Target
 from ..graph import Graph
 from ..interpreters import Observer, Recorder, current_observer
 from ..ir import Node
-from .interpret import Interpreted
+from .interpret import Interpreted, refusal
 
 Array = np.ndarray[Any, Any]
 
@@ -130,11 +130,11 @@ class Compiled:
         memory: Memory = []
         if self._kernels is None:
             memory = self._call_memory.memory(everything)
-            trouble = self._step_by_step(call, memory)
+            trouble = self._step_by_step(call, memory, arrays)
         else:
             trouble = self._run(call)
             if trouble > 0:
-                raise self._kernels.out_of_range(trouble)
+                raise refusal(self.graph, arrays, str(self._kernels.out_of_range(trouble)))
         if trouble:  # an array is not contiguous, or one that will be written is read-only
             return self([np.ascontiguousarray(array) for array in arrays], overwrite=False)
         if self._as_written:
@@ -189,15 +189,18 @@ class Compiled:
                 memory[freed] = None
         return [output.of(memory) for output in self._outputs]
 
-    def _step_by_step(self, call: bytes, memory: Memory) -> int:
+    def _step_by_step(self, call: bytes, memory: Memory, arrays: Sequence[Array]) -> int:
         """Run the steps. Nonzero, and nothing is run, if an array is not as native code needs it."""
         places = (ctypes.c_int64 * len(memory))()
         trouble: int = driver().look(call, places)
         if not trouble:
-            for step, dead in self._program.steps:
-                step.run(memory, places)
-                for place in dead:
-                    memory[place] = None
+            try:
+                for step, dead in self._program.steps:
+                    step.run(memory, places)
+                    for place in dead:
+                        memory[place] = None
+            except (IndexError, ValueError) as error:
+                raise refusal(self.graph, arrays, str(error)) from None
         return trouble
 
 

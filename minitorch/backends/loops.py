@@ -20,7 +20,7 @@ from ..compiler.runtime.alone import Known, by_python, run_alone, run_watched
 from ..compiler.scheduling.schedules.choice import Own
 from ..graph import Graph
 from ..interpreters import Recorder, current_observer
-from .interpret import Interpreted
+from .interpret import Interpreted, refusal
 
 Array = np.ndarray[Any, Any]
 
@@ -35,7 +35,10 @@ class Evaluated:
         """Run the kernels; node by node under an observer of values. The results are always new arrays."""
         observer = current_observer()
         if observer is None:
-            return run_alone(self.ledger, arrays, by_python)
+            try:
+                return run_alone(self.ledger, arrays, by_python)
+            except (IndexError, ValueError) as error:
+                raise refusal(self.ledger.graph, arrays, str(error)) from None
         if isinstance(observer, Recorder):
             with observer.span("call", self.ledger.graph.name):
                 return run_alone(self.ledger, arrays, _timed(observer))

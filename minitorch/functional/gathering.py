@@ -21,7 +21,7 @@ from ..primitives.movement import inverse_permutation
 from ..tensor import Tensor
 from .casting import contiguous
 from .indexing import MASK_FIX, getitem
-from .operands import fitting, from_array, number, operand, to_dtype, wrap_dim
+from .operands import checked, fitting, from_array, number, operand, to_dtype, wrap_dim
 from .parts import part
 from .shaping import broadcast_tensors, movedim, ravel
 
@@ -70,7 +70,14 @@ def _same_type(name: str, x: Tensor, source: Tensor) -> None:
 # One index for each element: gather and scatter -----------------------------------------------------------
 
 
-def _coordinates(name: str, x: Tensor, dim: int, index: Tensor) -> tuple[Tensor, ...]:
+def _existing(name: str, index: Tensor, length: int, from_end: bool = False) -> Tensor:
+    """An index, whose elements are positions of a dimension: from 0 on, or also counted from its end."""
+    if index.dtype.category != "int":
+        raise DTypeError("MT202", f"{name}: an index of type {index.dtype.name}", fix="use integers, e.g. i.long()")
+    return checked(f"{name}: the index", index, -length if from_end else 0, length - 1, "IndexError")
+
+
+def _coordinates(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> tuple[Tensor, ...]:
     """The full positions of what an index names: itself in its dimension, its own place in the others."""
     fits = index.ndim == x.ndim and all(
         axis == dim or mine <= whole for axis, (mine, whole) in enumerate(zip(index.shape, x.shape, strict=True))
@@ -85,7 +92,7 @@ def _coordinates(name: str, x: Tensor, dim: int, index: Tensor) -> tuple[Tensor,
     coordinates = []
     for axis, length in enumerate(index.shape):
         if axis == dim:
-            coordinates.append(index)
+            coordinates.append(_existing(name, index, x.shape[dim], from_end))
         else:
             line = P.reshape(P.iota(size=length, dtype=int64), shape=(length,) + (1,) * (index.ndim - axis - 1))
             coordinates.append(P.expand(line, shape=index.shape))
@@ -96,6 +103,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """For each element of the index, the element at that position of a dimension: ``x[index[i, j], j]`` for dim 0.
 
     Raises:
+        IndexError: for a position that is not there; none is counted from the end.
         ShapeError: if the index does not fit (``MT201``).
 
     Example:
@@ -104,10 +112,14 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
         tensor([[2],
                 [3]])
     """
+    return _gathered("gather", input, dim, index)
+
+
+def _gathered(name: str, input: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
     dim = wrap_dim(dim, input.ndim)
     if not input.ndim:
-        return P.reshape(P.gather(ravel(input), ravel(index)), shape=index.shape)
-    return P.gather(input, *_coordinates("gather", input, dim, index))
+        return P.reshape(P.gather(ravel(input), _existing(name, ravel(index), 1, from_end)), shape=index.shape)
+    return P.gather(input, *_coordinates(name, input, dim, index, from_end))
 
 
 def _source(name: str, x: Tensor, dim: int, index: Tensor, src: Tensor | Number) -> Tensor:
@@ -188,6 +200,8 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """As `gather`, but the other dimensions broadcast; without a dimension, from all elements in a row.
 
+    In a dimension that is named, negative positions count from its end.
+
     Example:
         >>> import minitorch as mt
         >>> x = mt.tensor([[3, 1, 2]])
@@ -195,25 +209,26 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         tensor([[1, 2, 3]])
     """
     if dim is None:
-        return P.gather(ravel(input), ravel(indices))
+        return P.gather(ravel(input), _existing("take_along_dim", ravel(indices), input.numel()))
     dim = wrap_dim(dim, input.ndim)
     if input.ndim != indices.ndim:
         raise ShapeError("MT201", f"take_along_dim: {input.spec} and indices {indices.spec} differ in dimensions")
     widths = (input.shape[dim], indices.shape[dim])
     shared, _ = broadcast_tensors(part(input, dim, 0, min(1, widths[0])), part(indices, dim, 0, min(1, widths[1])))
     shapes = [(*shared.shape[:dim], width, *shared.shape[dim + 1 :]) for width in widths]
-    return gather(P.expand(input, shape=shapes[0]), dim, P.expand(indices, shape=shapes[1]))
+    sides = P.expand(input, shape=shapes[0]), P.expand(indices, shape=shapes[1])
+    return _gathered("take_along_dim", sides[0], dim, sides[1], from_end=True)
 
 
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at positions in the row of all elements, in the shape of the index.
+    """The elements at positions in the row of all elements, in the shape of the index; negative ones from the end.
 
     Example:
         >>> import minitorch as mt
         >>> mt.tensor([[1, 2], [3, 4]]).take(mt.tensor([0, 3]))
         tensor([1, 4])
     """
-    return P.gather(ravel(input), index)
+    return P.gather(ravel(input), _existing("take", index, input.numel(), from_end=True))
 
 
 # One index for each slice ---------------------------------------------------------------------------------
@@ -224,10 +239,10 @@ def _front(x: Tensor, dim: int) -> tuple[int, ...]:
     return (dim, *(axis for axis in range(x.ndim) if axis != dim))
 
 
-def _line(name: str, index: Tensor) -> Tensor:
+def _line(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
     if index.ndim > 1:
         raise IndexError(f"{name}: the index has one dimension, not {index.spec}")
-    return ravel(index)
+    return _existing(name, ravel(index), x.shape[dim] if x.ndim else 1, from_end)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -239,7 +254,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         tensor([[3, 1],
                 [6, 4]])
     """
-    dim, index = wrap_dim(dim, input.ndim), _line("index_select", index)
+    dim = wrap_dim(dim, input.ndim)
+    index = _line("index_select", input, dim, index)
     if not input.ndim:
         return P.reshape(P.gather(ravel(input), index), shape=())
     order = _front(input, dim)
@@ -248,7 +264,8 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    dim, index = wrap_dim(dim, x.ndim), _line(name, index)
+    dim = wrap_dim(dim, x.ndim)
+    index = _line(name, x, dim, index, from_end=name == "index_fill")
     _same_type(name, x, source)
     order = _front(x, dim)
     if source.ndim:
@@ -292,7 +309,7 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor
 
 @_also_without_dimensions
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
-    """A copy with one number written to all slices at some positions of a dimension.
+    """A copy with one number written to all slices at some positions of a dimension; negative ones from the end.
 
     Example:
         >>> import minitorch as mt
@@ -303,6 +320,11 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -
 
 
 # Masks ----------------------------------------------------------------------------------------------------
+
+
+def _require_mask(name: str, mask: Tensor) -> None:
+    if mask.dtype is not bool_:
+        raise DTypeError("MT202", f"{name}: the mask is {mask.spec}, not bool", fix="compare: x != 0")
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
@@ -317,8 +339,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
         >>> x.masked_fill(x < 0, 0.0)
         tensor([1., 0.])
     """
-    if mask.dtype is not bool_:
-        raise DTypeError("MT202", f"masked_fill: the mask is {mask.spec}, not bool", fix="compare: x != 0")
+    _require_mask("masked_fill", mask)
     return P.where(mask, _filling(value, input, "masked_fill"), input)
 
 
@@ -326,6 +347,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where a mask holds, in a row; mask and tensor broadcast.
 
     Raises:
+        DTypeError: if the mask is not bool (``MT202``).
         TracedValueError: while a graph is recorded: the shape depends on data (``MT103``).
 
     Example:
@@ -334,6 +356,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
         >>> x.masked_select(x > 1)
         tensor([2, 3, 4])
     """
+    _require_mask("masked_select", mask)
     return getitem(*broadcast_tensors(input, mask))
 
 

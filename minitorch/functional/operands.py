@@ -20,8 +20,8 @@ from ..dtypes import DType
 from ..errors import DTypeError
 from ..interpreters import current_staging
 from ..ir import Length
-from ..primitives import Literal, cast, constant
-from ..tensor import Tensor, on_host
+from ..primitives import Literal, cast, check, constant
+from ..tensor import Tensor
 
 __all__ = ["promote_types", "result_type"]
 
@@ -350,18 +350,23 @@ def require_tensor(name: str, argument: str, value: object) -> None:
         )
 
 
-def require_between(what: str, x: Tensor, low: float, high: float) -> None:
-    """Refuse elements out of range, or NaN, in eager mode. In a recording there are no values yet to look at.
+def checked(what: str, x: Tensor, low: float, high: float, error: str = "ValueError") -> Tensor:
+    """A tensor, all elements of which have to be in a range. It takes the tensor's place, so that a graph checks it, too.
+
+    Args:
+        what: the function and its argument, as the message begins.
+        low, high: the least and the largest number of the range.
+        error: the class, of `minitorch.primitives.indexing.ERRORS`.
 
     Raises:
-        ValueError: naming the smallest and the largest element.
+        ValueError, IndexError: for an element out of range, or NaN; in a recording, whenever the recorded program runs.
     """
-    if current_staging() is not None or not isinstance(array := on_host(x), np.ndarray) or not array.size:
-        return
-    least, most = array.min().item(), array.max().item()
-    if not (low <= least and most <= high):
-        bounds = f"from {low} to {high}" if math.isfinite(high) else f"at least {low}"
-        raise ValueError(f"{what}: every element has to be {bounds}; they go from {least} to {most}")
+    params: dict[str, Any] = {"low": low, "high": high, "what": what, "error": error}
+    if current_staging() is not None:
+        return check(x, **params)
+    check.infer(x.spec, **params)
+    check.evaluate(interpreters.concrete(x, what), **params)
+    return x
 
 
 # Dims -------------------------------------------------------------------------------------------------------

@@ -33,12 +33,12 @@ from .generator import (
 )
 from .inplace import assign
 from .operands import (
+    checked,
     like,
     number,
     operand,
     probability,
     real,
-    require_between,
     require_float,
     require_tensor,
     to_dtype,
@@ -151,12 +151,13 @@ def randn_like(
     return randn(input.shape, dtype=kind, device=device, requires_grad=requires_grad, generator=generator)
 
 
-def _check_deviation(name: str, std: Any) -> None:
-    """Refuse a negative standard deviation, a number in any mode, a tensor where it has values."""
+def _deviation(name: str, std: Any) -> Any:
+    """A standard deviation, which is not negative."""
     if isinstance(std, Tensor):
-        require_between(f"{name}: the standard deviation", std, 0, math.inf)
-    elif not real(f"{name}: the standard deviation", std) >= 0:
+        return checked(f"{name}: the standard deviation", std, 0, math.inf)
+    if not real(f"{name}: the standard deviation", std) >= 0:
         raise ValueError(f"{name}: the standard deviation cannot be negative: {std}")
+    return std
 
 
 def normal(
@@ -178,8 +179,8 @@ def normal(
         >>> mt.normal(0.0, 0.02, (3, 2)).shape, mt.normal(mt.zeros(4), 1.0).shape
         ((3, 2), (4,))
     """
+    std = _deviation("normal", std)
     center, spread = operand(mean), operand(std)
-    _check_deviation("normal", std)
     shape = broadcast_shapes((center, spread)) if size is None else as_shape("normal", (size,))
     kind = dtypes.promote_types(dtypes.promote_types(center.dtype, spread.dtype), dtypes.float16)
     on_cpu(device)
@@ -192,7 +193,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
 
     Raises:
         TypeError: if the input is not a tensor.
-        ValueError: for probabilities outside of [0, 1]; those in tensors are looked at in eager mode only.
+        ValueError: for probabilities outside of [0, 1].
 
     Example:
         >>> import minitorch as mt
@@ -203,8 +204,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | N
     wide = dtypes.float64 if input.dtype is dtypes.float64 else dtypes.float32
     if p is None:
         require_float(input, "bernoulli")
-        require_between("bernoulli: the probabilities", input, 0, 1)
-        threshold = to_dtype(input, wide)
+        threshold = to_dtype(checked("bernoulli: the input", input, 0, 1), wide)
     else:
         threshold = number(probability("bernoulli: p", p), wide)
     with no_grad():
@@ -319,7 +319,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: G
         tensor([[5., 5., 5.],
                 [5., 5., 5.]])
     """
-    _check_deviation("normal_", std)
+    std = _deviation("normal_", std)
     drawn = gaussian(tensor.shape, _float_type("normal_", None, tensor.dtype), generator)
     return assign(tensor, add(mul(drawn, std), mean), "normal_")
 

@@ -51,7 +51,7 @@ def _is_mesh(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (bool, int, float)
+    return type(value) in (bool, int, float) or isinstance(value, Length)
 
 
 # The type of each parameter of the primitives, by name.
@@ -63,9 +63,12 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "dim": _is_int,
     "dims": _are_ints,
     "dtype": lambda value: type(value) is DType,
+    "error": lambda value: type(value) is str,
+    "high": _is_number,
     "kept": _is_int,
     "left": _are_lists_of_ints,
     "lengths": _are_ints,
+    "low": _is_number,
     "mesh": _is_mesh,
     "offset": _is_int,
     "padding": _are_lists_of_ints,
@@ -76,6 +79,7 @@ PARAMETERS: dict[str, Callable[[object], bool]] = {
     "step": lambda value: _is_int(value) or _are_ints(value),
     "stop": _are_ints,
     "value": lambda value: _is_number(value) or type(value) is Literal,
+    "what": lambda value: type(value) is str,
 }
 
 

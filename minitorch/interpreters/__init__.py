@@ -17,6 +17,7 @@ from .autocast import (
     leave_autocast,
     set_autocast,
 )
+from .blocks import block, decorated
 from .binding import bind, callback, concrete, number, staging_or_error, twin
 from .bounded import bounded
 from .broadcasting import broadcast_shapes, expand_operands
@@ -50,6 +51,7 @@ __all__ = [
     "Trace",
     "autocasting",
     "bind",
+    "block",
     "bounded",
     "broadcast_shapes",
     "callback",
@@ -60,6 +62,7 @@ __all__ = [
     "current_observer",
     "current_recorder",
     "current_staging",
+    "decorated",
     "enter_autocast",
     "expand_operands",
     "for_one_line",

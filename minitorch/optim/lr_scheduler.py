@@ -1,6 +1,7 @@
-"""Learning rates that change from epoch to epoch, as functions of the epoch's number.
+"""Learning rates that change from epoch to epoch: factors on the present rate, so that several schedulers multiply.
 
-A scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between the
+A rate that was set by hand is changed by these factors, too (but `LambdaLR` starts from the first one), as in PyTorch. A
+scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between the
 epochs, outside of the recorded function, because the number of the epoch is a Python int.
 """
 
@@ -23,7 +24,7 @@ def _checked(optimizer: Any, name: str) -> Optimizer:
 
 
 class LRScheduler:
-    """The base class: a subclass says what each group's learning rate is multiplied with.
+    """The base class: a subclass says in `get_lr` what the learning rates of the groups are next.
 
     Args:
         optimizer: whose groups are changed.
@@ -41,7 +42,7 @@ class LRScheduler:
             whole(f"{type(self).__name__}: last_epoch", last_epoch)
         for group in optimizer.param_groups:
             if last_epoch == -1:
-                group["initial_lr"] = group["lr"]
+                group.setdefault("initial_lr", float(group["lr"]))
             elif "initial_lr" not in group:
                 raise KeyError(
                     f'{type(self).__name__}: with last_epoch={last_epoch} each group needs an "initial_lr", the '
@@ -49,15 +50,21 @@ class LRScheduler:
                 )
             self.base_lrs.append(group["initial_lr"])
         self.last_epoch = last_epoch
+        self._is_initial = True
         self.step()
+        self._is_initial = False
 
-    def lr(self, base: float, group: int) -> float:
-        """The learning rate of a group in epoch `self.last_epoch`, from what it was at first."""
-        raise NotImplementedError(f"{type(self).__name__} does not say what the learning rate is")
+    def get_lr(self) -> list[float]:
+        """The learning rates of the groups in epoch `self.last_epoch`, from what they are and what they were at first."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what the learning rates are")
+
+    def _rates(self) -> list[float]:
+        """The present learning rates of the groups."""
+        return [float(group["lr"]) for group in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[float]:
-        """The learning rates of the groups."""
-        return [group["lr"] for group in self.optimizer.param_groups]
+        """The learning rates that the last `step` gave the groups."""
+        return self._last_lr
 
     def step(self) -> None:
         """Go on to the next epoch.
@@ -74,12 +81,13 @@ class LRScheduler:
                 fix="call scheduler.step() after the recorded function; the graph reads the new learning rate",
             )
         self.last_epoch += 1
-        for number, (group, base) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True)):
-            group["lr"] = self.lr(base, number)
+        for group, rate in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
+            group["lr"] = rate
+        self._last_lr = self._rates()
 
     def state_dict(self) -> dict[str, Any]:
         """The number of the epoch, and the learning rates at first."""
-        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
+        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs, "_last_lr": self._last_lr}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over what `state_dict` gave.
@@ -107,6 +115,7 @@ class LRScheduler:
 
         def write() -> None:
             self.last_epoch, self.base_lrs = epoch, found
+            self._last_lr = list(state_dict.get("_last_lr", self._rates()))
 
         return write
 
@@ -132,13 +141,14 @@ class StepLR(LRScheduler):
         self.step_size, self.gamma = step_size, real("StepLR: gamma", gamma)
         super().__init__(optimizer, last_epoch)
 
-    def lr(self, base: float, group: int) -> float:
-        """A staircase down."""
-        return float(base * self.gamma ** (self.last_epoch // self.step_size))
+    def get_lr(self) -> list[float]:
+        """A step down, or the same again."""
+        factor = 1.0 if not self.last_epoch or self.last_epoch % self.step_size else self.gamma
+        return [rate * factor for rate in self._rates()]
 
 
 class LambdaLR(LRScheduler):
-    """Multiplied by a function of the epoch's number.
+    """The first learning rate, multiplied by a function of the epoch's number; what was set since is overwritten.
 
     Args:
         optimizer: whose groups are changed.
@@ -162,9 +172,10 @@ class LambdaLR(LRScheduler):
             )
         super().__init__(optimizer, last_epoch)
 
-    def lr(self, base: float, group: int) -> float:
-        """The value of the group's function."""
-        return base * real("LambdaLR: what lr_lambda returns", self.lr_lambdas[group](self.last_epoch))
+    def get_lr(self) -> list[float]:
+        """The values of the groups' functions, times the first rates."""
+        factors = [real("LambdaLR: what lr_lambda returns", each(self.last_epoch)) for each in self.lr_lambdas]
+        return [base * factor for base, factor in zip(self.base_lrs, factors, strict=True)]
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -185,6 +196,12 @@ class CosineAnnealingLR(LRScheduler):
         self.T_max, self.eta_min = T_max, real("CosineAnnealingLR: eta_min", eta_min)
         super().__init__(optimizer, last_epoch)
 
-    def lr(self, base: float, group: int) -> float:
-        """Half a cosine."""
-        return self.eta_min + (base - self.eta_min) * (1 + math.cos(math.pi * self.last_epoch / self.T_max)) / 2
+    def get_lr(self) -> list[float]:
+        """The next point of half a cosine; at its end, from where no factor leads up again, by a sum."""
+        if self._is_initial:
+            return self._rates()
+        now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            up = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [rate + (base - self.eta_min) * up for rate, base in zip(self._rates(), self.base_lrs, strict=True)]
+        return [now / before * (rate - self.eta_min) + self.eta_min for rate in self._rates()]

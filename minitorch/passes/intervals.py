@@ -144,6 +144,12 @@ def _choice(node: Node, known: Known) -> Interval:
     return min(low for low, _ in found), max(high for _, high in found)
 
 
+def _checked(node: Node, known: Known) -> Interval:
+    """What is not in this range, no value is."""
+    low, high = known[node.inputs[0]]
+    return max(low, int(node.params["low"])), min(high, int(node.params["high"]))
+
+
 def _place(node: Node, known: Known) -> Interval:
     """A place along a dimension, if the type has numbers for all of them."""
     size = node.params["size"] if node.primitive is P.iota else node.inputs[0].shape[node.params["dim"]]
@@ -161,5 +167,6 @@ _RULES: dict[Primitive, Callable[[Node, Known], Interval]] = {
     P.mul: _product,
     P.maximum: _maximum,
     P.where: _choice,
+    P.check: _checked,
     **dict.fromkeys(MOVEMENTS, _moved),
 }

@@ -48,7 +48,7 @@ from .elementwise import (
     trunc,
     where,
 )
-from .indexing import gather, scatter, scatter_add
+from .indexing import check, gather, scatter, scatter_add
 from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, shard, slice_, unfold
 from .ordering import argsort
 from .reductions import argmax, cumprod, cumsum, reduce_max, reduce_prod, reduce_sum
@@ -70,6 +70,7 @@ __all__ = [
     "bitwise_or",
     "bitwise_xor",
     "cast",
+    "check",
     "concatenate",
     "constant",
     "cos",

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import accumulate
 from os import PathLike
 from time import perf_counter_ns
 from typing import Generic, TypeVar
 
-from ..interpreters import Recorder, observing
+from ..interpreters import Recorder, block, observing
 from . import chrome, tables
 from .machines import Machine, machine
 from .rows import TIMED, Row, rows
@@ -198,7 +197,7 @@ class Profile:
         return self.table()
 
 
-@contextmanager
+@block
 def profile() -> Iterator[Profile]:
     """Profile the operations of this thread inside the `with` block, in every mode.
 

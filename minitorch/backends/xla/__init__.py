@@ -30,7 +30,7 @@ from ...ir import Node
 from ...primitives import Literal, constant
 from ...primitives.sources import LARGE
 from ...tensor import OnDevice
-from ..interpret import Interpreted
+from ..interpret import Interpreted, refusal
 from . import arrays, elementwise, indices, partitions, windows
 from .devices import device_named
 from .whole import Whole, whole
@@ -251,11 +251,9 @@ class Compiled:
         places = sorted({str(node.source) for node in indices.readers(self._lifted)})
         text = f"an index is out of bounds, recorded at {' or '.join(places)}"
         if all(partitions.is_here(value) for value in values):
-            try:
-                Interpreted(self.graph)([np.asarray(value) for value in values])
-            except IndexError as error:
-                raise IndexError("\n".join([str(error), *getattr(error, "__notes__", ())])) from None
-            text += "; run by NumPy, the graph has none such: XLA computes the index otherwise"
+            raise refusal(
+                self.graph, values, f"{text}; run by NumPy, the graph has none such: XLA computes the index otherwise"
+            )
         raise IndexError(text)
 
 

@@ -32,14 +32,15 @@ CHEAP = frozenset((*POINTWISE, "movement", "source"))
 
 IN_RANGE = (None, None)
 
-Checks = list[tuple[Node, int]]
-"""Indices, each with the length of the dimension that it is an index of."""
+Ends = tuple[float, float]
+Checks = list[tuple[Node, Ends]]
+"""Indices, and values of the primitive `check`, each with the least and the largest number that it may be."""
 
 
 def checks_of(graph: Graph) -> Checks:
     """The indices of a graph that may be out of range, each once."""
     found = dict.fromkeys(pair for node in graph.nodes for pair in _indices(node))
-    return [(index, length) for index, length in found if _limits(index, length) != IN_RANGE]
+    return [pair for pair in found if _limits(*pair) != IN_RANGE]
 
 
 def readers(graph: Graph) -> list[Node]:
@@ -47,16 +48,21 @@ def readers(graph: Graph) -> list[Node]:
     return [node for node in graph.nodes if any(_limits(*pair) != IN_RANGE for pair in _indices(node))]
 
 
-def _indices(node: Node) -> Iterator[tuple[Node, int]]:
+def _indices(node: Node) -> Iterator[tuple[Node, Ends]]:
     first = FIRST.get(node.primitive.name)
     if first is not None:
-        yield from zip(node.inputs[first:], node.inputs[0].shape, strict=False)
+        for index, length in zip(node.inputs[first:], node.inputs[0].shape, strict=False):
+            yield index, (-length, length - 1)
+    if node.primitive is P.check:
+        yield node.inputs[0], (node.params["low"], node.params["high"])
 
 
-def _limits(index: Node, length: int, given: Known | None = None) -> tuple[int | None, int | None]:
-    """The least and the largest index of a dimension; None for an end that is known not to be passed."""
-    low, high = interval(index, given)
-    return (-length if low < -length else None), (length - 1 if high >= length else None)
+def _limits(value: Node, ends: Ends, given: Known | None = None) -> tuple[float | None, float | None]:
+    """The least and the largest number that a value may be; None for an end that is known not to be passed."""
+    if value.dtype.is_floating_point:
+        return ends
+    (least, most), (low, high) = ends, interval(value, given)
+    return (least if low < least else None), (most if high > most else None)
 
 
 class Ahead:
@@ -75,7 +81,7 @@ class Ahead:
     """
 
     def __init__(self, graph: Graph, checks: Checks) -> None:
-        self._checks = [(index, *_limits(index, length)) for index, length in checks]
+        self._checks = [(value, *_limits(value, ends)) for value, ends in checks]
         nodes = topological_order([index for index, _ in checks])
         self._nodes = [node for node in nodes if node.inputs]
         self.is_cheap = all(node.primitive.kind in CHEAP for node in self._nodes)
@@ -99,8 +105,8 @@ class Ahead:
         run_silently(self._compute, known)
         for index, low, high in self._checks:
             value = known[index]
-            if value.size and ((low is not None and value.min() < low) or (high is not None and value.max() > high)):
-                return True
+            if value.size and not ((low is None or value.min() >= low) and (high is None or value.max() <= high)):
+                return True  # also for NaN
         return False
 
     def _compute(self, known: dict[Node, np.ndarray[Any, Any]]) -> None:
@@ -117,9 +123,9 @@ def _usual(inputs: Sequence[Node], checks: Checks) -> list[tuple[str, int]]:
     if not all(node.dtype.category == "int" for node in inputs):
         return []
     reads = {index: set(topological_order([index])) for index, _ in checks}
-    lengths = {node: min(length for index, length in checks if node in reads[index]) for node in inputs}
-    given = {node: (0, min(length - 1, of_type(node.dtype)[1])) for node, length in lengths.items()}
-    if any(length < 1 or _limits(index, length, given) != IN_RANGE for index, length in checks):
+    ends = {node: min(int(high) for index, (_, high) in checks if node in reads[index]) for node in inputs}
+    given = {node: (0, min(high, of_type(node.dtype)[1])) for node, high in ends.items()}
+    if any(high < 0 or _limits(index, (low, high), given) != IN_RANGE for index, (low, high) in checks):
         return []
     return [(f"u{node.dtype.itemsize}", high) for node, (_, high) in given.items()]
 
@@ -137,20 +143,22 @@ def applied(rule: Rule, node: Node, operands: list[Any]) -> Any:
     return rule(*operands[:first], *indices)
 
 
-def _from_beginning(value: Any, index: Node, length: int) -> Any:
+def _from_beginning(value: Any, index: Node, ends: Ends) -> Any:
     wide = lax.convert_element_type(value, jnp.int64)
     if interval(index)[0] >= 0:
         return wide
-    return lax.select(lax.lt(wide, full(wide, 0)), lax.add(wide, full(wide, length)), wide)
+    return lax.select(lax.lt(wide, full(wide, 0)), lax.add(wide, full(wide, ends[1] + 1)), wide)
 
 
 def out_of_range(checks: Checks, known: Mapping[Node, Any]) -> Any:
-    """Whether one of the indices is not there, in `jax.lax`."""
+    """Whether one of the indices is not there, or a value is out of range, in `jax.lax`."""
     wrong = []
-    for index, length in checks:
-        wide = lax.convert_element_type(known[index], jnp.int64)
-        low, high = _limits(index, length)
-        beyond = [lax.lt(wide, full(wide, low))] if low is not None else []
-        beyond += [lax.gt(wide, full(wide, high))] if high is not None else []
+    for value, ends in checks:
+        wide = known[value]
+        if not value.dtype.is_floating_point:
+            wide = lax.convert_element_type(wide, jnp.int64)
+        low, high = _limits(value, ends)
+        beyond = [lax.bitwise_not(lax.ge(wide, full(wide, low)))] if low is not None else []  # also for NaN
+        beyond += [lax.bitwise_not(lax.le(wide, full(wide, high)))] if high is not None else []
         wrong.append(lax.reduce_or(reduce(lax.bitwise_or, beyond), tuple(range(wide.ndim))))
     return reduce(lax.bitwise_or, wrong)

@@ -6,6 +6,7 @@ values (inputs, other kernels' results, accumulators, scratch rows) are read thr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -93,7 +94,7 @@ class Lowering:
 
     def computed(self, node: Node, at: At, inside: Inside = ALWAYS) -> Expression:
         """The element as computed from the node's inputs, stored or not."""
-        if node.primitive.kind in POINTWISE:
+        if node.primitive.kind in POINTWISE and node.primitive.name != "check":
             operands = tuple([self.element(operand, at, inside) for operand in node.inputs])
             return quantised(Apply(node.dtype, node.primitive.name, operands))
         return _RULES[node.primitive.name](self, node, at, inside)
@@ -215,6 +216,28 @@ def _checked(value: Expression, index: Index, length: int) -> Expression:
     return Apply(value.dtype, "where", (is_inside, value, value))
 
 
+def _check(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
+    """The value, with an index that is out of range where the value is."""
+    value, low, high = lowering.element(node.inputs[0], at, inside), node.params["low"], node.params["high"]
+    least, most = _limits(node.dtype)
+    there, missing = (Number(int64, place, f"i64 {place}") for place in (0, 1))
+    place: Expression = there
+    for is_needed, end, one, other in ((low > least, low, None, value), (high < most, high, value, None)):
+        if is_needed:
+            bound = number(end, node)
+            holds = Apply(bool_, "less_equal", (one or bound, other or bound))
+            place = Apply(int64, "where", (holds, place, missing))
+    return value if place is there else _checked(value, looked(chosen(inside, place, there), 1), 1)
+
+
+def _limits(dtype: DType) -> tuple[float, float]:
+    """The least and the largest number of a type."""
+    if dtype.is_floating_point:
+        return -math.inf, math.inf
+    limits = np.iinfo(dtype.numpy)
+    return int(limits.min), int(limits.max)
+
+
 def _random_bits(lowering: Lowering, node: Node, at: At, inside: Inside) -> Expression:
     """`minitorch.primitives.sources.squares` of the element's position, with `mix_key` of the state as the key."""
 
@@ -267,6 +290,7 @@ _RULES: dict[str, Callable[[Lowering, Node, At, Inside], Expression]] = {
     "concatenate": _concatenate,
     "unfold": _unfold,
     "gather": _gather,
+    "check": _check,
     "random_bits": _random_bits,
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from ... import backends
 from ...errors import TracingError
 from ...graph import Graph
-from ...interpreters import Staging, Trace, current_staging, interpreting
+from ...interpreters import Staging, Trace, block, current_staging, interpreting
 from ...ir import Node, user_source
 from ...methods import Drawable
 from ...tensor import Tensor, on_host
@@ -174,7 +174,7 @@ def _program(graph: Graph, backend: str, updates: dict[int, int]) -> tuple[Progr
     return found, is_new
 
 
-@contextmanager
+@block
 def lazy(backend: str = backends.DEFAULT, device: str | None = None) -> Iterator[LazyStaging | None]:
     """Record operations inside the `with` block, and run them when a value is needed.
 

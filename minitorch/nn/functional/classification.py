@@ -6,11 +6,12 @@ import math
 
 from ... import primitives as P
 from ...errors import ShapeError
+from ...functional.operands import checked
 from ...interpreters import in_full_precision
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
 from .activations import log_softmax
-from .lookup import class_numbers, existing
+from .lookup import class_numbers
 from .losses import reduced, same_shape, sum_of
 
 __all__ = ["cross_entropy", "nll_loss"]
@@ -104,7 +105,8 @@ def _of_classes(
     log_p = _classes_last(log_p, dim)
     ignored = P.equal(target, scalar(ignore_index, target))
     zero = scalar(0, log_p)
-    classes = existing(P.where(ignored, scalar(0, target), target), log_p.shape[-1])
+    classes = P.where(ignored, scalar(0, target), target)
+    classes = checked(f"{name}: the target", classes, 0, log_p.shape[-1] - 1, "IndexError")
     counts = P.where(ignored, zero, scalar(1, log_p))
     if weight is not None:
         counts = P.where(ignored, zero, P.gather(weight, classes))

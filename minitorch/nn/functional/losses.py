@@ -12,7 +12,7 @@ from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import ShapeError
 from ...functional.compound import xlogy
-from ...functional.operands import promote_all, require_between
+from ...functional.operands import checked, promote_all
 from ...interpreters import in_full_precision
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
@@ -152,8 +152,7 @@ def binary_cross_entropy(
     With scores before a sigmoid, `binary_cross_entropy_with_logits` is exact where this one is at its limit.
 
     Raises:
-        ValueError: in eager mode, if an element of the input or the target is outside of [0, 1]. A graph does not
-            look at the values.
+        ValueError: if an element of the input or the target is outside of [0, 1].
         ShapeError: if the shapes differ (``MT201``).
 
     Example:
@@ -162,8 +161,8 @@ def binary_cross_entropy(
         tensor([  0.6931, 100.0000])
     """
     input, target = same_shape(input, target, "binary_cross_entropy")
-    require_between("binary_cross_entropy: the input", input, 0, 1)
-    require_between("binary_cross_entropy: the target", target, 0, 1)
+    input = checked("binary_cross_entropy: the input", input, 0, 1)
+    target = checked("binary_cross_entropy: the target", target, 0, 1)
     loss: Tensor = BinaryCrossEntropy.apply(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 

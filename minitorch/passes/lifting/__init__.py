@@ -8,8 +8,8 @@ sees operands that were lifted before: a bias is taken up by the convolution tha
 the convolution's result.
 
 Values are the same up to the order of sums. The exceptions: where all scores of a row overflow to -inf, a softmax gives
-NaN and attention zeros, whichever of them it was before. QuantizeLinear may make another integer of NaN. The rows of an
-embedding are those of `gather`, which counts negative numbers from the end, where an embedding refuses them.
+NaN and attention zeros, whichever of them it was before. QuantizeLinear may make another integer of NaN. Values are
+not checked: an index below 0 counts from the end, where an embedding refuses it.
 
 `RULES` are the rules of `LIFTING`. Two passes may follow it: `recurrent.RECURRENCES`, which looks at many steps at a
 time, and `MEANS`, since rules such as that of layer norm look for the quotient that a mean is.
@@ -66,7 +66,7 @@ RULES: tuple[Rule, ...] = (
     choices.argmin,
     choices.ceil,
     choices.isnan,
-    choices.rows,
+    choices.unchecked,
     choices.take_along,
     choices.topk,
     groups.group_norm,

@@ -94,16 +94,9 @@ def kept_mean(node: Node, single: set[Node]) -> Found:
 # Elements at places ---------------------------------------------------------------------------------------
 
 
-def rows(node: Node, single: set[Node]) -> Found:
-    """The rows of an embedding, which says by an index that is out of range that a negative one does not count."""
-    if node.primitive is not P.gather or len(node.inputs) != 2:
-        return None
-    table, chosen = node.inputs[0], operands(node.inputs[1], P.where)
-    if not chosen or not is_number(chosen[1], table.shape[0]) or chosen[0].primitive is not P.less:
-        return None
-    index, zero = chosen[0].inputs
-    fits = index is chosen[2] and is_number(zero, 0)
-    return apply(P.gather, table, index, source=node.source) if fits else None
+def unchecked(node: Node, single: set[Node]) -> Found:
+    """What is checked: other systems have no such operator, and PyTorch writes none into a file."""
+    return node.inputs[0] if node.primitive is P.check else None
 
 
 def take_along(node: Node, single: set[Node]) -> Found:
