@@ -99,23 +99,21 @@ _CATEGORY_ORDER = {"bool": 0, "int": 1, "float": 2}
 
 
 def as_dtype(value: Any) -> DType:
-    """The `DType` meant by a `DType`, a NumPy type, a Python type or a name.
+    """The `DType` meant by a `DType`, a NumPy or Python type (`float` is float64, as in both libraries) or a name.
 
     Raises:
         TypeError: if it names no supported type.
 
     Example:
-        >>> as_dtype("float32"), as_dtype(np.int64), as_dtype(bool)
-        (minitorch.float32, minitorch.int64, minitorch.bool)
+        >>> as_dtype("float32"), as_dtype(np.int64), as_dtype(float)
+        (minitorch.float32, minitorch.int64, minitorch.float64)
     """
     if isinstance(value, DType):
         return value
     if isinstance(value, str) and value in BY_NAME:
         return BY_NAME[value]
-    if isinstance(value, type) and value in PYTHON_TYPES:
-        return PYTHON_TYPES[value]
     try:
-        return BY_NUMPY[np.dtype(value)]
+        return BY_NUMPY[np.dtype(() if value is None else value)]  # NumPy takes None for float64
     except (TypeError, KeyError):
         names = ", ".join(dtype.name for dtype in ALL)
         raise TypeError(f"{value!r} is not an element type of minitorch; it has {names}") from None

@@ -8,9 +8,13 @@ ordinary `except` clauses work.
 from __future__ import annotations
 
 import copyreg
+import functools
 import pickle
+import re
+import sys
 import textwrap
 from contextlib import suppress
+from types import CodeType, FunctionType
 from typing import Any, Self
 
 WIDTH = 100  # letters of a line that a notebook shows without breaking it
@@ -63,6 +67,56 @@ CODES: dict[str, str] = {
 }
 
 
+# The public functions, by their code: messages name the one that was called, not one that this is composed of.
+PUBLIC: dict[CodeType, str] = {}
+PARTS: set[str] = set()  # the names of all functions, public ones and primitives, that a message may begin with
+
+
+def published(name: str, function: Any) -> Any:
+    """Enter a public function or method into the tables; another name of it gets a function and code of its own.
+
+    Python's operators are none: `x + y` is known as `add`.
+    """
+    if not isinstance(function, FunctionType) or name.startswith("__"):
+        return function
+    if name != function.__name__:
+        parts = function.__code__, function.__globals__, name, function.__defaults__, function.__closure__
+        original, function = function, FunctionType(*parts)
+        function.__kwdefaults__ = original.__kwdefaults__
+        functools.update_wrapper(function, original, ("__module__", "__doc__", "__annotations__"))
+        function.__wrapped__ = getattr(original, "__wrapped__", original)
+    if name != function.__code__.co_name:
+        function.__code__ = function.__code__.replace(co_name=name)
+    PARTS.add(name)
+    PUBLIC[function.__code__] = name
+    return function
+
+
+def called() -> str:
+    """The name of the public function that the user has called, the outermost on the stack; "" if there is none."""
+    frame, name = sys._getframe(1), ""
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
+        name = PUBLIC.get(frame.f_code, name)
+        frame = frame.f_back
+    return name
+
+
+def by_name(text: str) -> str:
+    """A message that begins with the name of the function that the user has called, in place of that of a part of it.
+
+    Example:
+        >>> by_name("less: there is nothing on the stack that a user has called")
+        'less: there is nothing on the stack that a user has called'
+    """
+    name = called()
+    if not name or re.search(rf"(?<!\w){name}(?!\w)", text):
+        return text
+    first = re.match(r"\w+", text)
+    if first and first[0] in PARTS:
+        return name + text[first.end() :]
+    return f"{name}: {text}"
+
+
 class MinitorchError(Exception):
     """An error with a code.
 
@@ -82,6 +136,7 @@ class MinitorchError(Exception):
     """
 
     _folds = False
+    _is_of_a_call = False  # whether the message begins with the function that was called
 
     def __init__(
         self,
@@ -93,6 +148,7 @@ class MinitorchError(Exception):
         fix: str | None = None,
     ) -> None:
         self.code = code
+        what = by_name(what) if self._is_of_a_call else what
         self._facts = {"what": what, "where": where, "why": why, "fix": fix}
         super().__init__(compose(code, what, where=where, why=why, fix=fix))
 
@@ -212,9 +268,13 @@ class ArgumentError(MinitorchError, TypeError):
 class ShapeError(MinitorchError, ValueError):
     """Shapes do not fit."""
 
+    _is_of_a_call = True
+
 
 class DTypeError(MinitorchError, TypeError):
     """Element types do not fit."""
+
+    _is_of_a_call = True
 
 
 class DeviceError(MinitorchError, RuntimeError):

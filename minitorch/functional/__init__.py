@@ -15,6 +15,7 @@ from typing import Any
 
 from ..autograd import gradients
 from ..methods import install
+from .arguments import public
 from .inplace_methods import in_place_methods
 
 # Every public function by name: what the course counts when it compares 2000 operators with the primitives.
@@ -30,13 +31,19 @@ def _methods_of(module: ModuleType) -> dict[str, Callable[..., Any] | property]:
     return methods
 
 
+def _public(methods: dict[str, Any]) -> dict[str, Any]:
+    return {name: public(name, method) for name, method in methods.items()}
+
+
 def _install() -> None:
-    install(_methods_of(gradients))
+    install(_public(_methods_of(gradients)))
     for found in sorted(pkgutil.iter_modules(__path__), key=lambda found: found.name):
         module = importlib.import_module(f"{__name__}.{found.name}")
-        FUNCTIONS.update({name: getattr(module, name) for name in getattr(module, "__all__", ())})
-        install(_methods_of(module))
-    install(in_place_methods(FUNCTIONS))
+        methods = _methods_of(module)
+        for name in getattr(module, "__all__", ()):
+            FUNCTIONS[name] = public(name, getattr(module, name), "minitorch")
+        install(_public(methods))
+    install(_public(in_place_methods(FUNCTIONS)))
 
 
 _install()

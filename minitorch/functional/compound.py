@@ -12,13 +12,14 @@ from .formulas import sigmoid, sign, unit_sign
 from .operands import (
     Number,
     Operand,
-    fitting_or_infinite,
+    fitting,
     like,
     promote,
     promote_all,
     promote_floats,
     require_float,
     require_number,
+    wide,
     widened,
 )
 from .selection import minimum
@@ -67,7 +68,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     """
     x, a, b = promote_all(input, tensor1, tensor2)
     require_number(x, "addcmul")
-    return _addcmul(x, a, b, value=fitting_or_infinite("addcmul", value, x.dtype))
+    return _addcmul(x, a, b, value=fitting("addcmul", value, wide(x.dtype)))
 
 
 @widened
@@ -88,7 +89,7 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
     """
     require_float(promote(tensor1, tensor2)[0], "addcdiv")
     x, a, b = promote_all(input, tensor1, tensor2)
-    return _addcdiv(x, a, b, value=fitting_or_infinite("addcdiv", value, x.dtype))
+    return _addcdiv(x, a, b, value=fitting("addcdiv", value, wide(x.dtype)))
 
 
 def atan2(input: Operand, other: Operand) -> Tensor:

@@ -65,13 +65,16 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
     try:
         array = np.array(data, order="C")
     except ValueError:
-        raise ValueError(
-            "the lists are ragged: all lists of one level must have one length, and hold things of one shape"
-        ) from None
+        text = "the lists are ragged: all lists of one level must have one length, and hold things of one shape"
+        raise ValueError(text) from None
     if array.dtype.kind in "OuU" and array.dtype not in dtypes.BY_NUMPY:
-        if isinstance(first := _first_number(data), int):
-            raise ValueError(f"a number among the data, e.g. {first}, does not fit int64")
-        raise TypeError(f"a tensor holds numbers, not {type(first).__name__}: {first!r}")
+        for each in array.flat:
+            if not isinstance(each, dtypes.PYTHON_NUMBERS):
+                raise TypeError(f"tensor: a tensor holds numbers, not {type(each).__name__}: {each!r}")
+        if dtype is None or not dtype.is_floating_point:
+            worst = max(array.flat, key=abs)
+            raise ValueError(f"tensor: {worst} does not fit {'int64' if dtype is None else dtype.name}")
+        array = array.astype(np.float64)
     if dtype is None:
         dtype = dtypes.as_dtype(array.dtype.newbyteorder("="))
         if type(_first_number(data)) in dtypes.PYTHON_TYPES or isinstance(_first_number(data), Sequence):
@@ -84,7 +87,8 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         )
         if not (low >= (-bounds.max if wraps else bounds.min) and high <= bounds.max):
             worst = high if high > bounds.max else low
-            raise ValueError(f"{worst} does not fit {dtype.name}: its numbers go from {bounds.min} to {bounds.max}")
+            text = f"{worst} does not fit {dtype.name}: its numbers go from {bounds.min} to {bounds.max}"
+            raise ValueError(text)
         array = array.astype(np.int64) if wraps else array  # a negative float as an unsigned integer is anything in C
     with np.errstate(all="ignore"):
         return array.astype(dtype.numpy, copy=False)
@@ -108,7 +112,8 @@ def _stack(data: Any) -> Tensor:
         return operand(data)
     parts = [_stack(each) for each in data]
     if len({part.shape for part in parts}) > 1:
-        raise ValueError("a list of tensors of different shapes: " + ", ".join(str(part.spec) for part in parts))
+        specs = ", ".join(str(part.spec) for part in parts)
+        raise ValueError(f"a list of tensors of different shapes: {specs}")
     dtype = result_type(*parts)
     return P.concatenate(*[P.reshape(to_dtype(part, dtype), shape=(1, *part.shape)) for part in parts], dim=0)
 

@@ -239,10 +239,14 @@ def _front(x: Tensor, dim: int) -> tuple[int, ...]:
     return (dim, *(axis for axis in range(x.ndim) if axis != dim))
 
 
-def _line(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
+def _line(name: str, index: Tensor) -> Tensor:
     if index.ndim > 1:
         raise IndexError(f"{name}: the index has one dimension, not {index.spec}")
-    return _existing(name, ravel(index), x.shape[dim] if x.ndim else 1, from_end)
+    return ravel(index)
+
+
+def _of_slices(name: str, x: Tensor, dim: int, index: Tensor, from_end: bool = False) -> Tensor:
+    return _existing(name, index, x.shape[dim] if x.ndim else 1, from_end)
 
 
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -254,8 +258,10 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
         tensor([[3, 1],
                 [6, 4]])
     """
-    dim = wrap_dim(dim, input.ndim)
-    index = _line("index_select", input, dim, index)
+    dim, index = wrap_dim(dim, input.ndim), _line("index_select", index)
+    if not input.ndim and index.shape != (1,):
+        raise ShapeError("MT201", f"index_select: of {input.spec} there is one slice, and the index is {index.spec}")
+    index = _of_slices("index_select", input, dim, index)
     if not input.ndim:
         return P.reshape(P.gather(ravel(input), index), shape=())
     order = _front(input, dim)
@@ -264,8 +270,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    dim = wrap_dim(dim, x.ndim)
-    index = _line(name, x, dim, index, from_end=name == "index_fill")
+    dim, index = wrap_dim(dim, x.ndim), _line(name, index)
     _same_type(name, x, source)
     order = _front(x, dim)
     if source.ndim:
@@ -275,6 +280,7 @@ def _write_slices(name: str, write: Any, x: Tensor, dim: int, index: Tensor, sou
         raise ShapeError(
             "MT201", f"{name}: the source {source.spec} does not fit {len(shape)} dimensions {list(shape)}"
         )
+    index = _of_slices(name, x, dim, index, from_end=name == "index_fill")
     written = write(P.permute(x, dims=order), P.expand(source, shape=shape), index)
     return contiguous(P.permute(written, dims=inverse_permutation(order)))
 

@@ -18,7 +18,19 @@ from ..interpreters import broadcast_shapes, in_full_precision, in_lower_precisi
 from ..tensor import Tensor
 from .arranging import roll
 from .contraction import check_types, contract
-from .operands import Operand, is_operand, number, operand, promote, promote_all, to_dtype, widened, wrap_dim
+from .operands import (
+    Operand,
+    as_int,
+    fitting,
+    is_operand,
+    number,
+    operand,
+    promote,
+    promote_all,
+    to_dtype,
+    widened,
+    wrap_dim,
+)
 from .parts import diagonal
 from .shaping import broadcast_tensors, ints
 
@@ -213,9 +225,10 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
         (3,)
     """
     check_types("tensordot", a, b)
-    if isinstance(dims, int):
-        if dims < 0:
-            raise ValueError(f"tensordot: dims is how many dimensions are summed over, not {dims}")
+    if not isinstance(dims, Sequence):
+        dims = as_int(dims)
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ValueError(f"tensordot: dims={dims} dimensions of {a.spec} and {b.spec} cannot be summed over")
         left, right = [*range(a.ndim - dims, a.ndim)], [*range(dims)]
     else:
         left = [wrap_dim(dim, a.ndim) for dim in ints((dims[0],))]
@@ -323,18 +336,18 @@ _FUSED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }
 
 
-def _scaled(x: Tensor, factor: Number) -> Tensor:
-    return x if factor == 1 else P.mul(x, number(factor, x.dtype))
+def _scaled(name: str, x: Tensor, factor: Number) -> Tensor:
+    return x if factor == 1 else P.mul(x, number(fitting(name, factor, x.dtype), x.dtype))
 
 
 @widened
 def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Number, alpha: Number) -> Tensor:
-    product = _scaled(_FUSED[name](first, second), alpha)
+    product = _scaled(name, _FUSED[name](first, second), alpha)
     if broadcast_shapes((input, product)) != product.shape:
         raise ShapeError("MT201", f"{name}: {input.spec} does not broadcast to the product, {product.spec}")
     if beta == 0:  # then even a NaN does not count; the gradient is 0, not none
         input, beta = P.where(number(False, bool_), input, number(0, input.dtype)), 1
-    return P.add(_scaled(input, beta), product)
+    return P.add(_scaled(name, input, beta), product)
 
 
 def _fused(name: str, input: Tensor, first: Tensor, second: Tensor, beta: Number, alpha: Number) -> Tensor:

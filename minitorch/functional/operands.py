@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import dtypes, interpreters
 from ..dtypes import DType
-from ..errors import DTypeError
+from ..errors import DTypeError, by_name
 from ..interpreters import current_staging
 from ..ir import Length
 from ..primitives import Literal, cast, check, constant
@@ -37,7 +37,12 @@ def as_int(value: Any) -> int:
     Raises:
         TypeError: if it is none.
     """
-    return value if isinstance(value, Length) else index(value)
+    if isinstance(value, Length):
+        return value
+    try:
+        return index(value)
+    except TypeError:
+        raise TypeError(f"an int is needed here, not {type(value).__name__}: {value!r:.60}") from None
 
 
 # Making tensors ---------------------------------------------------------------------------------------------
@@ -125,7 +130,8 @@ def operand(value: Operand, dtype: DType | None = None) -> Tensor:
     if isinstance(value, dtypes.PYTHON_NUMBERS):
         return number(value, dtype or dtypes.PYTHON_TYPES[type(value)])
     raise TypeError(
-        f"a tensor or a number is needed here, not {type(value).__name__}; make a tensor with minitorch.tensor(...)"
+        f"a tensor or a number is needed here, not {type(value).__name__}: {value!r:.60}; "
+        "make a tensor with minitorch.tensor(...)"
     )
 
 
@@ -135,12 +141,8 @@ def is_operand(value: object) -> bool:
 
 
 def fitting_or_infinite(name: str, value: Number, dtype: DType) -> Number:
-    """`fitting`, but for 16-bit floats it is enough that float32 holds the number: -1e9 is -inf in float16.
-
-    PyTorch takes the way through float32 where a number is chosen by a mask or assigned to an index.
-    """
-    is_short = dtype.category == "float" and dtype.itemsize == 2
-    return fitting(name, value, dtypes.float32 if is_short else dtype)
+    """`fitting`, but a 16-bit float is infinite beyond its range, as where PyTorch chooses or assigns a number."""
+    return float(value) if _is_short_float(dtype) else fitting(name, value, dtype)
 
 
 # Promotion --------------------------------------------------------------------------------------------------
@@ -166,7 +168,7 @@ def result_type(*operands: Operand) -> DType:
         else:
             value = value.item() if isinstance(value, np.generic) else value
             if not isinstance(value, dtypes.PYTHON_NUMBERS):
-                raise TypeError(f"a tensor or a number is needed here, not {type(value).__name__}")
+                raise TypeError(f"a tensor or a number is needed here, not {type(value).__name__}: {value!r:.60}")
             dtype, priority = dtypes.PYTHON_TYPES[type(value)], 2
         known = priorities[priority]
         priorities[priority] = dtype if known is None else dtypes.promote_types(known, dtype)
@@ -259,7 +261,12 @@ def widened(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 def widen(x: Tensor) -> Tensor:
     """A tensor of a 16-bit float type in float32, any other one as it is."""
-    return cast(x, dtype=dtypes.float32) if _is_short_float(x.dtype) else x
+    return to_dtype(x, wide(x.dtype))
+
+
+def wide(dtype: DType) -> DType:
+    """The type that a formula of several steps is computed in: float32 for a 16-bit float."""
+    return dtypes.float32 if _is_short_float(dtype) else dtype
 
 
 def _is_short_float(dtype: DType) -> bool:
@@ -351,17 +358,17 @@ def require_tensor(name: str, argument: str, value: object) -> None:
 
 
 def checked(what: str, x: Tensor, low: float, high: float, error: str = "ValueError") -> Tensor:
-    """A tensor, all elements of which have to be in a range. It takes the tensor's place, so that a graph checks it, too.
+    """A tensor whose elements have to be in a range. It takes the tensor's place, so that a graph checks it, too.
 
     Args:
         what: the function and its argument, as the message begins.
         low, high: the least and the largest number of the range.
-        error: the class, of `minitorch.primitives.indexing.ERRORS`.
+        error: the class, of `minitorch.primitives.checking.ERRORS`.
 
     Raises:
         ValueError, IndexError: for an element out of range, or NaN; in a recording, whenever the recorded program runs.
     """
-    params: dict[str, Any] = {"low": low, "high": high, "what": what, "error": error}
+    params: dict[str, Any] = {"low": low, "high": high, "what": by_name(what), "error": error}
     if current_staging() is not None:
         return check(x, **params)
     check.infer(x.spec, **params)
@@ -382,7 +389,7 @@ def wrap_dim(dim: int, ndim: int) -> int:
     try:
         wrapped = dim.__index__()
     except AttributeError:
-        raise TypeError(f"a dimension is an int, not {type(dim).__name__}") from None
+        raise TypeError(f"a dimension is an int, not {type(dim).__name__}: {dim!r}") from None
     if not -length <= wrapped < length:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-length}, {length - 1}], but got {dim})"
@@ -400,5 +407,5 @@ def wrap_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     dims = [wrap_dim(each, ndim) for each in (dim if isinstance(dim, Sequence) else (dim,))]
     if len(set(dims)) != len(dims):
-        raise IndexError(f"a dimension appears more than once in dim={tuple(dims)}")
+        raise IndexError(f"a dimension appears more than once in dim={dim}")
     return tuple(sorted(dims)) if ndim else ()

@@ -162,6 +162,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
         (2, 3, 4)
     """
     dim = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        raise IndexError("unflatten: a 0-dimensional tensor has no dimension to take apart")
     parts = _complete(f"unflatten: dimension {dim}", input, ints((sizes,)), input.shape[dim])
     return P.reshape(input, shape=(*input.shape[:dim], *parts, *input.shape[dim + 1 :]))
 

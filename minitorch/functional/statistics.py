@@ -1,4 +1,8 @@
-"""Mean, variance and standard deviation. They need a float type, and are computed in float32 for the 16-bit types."""
+"""Mean, variance and standard deviation. They need a float type, and are computed in float32 for the 16-bit types.
+
+A standard deviation is computed in float64, as in PyTorch: in float32 the squares of deviations near 1e-30 are 0, and
+those of deviations near 1e20 infinite.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +62,7 @@ def _moments(x: Tensor, dims: tuple[int, ...], correction: Number, keepdim: bool
 def _wide_moments(
     name: str, input: Tensor, dim: Dims, unbiased: bool, keepdim: bool, correction: Number | None
 ) -> tuple[Tensor, Tensor]:
-    """Variance and mean for the arguments that `var` takes; of 16-bit floats in float32."""
+    """Variance and mean for the arguments that `var` takes; of 16-bit floats in float32, for a root in float64."""
     if isinstance(dim, bool):  # PyTorch's short form var(x, False)
         unbiased = dim
         dim = None
@@ -66,7 +70,8 @@ def _wide_moments(
     require_float(x, name)
     if correction is not None:
         real(f"{name}: the correction", correction)
-    return _moments(widen(x), reduced_dims(x, dim), int(unbiased) if correction is None else correction, keepdim)
+    x = to_dtype(x, dtypes.float64) if name == "std" and x.dtype is not dtypes.float16 else widen(x)
+    return _moments(x, reduced_dims(x, dim), int(unbiased) if correction is None else correction, keepdim)
 
 
 def var_mean(

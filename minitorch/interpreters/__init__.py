@@ -17,8 +17,8 @@ from .autocast import (
     leave_autocast,
     set_autocast,
 )
-from .blocks import block, decorated
 from .binding import bind, callback, concrete, number, staging_or_error, twin
+from .blocks import block, decorated
 from .bounded import bounded
 from .broadcasting import broadcast_shapes, expand_operands
 from .eager import Eager, Observed, Observer, check_writeable, settled

@@ -1,4 +1,4 @@
-"""Context managers as decorators, also of generators and asynchronous functions: these are in a block whenever they run.
+"""Context managers as decorators, also of generators and asynchronous functions, which run in the block.
 
 `contextlib.ContextDecorator` opens its block around the call, which runs nothing of a generator. While one is suspended
 at a `yield` or an `await`, its caller has the caller's own modes.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..dtypes import DType
+from ..dtypes import PYTHON_NUMBERS, DType
 from ..errors import ShapeError, TracedValueError, TracingError
 from ..ir import INPUT, PRIMITIVES, Node, Primitive, Source, Spec, as_input_name, as_stored, user_source
 from ..tensor import Tensor, View, next_serial
@@ -247,6 +247,8 @@ class Staging:
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A constant of no dimensions, as a node."""
+        if not isinstance(value, PYTHON_NUMBERS):
+            raise TypeError(f"a number is needed here, not {type(value).__name__}")
         return PRIMITIVES["constant"](value=value, shape=(), dtype=dtype)
 
     def called(self, module: Any, run: Callable[[], Any]) -> Any:

@@ -152,7 +152,7 @@ class ModuleDict(Module):
         return self._held()[key]
 
     def __setitem__(self, key: str, module: Module) -> None:
-        if hasattr(type(self), key) or key in ("training", "_buffer_names", "_hooks"):
+        if hasattr(type(self), key) or key in ("training", "_buffer_names", "_hooks", "_kinds"):
             raise KeyError(f"a module in a ModuleDict cannot be called {key!r}, which is an attribute of every Module")
         self.add_module(key, module)
 

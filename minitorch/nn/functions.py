@@ -10,12 +10,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from ..functional.arguments import ALLOWED
 from ..functional.operands import probability, require_tensor
 from ..functional.shaping import flatten, unflatten
 from ..tensor import Tensor
 from . import functional as F
 from .functional.activations import require_range
-from .functional.arguments import ALLOWED
 from .module import Module
 
 

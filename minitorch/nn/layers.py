@@ -68,7 +68,7 @@ class Linear(Affine):
         self.in_features = whole("Linear: in_features", in_features)
         self.out_features = whole("Linear: out_features", out_features)
         self.weight = parameter(out_features, in_features, dtype=dtype)
-        self.bias = parameter(out_features, dtype=dtype) if bias else None
+        self.register_parameter("bias", parameter(out_features, dtype=dtype) if bias else None)
         self.reset_parameters()
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -112,7 +112,7 @@ class _Conv(Affine):
         self.dilation = per_dim(dilation, self.dims, "dilation")
         amounts(self.padding, self.kernel_size, self.stride, self.dilation, name)  # refuses what is none
         self.weight = parameter(out_channels, in_channels // groups, *self.kernel_size, dtype=dtype)
-        self.bias = parameter(out_channels, dtype=dtype) if bias else None
+        self.register_parameter("bias", parameter(out_channels, dtype=dtype) if bias else None)
         self.reset_parameters()
 
     def applied(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

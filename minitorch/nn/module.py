@@ -71,19 +71,40 @@ class Module(Drawable):
 
     _buffer_names: dict[str, bool]  # name -> whether it is part of the state_dict
     _hooks: dict[str, list[Any]]
+    _kinds: dict[str, str]  # of the parameters and modules by name, also while one is None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:  # not __init__, which subclasses forget to call
         self = super().__new__(cls)
+        object.__setattr__(self, "_kinds", {})
+        object.__setattr__(self, "_buffer_names", {})
         self.training = True
-        self._buffer_names = {}
         self._hooks = {"before": [], "after": []}
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
+        kind = "parameter" if isinstance(value, Parameter) else "module" if isinstance(value, Module) else ""
+        held = self._kinds.get(name) or ("buffer" if name in self._buffer_names else "")
+        if held and value is not None and kind not in (held, "parameter"):
+            self._require_kind(name, value, held)
+        if kind:
+            self._kinds[name] = kind
         object.__setattr__(self, name, value)
         Module.changes += 1
 
+    def _require_kind(self, name: str, value: Any, held: str) -> None:
+        """Refuse what would take a part of the state away, or a buffer that is none."""
+        if held == "buffer" and isinstance(value, Tensor):
+            return
+        wanted = {"parameter": "an nn.Parameter", "module": "an nn.Module", "buffer": "a tensor"}[held]
+        fix = f"; to write its values: {name}.copy_(...) in mt.no_grad()" if held == "parameter" else ""
+        raise TypeError(
+            f"{type(self).__name__}: cannot assign {type(value).__name__} as {held} {name!r}: give {wanted} or None, "
+            f"or delete it first{fix}"
+        )
+
     def __delattr__(self, name: str) -> None:
+        self._kinds.pop(name, None)
+        self._buffer_names.pop(name, None)
         object.__delattr__(self, name)
         Module.changes += 1
 
@@ -179,6 +200,7 @@ class Module(Drawable):
         """Assign a parameter (or None) to an attribute whose name is computed."""
         if param is not None and not isinstance(param, Parameter):
             raise TypeError(f"a parameter is a Parameter or None, not {type(param).__name__}")
+        self._kinds[name] = "parameter"
         setattr(self, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:

@@ -48,8 +48,8 @@ class LayerNorm(Module):
         on_cpu(device)
         shape = _lengths(normalized_shape, type(self).__name__)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = parameter(*shape, dtype=dtype) if elementwise_affine else None
-        self.bias = parameter(*shape, dtype=dtype) if elementwise_affine and bias else None
+        self.register_parameter("weight", parameter(*shape, dtype=dtype) if elementwise_affine else None)
+        self.register_parameter("bias", parameter(*shape, dtype=dtype) if elementwise_affine and bias else None)
         reset_scale(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ class RMSNorm(Module):
         on_cpu(device)
         shape = _lengths(normalized_shape, type(self).__name__)
         self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
-        self.weight = parameter(*shape, dtype=dtype) if elementwise_affine else None
+        self.register_parameter("weight", parameter(*shape, dtype=dtype) if elementwise_affine else None)
         reset_scale(self.weight, None)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -128,8 +128,8 @@ class GroupNorm(Module):
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         if num_groups < 1 or whole("GroupNorm: num_channels", num_channels) % num_groups:
             raise ValueError(f"GroupNorm: {num_channels} channels do not divide into {num_groups} groups")
-        self.weight = parameter(num_channels, dtype=dtype) if affine else None
-        self.bias = parameter(num_channels, dtype=dtype) if affine and bias else None
+        self.register_parameter("weight", parameter(num_channels, dtype=dtype) if affine else None)
+        self.register_parameter("bias", parameter(num_channels, dtype=dtype) if affine and bias else None)
         reset_scale(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -170,8 +170,8 @@ class _BatchNorm(Module):
             momentum,
         )
         self.affine, self.track_running_stats = affine, track_running_stats
-        self.weight = parameter(num_features, dtype=dtype) if affine else None
-        self.bias = parameter(num_features, dtype=dtype) if affine and bias else None
+        self.register_parameter("weight", parameter(num_features, dtype=dtype) if affine else None)
+        self.register_parameter("bias", parameter(num_features, dtype=dtype) if affine and bias else None)
         reset_scale(self.weight, self.bias)
         with concretely():
             tracked = track_running_stats

@@ -1,8 +1,8 @@
 """Learning rates that change from epoch to epoch: factors on the present rate, so that several schedulers multiply.
 
-A rate that was set by hand is changed by these factors, too (but `LambdaLR` starts from the first one), as in PyTorch. A
-scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between the
-epochs, outside of the recorded function, because the number of the epoch is a Python int.
+A rate that was set by hand is changed by these factors, too, as in PyTorch; `LambdaLR` alone starts from the first one.
+A scheduler writes ``group["lr"]``, which recorded training steps read: none is traced again. `step` belongs between
+the epochs, outside of the recorded function, because the number of the epoch is a Python int.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class LRScheduler:
         self._is_initial = False
 
     def get_lr(self) -> list[float]:
-        """The learning rates of the groups in epoch `self.last_epoch`, from what they are and what they were at first."""
+        """The learning rates of the groups in epoch `self.last_epoch`, from the present and the first ones."""
         raise NotImplementedError(f"{type(self).__name__} does not say what the learning rates are")
 
     def _rates(self) -> list[float]:

@@ -236,7 +236,10 @@ class Optimizer:
             if id(tensor) in steps and steps[id(tensor)].item() != value.item():
                 raise ValueError("the parameters of a group were not updated equally often; here a group has one count")
         settings = [
-            (group, {name: value for name, value in given.items() if name != "params" and name in {*group, "initial_lr"}})
+            (
+                group,
+                {name: value for name, value in given.items() if name != "params" and name in {*group, "initial_lr"}},
+            )
             for group, given in zip(self.param_groups, groups, strict=True)
         ]
         for group, values in settings:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from ..ir import PRIMITIVES, Primitive
+from .checking import check
 from .contraction import dot
 from .elementwise import (
     absolute,
@@ -48,7 +49,7 @@ from .elementwise import (
     trunc,
     where,
 )
-from .indexing import check, gather, scatter, scatter_add
+from .indexing import gather, scatter, scatter_add
 from .movement import barrier, concatenate, diagonal, expand, flip, pad, permute, reshape, shard, slice_, unfold
 from .ordering import argsort
 from .reductions import argmax, cumprod, cumsum, reduce_max, reduce_prod, reduce_sum

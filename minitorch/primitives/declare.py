@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import ShapeError
+from ..errors import PARTS, ShapeError
 from ..ir import PRIMITIVES, Primitive, Spec
 
 
@@ -12,6 +12,7 @@ def declare(name: str, kind: str, infer: Any, evaluate: Any, **fields: Any) -> P
     """Make a primitive and enter it into the table; the fields are those of `Primitive`."""
     if name in PRIMITIVES:
         raise ValueError(f"the primitive {name!r} is declared twice")
+    PARTS.add(name)
     PRIMITIVES[name] = primitive = Primitive(name, kind, infer, evaluate, **fields)
     return primitive
 

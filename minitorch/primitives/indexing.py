@@ -1,13 +1,12 @@
-"""Primitives whose indices are data: `gather` reads at them, `scatter` writes, `scatter_add` adds; `check` refuses values.
+"""Primitives whose indices are data: `gather` reads at them, `scatter` writes, `scatter_add` adds.
 
 All three index the leading dimensions: with `k` index tensors of one shape `S`, ``gather(x, i1, ..., ik)`` is NumPy's
 ``x[i1, ..., ik]``, of shape ``S + x.shape[k:]``. Negative indices count from the end; an index out of range is an
-`IndexError` when the value is computed. `check` is how a composition says which values it takes, in every mode.
+`IndexError` when the value is computed.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,7 @@ def _check_bounds(x: Array, indices: tuple[Array, ...]) -> None:
         if wrong.size:
             spec = Spec(x.shape, BY_NUMPY[x.dtype])
             places = f"from {-length} to {length - 1}" if length else "nowhere"
-            raise IndexError(
-                f"index {wrong.flat[0]} is out of bounds for dim {dim} of {spec}: indices go {places}"
-            )
+            raise IndexError(f"index {wrong.flat[0]} is out of bounds for dim {dim} of {spec}: indices go {places}")
 
 
 def _evaluate_gather(x: Array, *indices: Array) -> Array:
@@ -138,36 +135,4 @@ scatter: Primitive = declare(
     saves=tuple(range(2, 64)),
     variadic=True,
     doc="x with updates written at [i1, ..., ik]; of equal indices the last wins",
-)
-
-
-# Values that a function takes ------------------------------------------------------------------------------
-
-ERRORS = {"IndexError": IndexError, "ValueError": ValueError}
-
-
-def _refused(value: object, low: float, high: float, what: str, error: str) -> Exception:
-    bounds = f"from {low} to {high}" if math.isfinite(high) else f"at least {low}"
-    return ERRORS[error](f"{what} has {value}, and every element has to be {bounds}")
-
-
-def _infer_check(x: Spec, *, low: float, high: float, what: str, error: str) -> Spec:
-    if low > high and x.size:
-        raise ERRORS[error](f"{what} is {x}, and there is nothing that its elements could name")
-    return x
-
-
-def _evaluate_check(x: Array, *, low: float, high: float, what: str, error: str) -> Array:
-    if x.size and not (low <= x.min() and x.max() <= high):  # neither holds of NaN
-        raise _refused(x[~((low <= x) & (x <= high))].flat[0], low, high, what, error)
-    return x
-
-
-check: Primitive = declare(
-    "check",
-    "unary",
-    _infer_check,
-    _evaluate_check,
-    gradient=(lambda g, y, x, **params: g,),
-    doc="x, or an error if an element is not from low to high",
 )

@@ -3,6 +3,7 @@
 Modules (`minitorch.nn`) keep parameters and call these; a program that keeps its own parameters needs nothing else.
 """
 
+from ...functional.arguments import public
 from ...functional.arranging import pad
 from ...functional.elementwise import sigmoid, tanh
 from ...functional.inplace_methods import in_place
@@ -27,7 +28,6 @@ from .activations import (
     softplus,
     softsign,
 )
-from .arguments import tensors_checked
 from .attention import scaled_dot_product_attention
 from .classification import cross_entropy, nll_loss
 from .convolution import (
@@ -118,8 +118,8 @@ __all__ = [
 ]
 
 # Those that PyTorch has as methods of a tensor, too.
-install({"relu": relu, "relu_": in_place("relu", relu), "softmax": softmax, "log_softmax": log_softmax})
+_METHODS = {"relu": relu, "relu_": in_place("relu", relu), "softmax": softmax, "log_softmax": log_softmax}
+install({name: public(name, method) for name, method in _METHODS.items()})
 
-for _name in __all__:
-    _checked = globals()[_name] = tensors_checked(globals()[_name])
-    _checked.__module__, _checked.__qualname__ = __name__, _name  # where pickle finds it
+for name in __all__:
+    globals()[name] = public(name, globals()[name], __name__, strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from ... import primitives as P
-from ...dtypes import DType
+from ...dtypes import DType, as_dtype
 from ...functional.derivatives import with_derivative
 from ...functional.elementwise import sigmoid
 from ...functional.operands import fitting, real, require_float, require_number, to_dtype, widened, wrap_dims
@@ -307,7 +307,7 @@ def _log_softmax(x: Tensor, *, dims: tuple[int, ...], kept: tuple[int, ...]) -> 
 
 
 def _prepared(input: Tensor, dim: int, dtype: DType | None, name: str) -> tuple[Tensor, dict[str, tuple[int, ...]]]:
-    x = input if dtype is None else to_dtype(input, dtype)
+    x = input if dtype is None else to_dtype(input, as_dtype(dtype))
     require_float(x, name)
     dims = wrap_dims(dim, x.ndim)
     kept = tuple([1 if axis in dims else length for axis, length in enumerate(x.shape)])

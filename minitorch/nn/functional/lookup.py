@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ... import primitives as P
 from ...dtypes import int64
-from ...errors import DTypeError
-from ...functional.operands import checked, to_dtype
+from ...errors import DTypeError, ShapeError
+from ...functional.operands import as_int, checked, to_dtype
 from ...interpreters import concrete
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
@@ -50,6 +50,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
                 [0., 1.]])
     """
     index = class_numbers(input, "embedding")
+    if weight.ndim != 2:
+        raise ShapeError("MT201", f"embedding: the weight has rows and features, and is {weight.spec}")
     rows = P.gather(weight, checked("embedding: the input", index, 0, weight.shape[0] - 1, "IndexError"))
     if padding_idx is None:
         return rows
@@ -75,7 +77,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         tensor([[0, 0, 1],
                 [1, 0, 0]])
     """
-    index = class_numbers(input, "one_hot")
+    index, num_classes = class_numbers(input, "one_hot"), as_int(num_classes)
     if num_classes < 0:
         fix = "say how many classes there are: one_hot(x, num_classes=10)"
         num_classes = int(concrete(index, "one_hot without num_classes", "MT103", fix).max()) + 1

@@ -13,7 +13,7 @@ from ... import primitives as P
 from ...autograd import no_grad
 from ...errors import ShapeError
 from ...functional.inplace import assign
-from ...functional.operands import probability, promote, to_dtype, widen, widened
+from ...functional.operands import probability, promote, require_float, to_dtype, widen, widened
 from ...functional.random import rand
 from ...functional.reductions import norm
 from ...functional.reductions import sum as sum_
@@ -116,6 +116,7 @@ def rms_norm(
         tensor([0.8485, 1.1314])
     """
     dims = _last_dims(input, normalized_shape, "rms_norm", weight=weight)
+    require_float(input, "rms_norm")
     if eps is None:
         eps = _EPSILON[input.dtype.name]
     x = widen(input)

@@ -1,0 +1,131 @@
+"""Public functions say in words what Python says of their parts: which argument of which function is wrong.
+
+An error of the package's own has the words, and gets the name of the function that was called. One of Python's, such as
+``'list' object has no attribute 'ndim'``, is explained by the annotations: the argument that is not what they say.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import BY_NAME, DType
+from ..errors import MinitorchError, by_name, published
+from ..tensor import Tensor
+from .operands import is_operand, require_tensor
+
+# The types that an annotation allows. Parameters with other annotations are checked by their functions.
+ALLOWED: dict[str, tuple[type, ...]] = {"Tensor": (Tensor,), "Tensor | None": (Tensor, NoneType)}
+
+OURS = (TypeError, ValueError, IndexError, RuntimeError)  # the built-in errors that the package raises, in words
+RAW = (AttributeError, KeyError, OverflowError, RecursionError, ZeroDivisionError)  # these it never does
+
+
+def _is_int(value: object) -> bool:
+    return hasattr(value, "__index__")
+
+
+def _is_number(value: object) -> bool:
+    return hasattr(value, "__float__")
+
+
+def _are_ints(value: object) -> bool:
+    return _is_int(value) or (isinstance(value, (Sequence, Tensor, np.ndarray)) and all(map(_is_int, value)))
+
+
+# What an annotation asks for, in words, and whether a value is that.
+KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "Tensor": ("a tensor", lambda value: isinstance(value, Tensor)),
+    "Operand": ("a tensor or a number", is_operand),
+    "Tensor | Number": ("a tensor or a number", is_operand),
+    "int": ("an int", _is_int),
+    "float": ("a number", _is_number),
+    "Number": ("a number", _is_number),
+    "Dims": ("a dimension, or a tuple of them", _are_ints),
+    "Ints": ("an int, or a tuple of them", _are_ints),
+    "Sequence[int]": ("a list or tuple of ints", _are_ints),
+    "str": ("a text", lambda value: isinstance(value, str)),
+    "Sequence[Tensor]": ("a list or tuple of tensors", lambda value: isinstance(value, (list, tuple))),
+}
+DTYPE = ("a type", lambda value: isinstance(value, (DType, type, np.dtype)) or value in BY_NAME)
+
+
+def public(name: str, function: Any, module: str = "", strict: bool = False) -> Any:
+    """A function or method as users call it; an operator, a property or a class is left as it is.
+
+    Args:
+        name: by which it is called.
+        function: what is called.
+        module: where it is found under this name, for pickles.
+        strict: whether lists, arrays and numbers are refused where the annotations say ``Tensor``, as PyTorch does.
+
+    Example:
+        >>> import minitorch as mt
+        >>> public("mse_loss", mt.nn.functional.mse_loss, strict=True)(mt.ones(2), [1, 2])
+        Traceback (most recent call last):
+        TypeError: mse_loss: target is a tensor, not list; make one with minitorch.tensor(...)
+    """
+    if not inspect.isfunction(function) or name.startswith("__") or "Callable" in str(function.__annotations__):
+        return published(name, function)
+    parameters = inspect.signature(function).parameters if strict else {}
+    allowed = {each: ALLOWED.get(str(parameter.annotation), (object,)) for each, parameter in parameters.items()}
+    kinds = tuple(allowed.values())
+
+    @functools.wraps(function)
+    def called(*args: Any, **options: Any) -> Any:
+        if strict:
+            right = all(map(isinstance, args, kinds))
+            if options and right:
+                right = all(isinstance(value, allowed.get(name, object)) for name, value in options.items())
+            if not right:
+                _refuse(name, allowed, {**dict(zip(allowed, args, strict=False)), **options})
+        try:
+            return function(*args, **options)
+        except MinitorchError:
+            raise
+        except (*OURS, *RAW) as error:
+            raise in_words(error, function, args, options) from None
+
+    called.__name__ = name
+    if module:
+        called.__module__, called.__qualname__ = module, name
+    return published(name, called)
+
+
+def in_words(error: Exception, function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Exception:
+    """The error of a call: about an argument that is not what its annotation says, or the same with a name."""
+    text = str(error)
+    if isinstance(error, RAW) or by_name(text) != text:
+        wrong = _wrong_argument(function, args, options)
+        if wrong is not None:
+            return TypeError(by_name(wrong))
+    if type(error) in OURS and len(error.args) == 1:
+        error.args = (by_name(text),)
+    return error
+
+
+def _wrong_argument(function: Any, args: tuple[Any, ...], options: dict[str, Any]) -> str | None:
+    """In words, the first argument that is not what its annotation says."""
+    try:
+        given = inspect.signature(function).bind(*args, **options)
+    except TypeError:
+        return None
+    for name, value in given.arguments.items():
+        parameter = given.signature.parameters[name]
+        annotation = "Tensor" if name in ("tensors", "operands") else str(parameter.annotation).removesuffix(" | None")
+        what, fits = DTYPE if name == "dtype" else KINDS.get(annotation, ("", lambda value: True))
+        for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
+            if each is not None and not fits(each):
+                return f"{name} is {what}, not {type(each).__name__}: {each!r:.60}"
+    return None
+
+
+def _refuse(function: str, allowed: dict[str, tuple[type, ...]], given: dict[str, Any]) -> None:
+    for name, value in given.items():
+        if not isinstance(value, allowed.get(name, object)):
+            require_tensor(function, name, value)
