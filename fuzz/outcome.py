@@ -14,6 +14,7 @@ import ml_dtypes
 import numpy as np
 
 import minitorch as mt
+from minitorch.errors import ScheduleWarning
 from minitorch.interpreters import Interpreter, interpreting
 from minitorch.nn import functional as F
 from minitorch.tree import flatten
@@ -114,6 +115,7 @@ def run(program: Program, mode: str, interpreter: Interpreter | None = None, wid
         with contextlib.ExitStack() as stack:
             stack.enter_context(warnings.catch_warnings())
             warnings.simplefilter("ignore")
+            warnings.simplefilter("error", ScheduleWarning)  # a finding
             if interpreter is not None:
                 stack.enter_context(interpreting(interpreter))
             if wide:

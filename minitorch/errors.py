@@ -364,3 +364,7 @@ class CommandError(Exception):
 
 class TracingWarning(UserWarning):
     """Something that a trace does once, not at every call."""
+
+
+class ScheduleWarning(UserWarning):
+    """A schedule of the engine's own breaks a law, so that a kernel runs in a slower way. Its results are right."""

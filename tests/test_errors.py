@@ -89,7 +89,7 @@ def index() -> str:
         rows.append(f"| [{code}]({code}.md) | {title} | `{found[0] if found else '?'}` |")
     rows += ["", "Every class is also the built-in exception that Python users expect:", ""]
     rows += [f"- `{name}` is a `{base.__name__}`" for name, base in BUILTINS.items()]
-    rows += ["- `TracingWarning` is a `UserWarning`"]
+    rows += [f"- `{name}` is a `UserWarning`" for name in ("TracingWarning", "ScheduleWarning")]
     return "\n".join(rows) + "\n"
 
 

@@ -24,6 +24,8 @@ from fuzz.shrink import shrink
 from fuzz.values import DTYPES, Input
 from fuzz.worker import Question, answer
 from minitorch.compiler.codegen import instructions
+from minitorch.compiler.scheduling.rewrites import split
+from minitorch.compiler.scheduling.schedules import choice
 from tests import fuzz_faults
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -133,6 +135,14 @@ def test_a_program_is_made_as_small_as_it_can_be() -> None:
     program = generate(next(seed for seed in range(1000) if ".t" in generate(seed).callees[2:]))
     small = small_one(program, lambda candidate: ".t" in candidate.callees)
     assert len(small.body) == 1 and len(small.inputs) == 1
+
+
+def test_a_schedule_that_is_refused_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choice, "SCHEDULES", (lambda *_: (split("no loop", 2, "a", "b"),),))
+    choice.schedule_of.cache_clear()
+    found = [each for seed in range(20) for each in answer(Question(seed, modes=("jit",))).findings]
+    choice.schedule_of.cache_clear()
+    assert found and all(each.detail.startswith("ScheduleWarning") for each in found)
 
 
 def test_a_finding_that_is_taken_for_another_is_found_when_that_is_mended() -> None:

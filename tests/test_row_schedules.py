@@ -29,7 +29,7 @@ from minitorch.compiler.scheduling.schedules import choice as schedules
 from minitorch.compiler.scheduling.schedules.rows import row_schedule
 from minitorch.compiler.target import TARGETS
 from minitorch.dtypes import float32
-from minitorch.errors import ScheduleError
+from minitorch.errors import ScheduleError, ScheduleWarning
 from minitorch.graph import Graph
 from minitorch.passes import lowered
 
@@ -95,18 +95,27 @@ def test_what_is_not_legal_is_run_in_another_way(illegal: Rewrite, monkeypatch: 
     rows = sum_of_rows()
     nest = Nest((Variable("i", ROWS),), (Loop((), (Reduce(0, "reduce_sum", Load(float32, 0, variable("i", ROWS))),)),))
     monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (illegal,), lambda *_: ()))
-    assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host(), frozenset()) == ()
+    with pytest.warns(ScheduleWarning):
+        assert schedules.schedule_of.__wrapped__(nest, rows.buffers, host(), frozenset()) == ()
 
 
-def test_a_nest_that_is_run_as_it_is_defined_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the tests that is an error. Outside of them, `kernel.schedule` has the reason why the list is refused."""
-    monkeypatch.undo()
-    (kernel,) = mt.jit(lambda x: x.sum(1)).ledger(mt.ones(ROWS, 7)).kernels
-    monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (vectorise("i0"),),))
+@pytest.mark.parametrize("others", [(), (row_schedule,)], ids=["as defined", "another schedule"])
+def test_a_refused_schedule_is_loud(others: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A warning at the user's line, which in tests is an error; a line of the ledger, of `explain` and of a kernel."""
+    monkeypatch.setattr(schedules, "SCHEDULES", (lambda *_: (vectorise("i0"),), *others))
     schedules.schedule_of.cache_clear()
-    text = repr(kernel.schedule)
+    function, x = mt.jit(lambda x: x.sum(1)), mt.ones(ROWS, 7)
+    with pytest.warns(ScheduleWarning, match=r"refuses a schedule of its own: MT603: vectorise\('i0'\)") as caught:
+        assert function(x).tolist() == [7.0] * ROWS
     schedules.schedule_of.cache_clear()
-    assert "# as defined, since a schedule is refused: MT603" in text and "parallelise('i0')" in text
+    assert {each.filename for each in caught} == {__file__}
+    with pytest.warns(ScheduleWarning):
+        (kernel,) = function.ledger(x).kernels
+        (reason,), schedule = kernel.refused, repr(kernel.schedule)
+        ledger, explained = str(function.ledger(x)), " ".join(str(function.explain()).split())
+    schedules.schedule_of.cache_clear()
+    assert reason.startswith("MT603: vectorise('i0')") and f"# since a schedule is refused: {reason}" in schedule
+    assert f"{kernel.name}: a schedule is refused: {reason}" in ledger and f"is refused: {reason}" in explained
 
 
 def test_sums_of_one_term_in_turned_tiles_are_right() -> None:

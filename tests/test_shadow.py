@@ -196,10 +196,10 @@ def test_a_wrong_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "the pass 'constant folding'" in text and "test_shadow.py" in text
 
 
+@pytest.mark.filterwarnings("ignore::minitorch.errors.ScheduleWarning")
 @pytest.mark.parametrize("rows", [4, 1000])
 def test_a_wrong_schedule_is_named(monkeypatch: pytest.MonkeyPatch, rows: int) -> None:
     """Every element of a row is kept in the same place of its scratch row, for which some schedules are refused."""
-    monkeypatch.undo()  # of `schedules_are_legal`
     within = nests._Builder._within_row
     monkeypatch.setattr(nests._Builder, "_within_row", lambda self, member, at: within(self, member, at) * 0)
     text, report = failure(softmax, mt.randn(rows, 9))

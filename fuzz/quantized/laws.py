@@ -12,6 +12,7 @@ within ``e * scale`` of x. Every run is held to that, eager mode included.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 
 import minitorch as mt
 from minitorch.backends import interpret, passes_for
-from minitorch.errors import MinitorchError
+from minitorch.errors import MinitorchError, ScheduleWarning
 from minitorch.modes.checking.rehearsal import Output
 from minitorch.passes import lowered
 
@@ -51,6 +52,7 @@ MODES: dict[str, Way] = {
     "frozen": lambda program, x: mt.freeze(program, *x)(*x),
     "shadow": lambda program, x: mt.jit(program, check=True)(*x),
 }
+FAILURES = (MinitorchError, ScheduleWarning, ArithmeticError, AssertionError, LookupError, TypeError, ValueError)
 CHEAP = ("interpreted", "passes", "frozen passes")  # without LLVM
 
 
@@ -72,10 +74,11 @@ def judge(program: Program, modes: Sequence[str] = tuple(MODES)) -> list[Finding
     judged = program if program.is_exact else program.observed()
     for mode in dict.fromkeys(["eager", *modes]):
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("error", ScheduleWarning)
                 arrays = [each.numpy() for each in MODES[mode](judged.function(), judged.arguments())]
                 wrong = fault(judged, arrays)
-        except (MinitorchError, ArithmeticError, AssertionError, LookupError, TypeError, ValueError) as error:
+        except FAILURES as error:
             wrong = f"{type(error).__name__}: {error}"
         if wrong:
             found.append(Finding(program.seed, mode, wrong))

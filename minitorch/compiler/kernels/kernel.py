@@ -166,6 +166,14 @@ class Kernel:
         return Listing(chosen(self.loops, self.target, self.own) if self.loops else ())
 
     @cached_property
+    def refused(self) -> tuple[str, ...]:
+        """Why schedules of the engine's own are not legal for it: of each such nest, the law that is broken."""
+        if self.loops is None:
+            return ()
+        schedules = chosen(self.compiled[0], self.target, self.own)
+        return tuple(reason for each in schedules for reason in getattr(each, "reasons", ()))
+
+    @cached_property
     def steps(self) -> Steps:
         """The kernel after each rewrite of its schedule; the first step is the definition.
 

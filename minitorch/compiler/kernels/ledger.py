@@ -141,6 +141,7 @@ class Ledger:
         for (producer, consumer, reason), sizes in alike.items():
             times = f" ({len(sizes)} times)" if len(sizes) > 1 else ""
             lines.append(f"  {f'{producer} -> {consumer}{times}':<34}{in_units(sum(sizes), 'B'):>10}  {reason}")
+        lines += [f"{each.name}: a schedule is refused: {reason}" for each in self.kernels for reason in each.refused]
         for node, reason in kept_in_floats(self.graph):
             lines.append(f"{node.source or node.primitive.name}: quantised operands are multiplied as floats: {reason}")
         return "\n".join(lines)

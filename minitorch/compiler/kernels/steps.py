@@ -73,7 +73,7 @@ class Listing(tuple[Rewrite, ...]):
         lines = []
         for number, nest in enumerate(self.nests):
             lines += [f"nest {number}:"] if len(self.nests) > 1 else []
-            lines += [f"# as defined, since a schedule is refused: {each}" for each in getattr(nest, "reasons", ())]
+            lines += [f"# since a schedule is refused: {each}" for each in getattr(nest, "reasons", ())]
             lines += list(map(repr, nest)) if nest else ["(the loops as they are defined)"]
         return "\n".join(lines)
 

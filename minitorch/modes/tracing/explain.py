@@ -159,6 +159,8 @@ class SignatureReport:
             yield from (f"  {kernel}" for kernel in self.kernels[:MOST_KERNELS])
             if len(self.kernels) > MOST_KERNELS:
                 yield f"  and {len(self.kernels) - MOST_KERNELS} more"
+            for kernel in self.kernels:
+                yield from (f"{kernel.name}: a schedule is refused: {reason}" for reason in kernel.refused)
 
     def __str__(self) -> str:
         return ", ".join(

@@ -28,7 +28,7 @@ from functools import lru_cache
 from ...loop_ir.expressions import Expression, Load
 from ...target import Target
 from .gemm import TURNED, Contraction, Operand, extent, packing
-from .groups import Groups, grouped, in_place, in_planes
+from .groups import SIDE, Groups, grouped, in_place, in_planes
 
 MOST_VECTORS = 8  # of a tile's width
 MASKED = 32  # bytes of vectors from which on a load under a mask is one instruction
@@ -135,7 +135,8 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     most_rows = _most_rows(left, packs_left, target)
     registers = target.vector_registers - (0 if groups is None else groups.registers)
     rows, vectors = tile(product.height, -(-width // lanes), registers, most_rows, doubling=groups is not None)
-    if groups is not None and in_planes(left, left_along_k):
+    planes = groups is not None and in_planes(left, left_along_k)
+    if planes:
         rows = 1 << (rows.bit_length() - 1)
     row_tiles = -(-product.height // rows)
     whole, cache = depth * width * size, target.caches[1]
@@ -154,7 +155,7 @@ def tiling(product: Contraction, target: Target) -> Tiling:
     wanted = target.cores * (1 if streams else UNITS_PER_CORE)
     packed = (packs_left, packs_right)
     block_rows, block_lanes, blocks = _blocks(
-        product, rows, lanes * vectors, lanes, block_k, size, packed, wanted, target
+        product, SIDE if planes else rows, lanes * vectors, lanes, block_k, size, packed, wanted, planes, target
     )
     return Tiling(
         lanes, rows, vectors, block_rows, block_lanes, block_k, packs_left, packs_right, left_along_k, right_along_k,
@@ -237,9 +238,12 @@ def _block_k(
 
 def _blocks(
     product: Contraction, rows: int, width: int, lanes: int, block_k: int, size: int, packed: tuple[bool, bool],
-    wanted: int, target: Target,
+    wanted: int, is_even: bool, target: Target,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """Rows and lanes of a block, and the number of blocks; `size` is that of a packed number in bytes.
+    """Rows and lanes of a block, and the number of blocks.
+
+    `rows` are those of a tile, or of a square that is turned. `size` is that of a packed number in bytes. If `is_even`,
+    all blocks have as many rows, so that no square is guarded.
 
     Of all grids whose blocks fit into the second cache, or come nearest to it, and that give all cores work, the one
     that packs least.
@@ -252,7 +256,7 @@ def _blocks(
     run = product.right.across[-1].extent if len(product.right.across) > 1 else product.width
     each_call = [packs and not each.constant for packs, each in zip(packed, (product.left, product.right), strict=True)]
     grids = []
-    for down in _cuts(row_tiles):
+    for down in (each for each in _cuts(row_tiles) if not is_even or row_tiles % each == 0):
         for across in _cuts(lane_tiles):
             height, length = -(-row_tiles // down) * rows, -(-lane_tiles // across) * width
             waiting = height * length * product.itemsize // size if block_k < product.depth else 0

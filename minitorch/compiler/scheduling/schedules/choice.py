@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
-from ....errors import ScheduleError
+from ....errors import ScheduleError, ScheduleWarning
+from ....ir import warn_user
 from ...loop_ir.loops import Buffer, LoopKernel, Nest
 from ...loop_ir.tree import Procedure, parallel, procedure
 from ...loop_ir.wellformed import broken
@@ -45,16 +46,21 @@ KNOWING: dict[Callable[..., Schedule | None], tuple[str, ...]] = {
 
 
 class Fallback(tuple[Rewrite, ...]):
-    """The schedule of a nest for which none of the engine's schedules is legal, although some know it.
+    """A schedule that is taken since one of the engine's own, which knows the nest, is not legal for it.
 
     Attributes:
-        reasons: for each of those, the error.
+        reasons: for each schedule that is not legal, the law that it breaks.
     """
 
     reasons: tuple[str, ...] = ()
 
     def __new__(cls, rewrites: Schedule, reasons: tuple[str, ...]) -> Fallback:
-        """The rewrites, with the reasons."""
+        """The rewrites, with the reasons, of which the user is warned."""
+        warn_user(
+            f"a kernel is slow, since minitorch refuses a schedule of its own: {'; '.join(reasons)}. "
+            "Its results are right. Please report it, with the program",
+            ScheduleWarning,
+        )
         made = super().__new__(cls, rewrites)
         made.reasons = reasons
         return made
@@ -74,7 +80,8 @@ def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_ca
     """The rewrites for a nest, in code for a target.
 
     A schedule is a proposal: the laws of the rewrites and the rules of procedures say whether it is one for this nest.
-    The loops as they are defined are always one: a `Fallback`, which says why no better one is legal.
+    The loops as they are defined are always one. Whatever takes the place of a schedule that is not legal is a
+    `Fallback`.
 
     Args:
         nest: what is computed.
@@ -83,6 +90,14 @@ def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_ca
         past_caches: the arguments that it writes past the caches.
     """
     reasons: list[str] = []
+    found = _first_legal(nest, buffers, target, past_caches, reasons)
+    return Fallback(found, tuple(reasons)) if reasons else found
+
+
+def _first_legal(
+    nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_caches: frozenset[int], reasons: list[str]
+) -> Schedule:
+    """The first legal one of the engine's schedules for a nest; the reasons against those before are added."""
     if all(each.extent for loop in nest.loops for each in (*nest.rows, *loop.columns)):  # else there is no order
         known = {
             "constants": frozenset(number for number, buffer in enumerate(buffers) if buffer.constant),
@@ -94,8 +109,7 @@ def schedule_of(nest: Nest, buffers: tuple[Buffer, ...], target: Target, past_ca
             if proposal is not None and _is_legal(nest, buffers, proposal, reasons):
                 return _prepacked(nest, buffers, proposal)
     plain = (parallelise(*(row.name for row in nest.rows)),)
-    found = plain if _is_legal(nest, buffers, plain, []) else ()
-    return Fallback(found, tuple(reasons)) if reasons else found
+    return plain if _is_legal(nest, buffers, plain, []) else ()
 
 
 def _prepacked(nest: Nest, buffers: tuple[Buffer, ...], schedule: Schedule) -> Schedule:

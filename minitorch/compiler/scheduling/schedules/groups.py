@@ -19,13 +19,14 @@ from .dimensions import apart, in_order
 def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
     """left[row, k], of which a step of a tile reads one group in each row."""
     assert cut.groups is not None
-    size = cut.groups.size
-    yield pack(argument, "left", at, "it", "r", "k", "g", pad=("r", cut.lanes * size), dtype=cut.groups.left.name)
-    if cut.steps > 1 and in_planes(left, cut.left_along_k):
-        if cut.block_rows > cut.rows:
-            yield fuse("left_row", "left_it", "left_r")
+    size, dtype = cut.groups.size, cut.groups.left.name
+    planes = cut.steps > 1 and in_planes(left, cut.left_along_k)
+    beyond = -cut.steps * size % SIDE if planes else 0  # so that whole squares are turned
+    yield pack(argument, "left", at, "it", "r", "k", "g", pad=("r", cut.lanes * size + beyond), dtype=dtype)
+    if planes:
+        yield fuse("left_row", "left_it", "left_r")
         yield fuse("left_kg", "left_k", "left_g")
-        yield split("left_row" if cut.block_rows > cut.rows else "left_r", SIDE, "left_rt", "left_ri")
+        yield split("left_row", SIDE, "left_rt", "left_ri")
         yield split("left_kg", SIDE, "left_kt", "left_ki")
         yield overcompute("left")
         yield reorder("left_rt", "left_kt", "left_ri", "left_ki")

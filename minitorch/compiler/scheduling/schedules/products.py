@@ -11,6 +11,7 @@ from dataclasses import replace
 from ...loop_ir.expressions import Expression, Load, looked_up
 from ...loop_ir.index import Variable
 from ...loop_ir.loops import Bounds, Nest
+from ...loop_ir.wellformed import LANES
 from ...target import Target
 from ..contractions.gemm import Contraction, Operand, extent, recognise
 from ..contractions.gemm_tiling import Tiling, tiling
@@ -71,7 +72,8 @@ def product_schedule(
 def _narrows(product: Contraction, cut: Tiling) -> bool:
     """Whether all results are bytes beside each other: those of a tile's row are stored together, by fewer shuffles."""
     lane, *others = product.store_lanes
-    if others or product.width % cut.width or cut.vectors == 1:
+    is_vector = cut.vectors > 1 and cut.width <= LANES and cut.width & (cut.width - 1) == 0
+    if others or product.width % cut.width or not is_vector:
         return False
     return all(each.value.dtype.itemsize == 1 == each.index.coefficient(lane) for each in product.epilogue)
 
