@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from typing import Any
 
@@ -14,8 +15,11 @@ from minitorch.backends.llvm import Compiled
 from minitorch.compiler.codegen.host import executable_targets
 from minitorch.compiler.kernels.kernel import Kernel
 from minitorch.compiler.loop_ir.tree import Place, allocated, loaded
+from minitorch.compiler.runtime import filling
 from minitorch.compiler.target import target_named
 from minitorch.passes import lowered
+
+from .test_channels_last import converted
 
 TARGETS = ("sse2", "avx2", "avx512")
 
@@ -111,6 +115,30 @@ def test_programs_share_code_and_have_their_own_weights() -> None:
     with mt.no_grad():
         for found, layer in zip(frozen(x), (one, other), strict=True):
             np.testing.assert_allclose(found.numpy(), layer(x).numpy(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8"])
+def test_a_weight_of_several_layers_is_packed_once(dtype: str) -> None:
+    """By kernels with other epilogues, by other signatures and by other programs, as long as one of them lives."""
+    layer, x = nn.Linear(96, 128).eval(), mt.randn(64, 96)
+    model: Any = layer if dtype == "float32" else converted(layer, x)
+    gc.collect()
+    known = set(filling.HELD)
+    frozen = mt.freeze(lambda x: [model(x), model(x + 1).relu(), model(x * 2).exp()], x)
+    expected = [model(x), model(x + 1).relu(), model(x * 2).exp()]
+    for found, wanted in zip(frozen(x), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-3, atol=1e-4)
+    made = [held for key, held in filling.HELD.items() if key not in known]
+    (signature,) = frozen.explain().signatures
+    assert len(frozen.ledger(x).kernels) > 1 and len(made) == 1
+    assert signature.packed_bytes == made[0].filling.nbytes
+    del made
+    frozen(mt.randn(64, 96)), frozen(mt.randn(128, 96))
+    alike = {held.filling.arrays for key, held in filling.HELD.items() if key not in known}
+    assert len([key for key in filling.HELD if key not in known]) == len(alike)
+    del frozen, found, signature
+    gc.collect()
+    assert set(filling.HELD) <= known
 
 
 def test_explain_counts_what_is_packed() -> None:

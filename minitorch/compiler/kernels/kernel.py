@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ...graph import cost
@@ -10,16 +11,42 @@ from ...graph.cost import in_units
 from ...ir import Node
 from ..codegen import machine
 from ..codegen.emit import emit
+from ..loop_ir.expressions import Expression, Load
 from ..loop_ir.loops import LoopKernel
 from ..loop_ir.origins import kernel_at_origin
 from ..loop_ir.source import source
-from ..loop_ir.tree import Local, loaded
+from ..loop_ir.tree import Block, Local, Procedure, arrays_read, loaded, mapped
 from ..scheduling import count
 from ..scheduling.count import Packed
 from ..scheduling.nests.split import PARTIAL
 from ..scheduling.schedules.choice import Schedule, chosen, procedures, units
 from ..target import Target
 from .steps import Listing, Steps
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The arrays of a nest that are filled once, when the program is loaded.
+
+    Attributes:
+        arrays: in the order in which the nest expects them.
+        block: the statements that fill them; buffers are numbered as the constants are.
+        constants: those that are read, each with the number of its first byte in use.
+    """
+
+    arrays: tuple[Local, ...]
+    block: Block
+    constants: tuple[tuple[Node, int], ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(each.size * each.dtype.itemsize for each in self.arrays)
+
+    @property
+    def key(self) -> Hashable:
+        """What the arrays hold: the same of any that are packed in the same way from the same memory."""
+        return self.arrays, self.block, tuple((id(node.params["value"].array), first) for node, first in self.constants)
 
 
 @dataclass
@@ -119,14 +146,23 @@ class Kernel:
     @cached_property
     def filling(self) -> str:
         """LLVM IR of what fills the arrays of the program when it is loaded; empty if there are none."""
-        return emit(self.compiled[0], self.target, self.own, once=True) if self.arrays else ""
+        return emit(self.compiled[0], self.target, self.own, once=True) if self.fillings else ""
 
     @cached_property
-    def arrays(self) -> tuple[Local, ...]:
+    def fillings(self) -> tuple[Filling, ...]:
         """The arrays of the program that are filled once, nest by nest."""
-        if self.loops is None:
-            return ()
-        return tuple(array for one in procedures(self.compiled[0], self.target, self.own) for array in loaded(one)[0])
+        found = []
+        for one, (_, _, start) in zip(self._procedures, self.compiled[0].parts, strict=True) if self.loops else ():
+            arrays, block, _ = loaded(one)
+            if arrays:
+                reads = sorted(each for each in arrays_read(block) if isinstance(each, int))
+                constants = tuple((self.buffers[start + each], self.compiled[1][start + each]) for each in reads)
+
+                def numbered(part: Expression, reads: list[int] = reads) -> Expression:
+                    return replace(part, buffer=reads.index(part.buffer)) if isinstance(part, Load) else part
+
+                found.append(Filling(tuple(arrays), mapped(block, numbered), constants))
+        return tuple(found)
 
     @cached_property
     def packed(self) -> tuple[Packed, ...]:
@@ -145,8 +181,12 @@ class Kernel:
         if self.loops is None:
             return ()
         schedules = chosen(self.compiled[0], self.target, self.own)
-        made = zip(procedures(self.compiled[0], self.target, self.own), schedules, strict=True)
+        made = zip(self._procedures, schedules, strict=True)
         return tuple(each for one, schedule in made for each in count.packed(one, schedule))
+
+    @property
+    def _procedures(self) -> list[Procedure]:
+        return procedures(self.compiled[0], self.target, self.own)
 
     @cached_property
     def assembly(self) -> str:

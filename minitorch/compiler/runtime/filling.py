@@ -1,19 +1,40 @@
-"""Memory of a program that is filled once, when the program is loaded: packed weights.
+"""Memory that is filled once, when a program is loaded: packed weights.
 
-Each kernel has arrays of its own. The memory lives as long as the program.
+Kernels and programs that pack the same constant in the same way share the memory. It lives as long as one of them.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ..kernels.arena import ALIGNMENT, aligned
-from ..kernels.kernel import Kernel
+from ..kernels.kernel import Filling, Kernel
 from . import cache
 from .memory import Array, address
+
+
+class Held:
+    """Memory for the arrays of one nest.
+
+    Attributes:
+        filling: that of the arrays. It keeps the constants alive by whose addresses they are known.
+        addresses: of the arrays, in the order in which the kernel expects them.
+    """
+
+    def __init__(self, filling: Filling) -> None:
+        self.filling = filling
+        sizes = [aligned(array.size * array.dtype.itemsize) for array in filling.arrays]
+        self._memory: Array = np.empty(sum(sizes) + ALIGNMENT, np.uint8)
+        self._memory.fill(0)  # what lies between the blocks is read, and not used
+        start = aligned(address(self._memory))
+        self.addresses = [start + sum(sizes[:number]) for number in range(len(sizes))]
+
+
+HELD: WeakValueDictionary[Hashable, Held] = WeakValueDictionary()  # what is filled, by the key of its filling
 
 
 class Filled:
@@ -25,24 +46,23 @@ class Filled:
 
     Attributes:
         addresses: of the arrays, in the order in which the kernel expects them.
-        nbytes: of all of them.
     """
 
     def __init__(self, kernel: Kernel, buffers: Sequence[int]) -> None:
-        sizes = [aligned(array.size * array.dtype.itemsize) for array in kernel.arrays]
-        self.nbytes = sum(sizes)
+        count = sum(len(each.arrays) for each in kernel.fillings)
         self.addresses: list[int] = []
-        if not sizes:
-            return
-        self._memory: Array = np.empty(self.nbytes + ALIGNMENT, np.uint8)
-        self._memory.fill(0)  # what lies between the blocks is read, and not used
-        start = aligned(address(self._memory))
-        for size in sizes:
-            self.addresses.append(start)
-            start += size
-        if not kernel.units:
-            return
-        (library,) = cache.libraries([kernel.filling], "kernel")
-        notes = (ctypes.c_int64 * 2)()
-        places = [*buffers, *self.addresses, ctypes.addressof(notes), ctypes.addressof(notes) + 8]
-        library.function("kernel")((ctypes.c_int64 * len(places))(*places), 0, len(kernel.arrays))
+        self._held: list[Held] = []
+        for number, filling in enumerate(kernel.fillings if kernel.units else ()):
+            key = filling.key
+            held = HELD.get(key)
+            if held is None:
+                held = Held(filling)
+                (library,) = cache.libraries([kernel.filling], "kernel")
+                trouble = (ctypes.c_int64 * 2)()
+                notes = ctypes.addressof(trouble), ctypes.addressof(trouble) + 8
+                arrays = [*self.addresses, *held.addresses]
+                places = [*buffers, *arrays, *[0] * (count - len(arrays)), *notes]
+                library.function("kernel")((ctypes.c_int64 * len(places))(*places), number, number + 1)
+                HELD[key] = held
+            self.addresses += held.addresses
+            self._held.append(held)

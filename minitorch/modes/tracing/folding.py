@@ -83,7 +83,7 @@ class Folding:
         lines: the work that is done beforehand, by source line.
         decisions: the scales and shifts that became part of weights, then those that did not, with the reason.
         constant_bytes: of the constants that the compiled graph reads.
-        packed_bytes: of the packed operands of products, which are packed once.
+        packed_bytes: of the packed operands of products, which are packed once, and shared by products alike.
         packed_per_call: bytes of operands that every call packs.
     """
 
@@ -114,7 +114,9 @@ class Folding:
         """The folding of a signature that was traced, or loaded with what was done before it was saved."""
         assert report.program is not None
         packed = [each for kernel in report.kernels for each in kernel.packed]
-        once, in_calls = sum(each.size for each in packed if not each.per_call), sum(each.per_call for each in packed)
+        fillings = {each.key: each for kernel in report.kernels for each in kernel.fillings}
+        once = sum(each.nbytes for each in fillings.values())
+        in_calls = sum(each.per_call for each in packed)
         constants = constant_bytes(report.program.pipeline.graph)
         return cls(report, work.lines, work.decisions, constants, once, in_calls)
 

@@ -24,6 +24,7 @@ def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) ->
     beyond = -cut.steps * size % SIDE if planes else 0  # so that whole squares are turned
     yield pack(argument, "left", at, "it", "r", "k", "g", pad=("r", cut.lanes * size + beyond), dtype=dtype)
     if planes:
+        yield overcompute("left")
         yield fuse("left_row", "left_it", "left_r")
         yield fuse("left_kg", "left_k", "left_g")
         yield split("left_row", SIDE, "left_rt", "left_ri")
