@@ -262,9 +262,9 @@ def test_cheap_operations_hide_behind_traffic_and_expensive_ones_do_not():
     x = input_node("x", Spec((2,), mt.float32))
     cheap, expensive = apply(PRIMITIVES["add"], x, x), apply(PRIMITIVES["exp"], x)
     few = cost_model.HIDDEN // cost_model.OPERATION
-    assert cost_model.noticed([cheap] * few) == 0
-    assert cost_model.noticed([cheap] * (few + 1)) == cost_model.OPERATION
-    assert cost_model.noticed([expensive, *[cheap] * few]) == cost_model.EXPENSIVE
+    assert cost_model.noticed(*cost_model.times_of([(cheap, few)])) == 0
+    assert cost_model.noticed(*cost_model.times_of([(cheap, few + 1)])) == cost_model.OPERATION
+    assert cost_model.noticed(*cost_model.times_of([(expensive, 1), (cheap, few)])) == cost_model.EXPENSIVE
 
 
 @contextmanager

@@ -30,6 +30,9 @@ RANDOM = 100 * OPERATION
 # Picoseconds for an element of a concatenation or a padding: comparisons of the index, and a masked read. If it is
 # raised, nested concatenations are stored more often.
 PART = 5 * OPERATION
+# Picoseconds for an element of a value with zeros between its elements: its index is divided, and it is read by itself.
+# If it is raised, the images of transposed convolutions are stored more often.
+SPREAD = 10 * OPERATION
 # Picoseconds that one more kernel takes: its call, and waking other threads. If it is raised, there are fewer kernels.
 KERNEL = 4096 * BYTE
 # The longest shared dimension of a contraction that is recomputed tile by tile rather than stored: its multiply-adds
@@ -50,16 +53,26 @@ WEIGHTS: dict[str, int] = {
     ),
     "floor_divide": EXPENSIVE,
     "random_bits": RANDOM,
-    "pad": PART,
-    "concatenate": PART,
 }  # by name of the primitive; any other pointwise one is an `OPERATION`
 
 # Operations that cost far more than reading a stored number.
 HEAVY = frozenset(name for name, weight in WEIGHTS.items() if weight >= EXPENSIVE)
 
 
+def spreads(node: Node) -> bool:
+    """Whether a node puts numbers between the elements of a value, as there are before a transposed convolution."""
+    return node.primitive.name == "pad" and any(
+        between > 0 or length == 1 < length + before + after
+        for (before, after, between), length in zip(node.params["padding"], node.inputs[0].shape, strict=True)
+    )
+
+
 def weight(node: Node) -> int:
     """Picoseconds for an element of a node, its operands not counted; movements are index arithmetic."""
+    if node.primitive.name == "concatenate":
+        return PART * len(node.inputs)  # all are read, and one is chosen
+    if node.primitive.name == "pad":
+        return SPREAD if spreads(node) else PART
     if node.primitive.name == "div" and node.inputs[1].primitive.name == "expand":
         return OPERATION  # by one number of a row
     return WEIGHTS.get(node.primitive.name, OPERATION if node.primitive.kind in POINTWISE else 0)
@@ -70,16 +83,24 @@ def is_expensive(node: Node) -> bool:
     return weight(node) >= EXPENSIVE
 
 
-def noticed(nodes: Iterable[Node]) -> int:
-    """Picoseconds that the arithmetic of an expression adds to a kernel, for an element.
-
-    Cheap operations hide behind memory traffic up to `HIDDEN`, expensive ones do not.
-    """
+def times_of(nodes: Iterable[tuple[Node, int]]) -> tuple[int, int]:
+    """Picoseconds of cheap and of expensive operations for nodes that are computed a number of times each."""
     cheap = expensive = 0
-    for time in map(weight, nodes):
-        expensive += time if time >= EXPENSIVE else 0
-        cheap += time if time < EXPENSIVE else 0
-    return expensive + max(0, cheap - HIDDEN)
+    for node, times in nodes:
+        time = times * weight(node)
+        expensive += time if is_expensive(node) else 0
+        cheap += 0 if is_expensive(node) else time
+    return cheap, expensive
+
+
+def noticed(cheap: int, expensive: int, hidden: int = HIDDEN) -> int:
+    """Picoseconds that arithmetic adds to a kernel: cheap operations hide behind memory traffic, expensive ones do not.
+
+    Args:
+        cheap, expensive: picoseconds of arithmetic.
+        hidden: picoseconds of memory traffic; for an element unless told.
+    """
+    return expensive + max(0, cheap - hidden)
 
 
 def is_dear_to_store(contraction: Node) -> bool:

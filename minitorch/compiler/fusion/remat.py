@@ -22,16 +22,19 @@ from dataclasses import dataclass, field
 from ...graph import Graph
 from ...graph.cost import in_units
 from ...ir import POINTWISE, Node
+from ...primitives.contract import labels_of, space_of
+from ..loop_ir.index import Variable
 from ..loop_ir.lower import At
 from ..target import Target
-from .cost_model import BYTE, HIDDEN, KERNEL, noticed, weight
+from .cost_model import BYTE, HIDDEN, KERNEL, noticed, spreads, times_of, weight
 from .fuse import fuse
-from .groups import Group
-from .roots import SHARED, base_of, count_readers, find_roots, inlined, is_call, output_base
+from .groups import Group, variables
+from .roots import SHARED, base_of, computed, count_readers, evaluations, find_roots, is_call, output_base, packings
 
 IN_QUESTION = "several kernels may read it"
 # Operand arrays of a recomputed value, where storing it would move no more bytes. Raising it stores fewer values.
 MOST_READ = 8
+MOST_TIME = 64 * HIDDEN  # picoseconds for an element; what takes longer is not added up any further
 NEGLIGIBLE = 8  # ratio: amounts that are so many times smaller than another are neglected beside it
 
 
@@ -66,23 +69,36 @@ def decide(graph: Graph, transient: Collection[Node], without: Set[str], target:
 
 
 def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node], target: Target) -> list[Node]:
-    """Shared values with more bytes of operands than of their own, or with many operand arrays or operations."""
+    """Values that may cost less to store: that are computed by several kernels, or repeatedly by one.
+
+    Those have more bytes of operands than of their own, many operand arrays, or many operations.
+    """
     users = graph.users()
+    asked = evaluations(graph, roots, transient)
     made_of: dict[Node, dict[Node, int]] = {}  # the stored values that a value is computed from, with the bytes read
     arithmetic: dict[Node, int] = {}  # picoseconds for an element
+    spread: set[Node] = set()  # what is still a view or a padding of a value with numbers between its elements
     found: list[Node] = []
     for node in graph.nodes:
         if node in roots or node in transient:
             continue
+        is_padded = node.primitive.name == "pad"
+        if spreads(node) or ((node.primitive.is_view or is_padded) and node.inputs[0] in spread):
+            spread.add(node)
         sources: dict[Node, int] = {}
         for operand in node.inputs:
             for source, size in made_of.get(operand, {operand: operand.spec.nbytes}).items():
                 sources[source] = min(size, node.spec.size * source.dtype.itemsize)
-        time = min(weight(node) + sum(arithmetic.get(operand, 0) for operand in node.inputs), HIDDEN + 1)
+        time = min(weight(node) + sum(arithmetic.get(operand, 0) for operand in node.inputs), MOST_TIME)
         read = sum(sources.values())
         more = read * BYTE >= KERNEL // NEGLIGIBLE and read * NEGLIGIBLE > node.spec.nbytes * (NEGLIGIBLE + 1)
+        size = node.spec.size
         again = (more or time > HIDDEN) and count_readers(node, users) > 1
-        if node.primitive.kind in POINTWISE and node.spec.size and (again or _is_made_of_many(node, sources, target)):
+        is_last = len(users[node]) != 1 or users[node][0].primitive.kind not in POINTWISE  # at its place
+        again = again or (is_last and time * (asked[node] - size) > HIDDEN * size)
+        is_kind = node.primitive.kind in POINTWISE or node.primitive.name == "concatenate"
+        is_kind = is_kind or (is_padded and node in spread)
+        if is_kind and size and (again or _is_made_of_many(node, sources, target)):
             found.append(node)
         else:
             made_of[node], arithmetic[node] = sources, time
@@ -97,9 +113,10 @@ def _is_made_of_many(node: Node, sources: Mapping[Node, int], target: Target) ->
 
 @dataclass
 class _Read:
-    """The bytes of a value that a root reads, and its elements, counted as often as they are read."""
+    """The bytes of a value that a root reads, its elements, each once, and counted as often as they are read."""
 
     bytes: int = 0
+    distinct: int = 0
     elements: int = 0
 
 
@@ -121,8 +138,7 @@ class _Kernels:
                 continue
             sums = {member.node for member in item.members if member.is_reduction}
             for member in item.members:
-                times = 0 if member.is_contraction else math.prod(member.space)
-                self._add(member.node, kernel, member.reads, times)
+                self._add(member.node, kernel, member.reads, math.prod(member.space))
                 if not item.is_contraction and any(root in sums for root, _ in member.reads):
                     self.sums.add(kernel)
 
@@ -130,10 +146,11 @@ class _Kernels:
         self.home[root], self.reads[root] = kernel, {}
         self.members.setdefault(kernel, []).append(root)
         for node, at in reads:
-            distinct = _elements(node, at)
+            distinct = min(node.spec.size, _elements(node, at))
             read = self.reads[root].setdefault(node, _Read())
-            read.bytes = min(node.spec.nbytes, read.bytes + distinct * node.dtype.itemsize)
-            read.elements += times or distinct  # a contraction packs its operands, each element about once
+            read.distinct = min(node.spec.size, read.distinct + distinct)
+            read.bytes = read.distinct * node.dtype.itemsize
+            read.elements += _packed(root, at) if root.primitive.kind == "contraction" else times or distinct
             self.readers.setdefault(node, {})[root] = None
 
     def why_keep(self, node: Node) -> str:
@@ -141,6 +158,11 @@ class _Kernels:
         others, kept, again = self._traffic(node)
         arithmetic = self._arithmetic(node, others)
         if (again - kept) * BYTE + arithmetic >= self._least(node):
+            if again <= kept:
+                times = (
+                    sum(self.reads[reader][node].elements for reader in self._readers(node, others)) // node.spec.size
+                )
+                return f"stored: expensive recomputation, each element {times} times"
             return f"stored: {in_units(kept, 'B')} of traffic, against {in_units(again, 'B')} to recompute it"
         sources = {source: read.bytes for source, read in self.reads[node].items()}
         if others and again >= kept and _is_made_of_many(node, sources, self.target):
@@ -165,9 +187,33 @@ class _Kernels:
         return others, kept, again
 
     def _arithmetic(self, node: Node, others: Set[int]) -> int:
-        """Picoseconds of arithmetic if all other kernels compute a value."""
-        readers = [reader for reader in self.readers.get(node, ()) if self.home[reader] in others]
-        return noticed(inlined(node, self.roots)) * sum(self.reads[reader][node].elements for reader in readers)
+        """Picoseconds of arithmetic if all other kernels compute a value, and its own only if it uses it."""
+        cheap, expensive = times_of(computed(node, self.roots))
+        total = 0
+        for reader in self._readers(node, others):
+            elements = self.reads[reader][node].elements
+            total += noticed(cheap * elements, expensive * elements, HIDDEN * self._moved(reader, node))
+        if total and not self._is_used_at_home(node):
+            total -= noticed(cheap, expensive) * node.spec.size
+        return total
+
+    def _readers(self, node: Node, kernels: Set[int]) -> list[Node]:
+        """The roots in some kernels that a value is read by."""
+        return [reader for reader in self.readers.get(node, ()) if self.home[reader] in kernels]
+
+    def _moved(self, reader: Node, node: Node) -> int:
+        """The elements that move to and from memory while a root is computed from a value.
+
+        A contraction reads what it packs from a cache, but for the first time.
+        """
+        reads = self.reads[reader]
+        if reader.primitive.kind == "contraction":
+            return reads[node].distinct
+        return min(reads[node].elements, reader.spec.size + sum(read.distinct for read in reads.values()))
+
+    def _is_used_at_home(self, node: Node) -> bool:
+        """Whether the kernel that computes a value reads it, too."""
+        return any(self.home[reader] == self.home[node] for reader in self.readers.get(node, ()))
 
     def _read(self, kernel: int, node: Node, but: Node | None = None) -> int:
         """Bytes of a value that a kernel reads, without the reads of one of its roots."""
@@ -201,8 +247,7 @@ class _Kernels:
 
         A kernel that does not use it need not read its operands; operands that the kernel computes are read by others.
         """
-        own, total = self.home[node], 0
-        is_used = self._read(own, node) > 0 if node in self.readers else False
+        own, total, is_used = self.home[node], 0, self._is_used_at_home(node)
         for source, read in self.reads[node].items():
             if self.home.get(source) != own:
                 total -= 0 if is_used else max(0, read.bytes - self._read(own, source, but=node))
@@ -226,7 +271,8 @@ class _Kernels:
                 part = -(-share.bytes * read.bytes // max(node.spec.nbytes, 1))
                 known = self.reads[reader].setdefault(source, _Read())
                 known.bytes = min(read.bytes, max(part, known.bytes))
-                known.elements = max(known.elements, share.elements)
+                known.distinct = known.bytes // source.dtype.itemsize
+                known.elements = max(known.elements, share.elements * max(1, read.elements // node.spec.size))
                 self.readers[source][reader] = None
 
 
@@ -234,3 +280,15 @@ def _elements(node: Node, at: At) -> int:
     """An upper bound of the elements of a value that are read at some indices."""
     lengths = (high - low + 1 for low, high in (index.bounds for index in at))
     return math.prod(lengths)
+
+
+def _packed(contraction: Node, at: At) -> int:
+    """How many elements at some indices in the space of a contraction are computed, each as often as it is packed."""
+    own = frozenset[Variable]().union(*(index.variables for index in at))
+    labels = {label for label, index in enumerate(variables(space_of(contraction))) if index.variables <= own}
+    times = [
+        times
+        for (_, times), dims in zip(packings(contraction), labels_of(contraction), strict=True)
+        if labels <= {label for dim in dims for label in dim}
+    ]
+    return math.prod(each.extent for each in own) * min(times, default=1)

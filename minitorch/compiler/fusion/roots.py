@@ -20,6 +20,8 @@ from .cost_model import HIDDEN, PART, is_expensive
 
 # The depth of an expression, in operations. Raising it stores fewer values, and takes more registers and compile time.
 MOST_OPERATIONS = 200
+# Places at which the elements of one value are counted: enough to see that it is computed often.
+MOST_PLACES = 256
 # Rows or columns of a contraction's result up to which an operand is packed about once. Raising it recomputes the
 # expensive operands of larger contractions.
 MOST_PACKED = 512
@@ -58,6 +60,34 @@ def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
             if operand not in seen and operand not in roots and not is_stored_already(operand):
                 seen.add(operand)
                 pending.append(operand)
+
+
+def computed(node: Node, roots: Container[Node]) -> list[tuple[Node, int]]:
+    """The nodes that an element of a node is computed from, and how many elements of each are.
+
+    Operations at the same place share one. A view, a padding or a concatenation asks for elements at another place.
+    """
+    within = list(inlined(node, roots))
+    readers: dict[Node, int] = dict.fromkeys(within, 0)
+    for each in within:
+        for operand in dict.fromkeys(each.inputs):
+            readers[operand] = readers.get(operand, 0) + 1
+    places: dict[Node, set[object]] = {each: set() for each in within}
+    places[node].add(())
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        here = places[at]
+        if len(here) > MOST_PLACES:
+            here = set(list(here)[:MOST_PLACES])
+        moved = here if at.primitive.kind in POINTWISE else {(at, place) for place in here}
+        for operand in dict.fromkeys(at.inputs):
+            if operand in places:
+                places[operand] |= moved
+                readers[operand] -= 1
+                if not readers[operand]:
+                    pending.append(operand)
+    return [(each, len(found)) for each, found in places.items()]
 
 
 def is_call(node: Node) -> bool:
@@ -152,9 +182,9 @@ def find_roots(
                 for part in map(base_of, base.inputs if base.primitive.name == "concatenate" else ()):
                     if part in narrow:  # in 8 bits, also if it is joined with others first
                         wanted.setdefault(narrow[part], EPILOGUE)
-            if 1 in node.shape[-2:]:  # nothing is packed: each column would quantise the vector again
-                repeated = (base_of(operand) for operand, times in _packed(node) if times > 1)
-                for base in repeated:
+            if any(times == 1 for _, times in _uses(node)):  # nothing is packed
+                repeated = (base_of(operand) for operand, times in packings(node) if times > 1)
+                for base in repeated:  # each column would quantise the vector again
                     if base.dtype in (int8, uint8) and base.primitive.kind in POINTWISE:
                         wanted.setdefault(base, VECTOR)
             for read in map(_reread, node.inputs):
@@ -185,9 +215,9 @@ def find_roots(
         own = int(node.primitive.kind in POINTWISE)
         depth[node] = 1 + max((depth[operand] for operand in inside), default=0)
         again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
-        for operand, times in _packed(node):
+        for operand, times in packings(node):
             known = heavy.get(operand)
-            if known is not None and times > (MOST_PACKED if 1 not in node.shape[-2:] else 1):
+            if known is not None and times > 1:
                 roots[known] = REPEATED
                 heavy[operand] = None
         heavy[node] = node if is_expensive(node) else again
@@ -240,7 +270,40 @@ def _takes_up(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
     return count
 
 
-def _packed(node: Node) -> Iterator[tuple[Node, int]]:
+def evaluations(graph: Graph, roots: Container[Node], transient: Container[Node] = ()) -> dict[Node, int]:
+    """How many elements of each value are computed, at most, if no value is stored but the roots.
+
+    Operations at the same place share one. A view, a padding or a concatenation asks for elements at another place.
+    """
+    here = dict.fromkeys(graph.nodes, 0)
+    elsewhere = dict.fromkeys(graph.nodes, 0)
+    for node in reversed(graph.nodes):
+        is_stored = node in roots or node in transient or is_stored_already(node)
+        here[node] = node.spec.size if is_stored else here[node] + elsewhere[node]
+        for operand, times in packings(node):
+            elsewhere[operand] = elsewhere.get(operand, 0) + operand.spec.size * times
+        for operand in dict.fromkeys(node.inputs) if node.primitive.kind != "contraction" else ():
+            if node.primitive.kind in POINTWISE:
+                here[operand] = max(here.get(operand, 0), here[node])
+            elif node.primitive.kind == "reduction":
+                here[operand] = max(here.get(operand, 0), operand.spec.size)
+            else:
+                elsewhere[operand] = elsewhere.get(operand, 0) + here[node]
+    return here
+
+
+def packings(node: Node) -> Iterator[tuple[Node, int]]:
+    """The operands of a contraction, and how often it computes each element of them.
+
+    Once for each time that the element is packed; a product with a vector packs nothing, and computes it for each use.
+    """
+    if node.primitive.kind == "contraction":
+        used = [times for _, times in _uses(node)]
+        for operand, times in _uses(node):
+            yield operand, times if 1 in used else -(-times // MOST_PACKED)
+
+
+def _uses(node: Node) -> Iterator[tuple[Node, int]]:
     """The operands of a contraction, and for how many rows or columns of the result each element is used."""
     if node.primitive.kind == "contraction":
         for operand, dims in zip(node.inputs, labels_of(node), strict=True):
