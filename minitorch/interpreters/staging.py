@@ -96,6 +96,7 @@ class Staging:
 
     records = True
     intercepts = True
+    keeps_values = False  # whether captured tensors become constants: of a frozen function
 
     def __init__(self, name: str, names: Mapping[int, str] | None = None) -> None:
         self.trace = Trace(name, self.is_definition, self.defers)

@@ -69,6 +69,7 @@ def trace(
     with recorder.span("trace", name) if recorder else nullcontext():
         around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
         staging, attributes = CallStaging(name, around.names), Attributes(around.owners)
+        staging.keeps_values = constants is not None
         try:
             recorded = record(function, leaves, structure, names, staging, copies=constants is not None)
             if constants is not None:

@@ -51,13 +51,14 @@ def value_of(place: str, attribute: Any) -> Any:
     return [decoded(what, each) for each in value] if field == "strings" else list(value)
 
 
-def checked(place: str, attributes: Any, schema: Any, value: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """The attributes of a node by name, with defaults.
+def checked(place: str, attributes: Any, schema: Any, last: Any, value: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """All attributes of a node's operator by name; those that are not given with their defaults, or None.
 
     Args:
         place: the node, in messages.
         attributes: its `AttributeProto`s.
         schema: of its operator.
+        last: the operator's newest schema, for attributes that came later.
         value: what makes Python of a message.
 
     Raises:
@@ -74,13 +75,12 @@ def checked(place: str, attributes: Any, schema: Any, value: Callable[[str, Any]
             wanted = FIELDS[int(known[each.name].type.value)]
             refuse(f"the attribute {each.name!r} of {place} is of another type than the operator's, {wanted}")
         found[each.name] = value(place, each)
-    for name, attribute in known.items():
+    for name, attribute in {**last.attributes, **known}.items():
         if name in found:
             continue
-        if attribute.required:
+        if name in known and attribute.required:
             refuse(f"{place} lacks the attribute {name!r}")
-        if attribute.default_value.name:
-            found[name] = value(place, attribute.default_value)
+        found[name] = value(place, attribute.default_value) if attribute.default_value.name else None
     return found
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from ....dtypes import DType
 from ....errors import TranslationError
-from ..common import FIRST_OPSET, TYPES, newest_opset, package
-from . import attributes
+from ..common import TYPES, newest_opset, package
+from . import attributes, versions
 from .external import Files
 from .limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
 from .program import Declared, Program, Row, Step
@@ -73,15 +73,15 @@ class Builder:
                 "MT802",
                 f"the model has {rows}",
                 why="there is no translation of these into functions of this library",
-                fix=f"export it with operators of the domain ai.onnx, opset {FIRST_OPSET} to {newest_opset()}",
+                fix=f"export it with operators of the domain ai.onnx, opset {versions.OLDEST_READ} to {newest_opset()}",
             )
         return found
 
     def _opset(self, imports: Any) -> int:
         """The version of the operators of ai.onnx."""
-        found = [each.version for each in imports if each.domain in DOMAINS]
+        found = list({each.version for each in imports if each.domain in DOMAINS})
         if len(found) > 1:
-            refuse("it names two versions of the operators of ai.onnx")
+            refuse(f"it names the versions {' and '.join(map(str, sorted(found)))} of the operators of ai.onnx")
         if found and not 1 <= found[0] <= newest_opset():
             refuse(
                 f"its operators are of version {found[0]}, and the package onnx knows those up to {newest_opset()}",
@@ -136,26 +136,25 @@ class Builder:
                         f"the node {node.name or place!r} ({node.op_type}) reads {name!r}, which "
                         + ("is made later: there is a cycle, or the nodes are not sorted" if later else "nobody makes")
                     )
-            step = self._step(node, opset, (own, *outer), given, depth)
-            for name in node.output:
+            found = self._step(node, opset, (own, *outer), given, depth)
+            for name in (*node.output, *(step.outputs[0] for step in found[:-1])):
                 if name:
                     self._define(name, own, outer)
-            if step is not None:
-                steps.append(step)
+            steps += found
         return steps
 
-    def _step(self, node: Any, opset: int, around: Scopes, given: Mapping[str, Any], depth: int) -> Step | None:
-        """A node; None if it has no translation."""
+    def _step(self, node: Any, opset: int, around: Scopes, given: Mapping[str, Any], depth: int) -> list[Step]:
+        """A node, behind constants that once were attributes; nothing if it has no translation."""
         name = node.name or next((each for each in node.output if each), "") or node.op_type
         place = f"the node {name!r} ({node.op_type})"
         if len({each for each in node.output if each}) < sum(1 for each in node.output if each):
             refuse(f"{place} gives two results one name")
         function = self.functions.get((node.domain, node.op_type, node.overload))
         if function is not None:
-            return self._called(node, name, function, given, depth)
+            return [self._called(node, name, function, given, depth)]
         schema = self._schema(node, opset)
         if schema is None:
-            return None
+            return []
         proto = [_referred(place, each, given) for each in node.attribute]
         bodies: dict[str, Program] = {}
 
@@ -166,39 +165,42 @@ class Builder:
             found = attributes.value_of(where, attribute)
             return self._array(found) if attribute.type == attributes.TENSOR else found
 
-        found = attributes.checked(place, [each for each in proto if each is not None], schema, value)
+        last = versions.newest(schema)
+        found = attributes.checked(place, [each for each in proto if each is not None], schema, last, value)
         attributes.check_counts(place, node, schema)
-        row = ROWS.get(node.op_type if node.domain in DOMAINS else f"{node.domain}.{node.op_type}")
+        row = _row(node)
         for each in row.types if row else ():  # 0 stands for none, where that is allowed
             number = found.get(each)
-            if (number or (number is not None and schema.attributes[each].required)) and number not in TYPES:
+            if (number or (number is not None and last.attributes[each].required)) and number not in TYPES:
                 self._no_type(number)
         if row is None:
-            return self._composed(node, name, schema, opset, found, depth)
-        return Step(name, node.op_type, schema.since_version, row, tuple(node.input), tuple(node.output), found, bodies)
+            return [self._composed(node, name, schema, opset, found, depth)]
+        inputs, steps = list(node.input), []
+        for each, (at, array) in versions.moved(schema, found).items():
+            text = f"{each} of {name}"
+            inputs += [""] * (at + 1 - len(inputs))
+            inputs[at] = text
+            steps.append(Step(text, "Constant", 1, ROWS["Constant"], (), (text,), {"value": array}))
+        version, outputs = schema.since_version, tuple(node.output)
+        return [*steps, Step(name, node.op_type, version, row, tuple(inputs), outputs, found, bodies)]
 
     def _schema(self, node: Any, opset: int) -> Any:
         """The schema of a node's operator; None, and a line for the user, if that has no translation."""
-        if node.domain == LEARNING and f"{LEARNING}.{node.op_type}" in ROWS:
+        row = _row(node)
+        if node.domain == LEARNING and row is not None:
             return self.defs.get_schema(node.op_type, LEARNING)
         if node.domain in DOMAINS:
             try:
                 schema = self.defs.get_schema(node.op_type, opset, "")
+                since = self.defs.get_schema(node.op_type, max(opset, versions.OLDEST_READ), "").since_version
             except self.defs.SchemaError:
                 schema = None
-            is_known = schema is not None and (node.op_type in ROWS or not schema.deprecated)
-            is_current = is_known and self._is_current(schema, opset)
-            if is_current and (node.op_type in ROWS or schema.has_function):
+            is_current = schema is not None and schema.since_version == since  # many have not changed until opset 7
+            if is_current and (row is not None or (schema.has_function and not schema.deprecated)):
                 return schema
         domain = "" if node.domain in DOMAINS else f"{node.domain}."
         self.missing[f"{domain}{node.op_type} of opset {opset}"] += 1
         return None
-
-    def _is_current(self, schema: Any, opset: int) -> bool:
-        """Whether an operator is that of opset 13 or newer; many older ones have not changed until then."""
-        if opset >= FIRST_OPSET:
-            return True
-        return bool(self.defs.get_schema(schema.name, FIRST_OPSET, "").since_version == schema.since_version)
 
     def _called(self, node: Any, name: str, function: Any, given: Mapping[str, Any], depth: int) -> Step:
         """A call of one of the model's own functions: a program of its own for each call, with its attributes."""
@@ -212,7 +214,7 @@ class Builder:
 
     def _composed(
         self, node: Any, name: str, schema: Any, opset: int, found: Mapping[str, Any], depth: int
-    ) -> Step | None:
+    ) -> Step:
         """An operator that ONNX defines as a function of others."""
         onnx = package()
         versions = [each for each in schema.function_opset_versions if each <= opset]
@@ -221,10 +223,9 @@ class Builder:
         bound = {
             each: onnx.helper.make_attribute(each, value, attr_type=int(schema.attributes[each].type.value))
             for each, value in found.items()
-            if value is not None
+            if value is not None and each in schema.attributes
         }
-        opset = max(self._opset(function.opset_import), FIRST_OPSET)  # what they say has not changed until then
-        return self._function(node, name, function, bound, opset, depth)
+        return self._function(node, name, function, bound, self._opset(function.opset_import), depth)
 
     def _function(self, node: Any, name: str, function: Any, bound: Mapping[str, Any], opset: int, depth: int) -> Step:
         """A node that runs a function: its own names, and no others."""
@@ -282,16 +283,23 @@ class Builder:
         dims = kind.tensor_type.shape.dim
         if len(dims) > MOST_DIMS:
             refuse(f"the input {info.name!r} has {len(dims)} dimensions, more than {MOST_DIMS}")
-        shape = tuple([_length(info.name, each) for each in dims])
+        shape = tuple([_length(each) for each in dims])
         return Declared(info.name, dtype, shape, tuple(nesting))
 
 
-def _length(name: str, dim: Any) -> int | str | None:
+def _row(node: Any) -> Row | None:
+    """The row of a node's operator, or of the one that has replaced it."""
+    if node.domain in DOMAINS:
+        return ROWS.get(versions.SUCCESSORS.get(node.op_type, node.op_type))
+    return ROWS.get(f"{node.domain}.{node.op_type}")
+
+
+def _length(dim: Any) -> int | str | None:
+    """A length, or its name; None for any, which exporters write as -1 or as a name such as ``?``, too."""
     if dim.HasField("dim_value"):
-        if dim.dim_value < 0:
-            refuse(f"the input {name!r} has a length of {dim.dim_value}")
-        return int(dim.dim_value)
-    return str(dim.dim_param) or None
+        return int(dim.dim_value) if dim.dim_value >= 0 else None
+    name = str(dim.dim_param)
+    return name if any(map(str.isalpha, name)) and name != "None" else None
 
 
 def _is_in(name: str, *scopes: set[str]) -> bool:

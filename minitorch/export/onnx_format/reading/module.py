@@ -12,7 +12,7 @@ import numpy as np
 
 from ....errors import DTypeError, OnnxError, ShapeError
 from ....functional.operands import from_array, is_operand, operand
-from ....interpreters import bounded
+from ....interpreters import bounded, current_staging, interpreting
 from ....nn.module import Module
 from ....nn.parameter import Parameter, concretely
 from ....tensor import Tensor
@@ -101,7 +101,7 @@ class OnnxModule(Module):
         """
         given = self._arguments(args, kwargs)
         lengths: dict[str, int] = {}
-        values = [Value(_checked(each, given[each.name], lengths)) for each in self.program.inputs]
+        values = [_value(_checked(each, given[each.name], lengths), given[each.name]) for each in self.program.inputs]
         state = {name: getattr(self, self._places[name]) for name in self.program.state}
         layers = {name: getattr(self, place) for name, place in self._layers.items()}
         with bounded(limits.most_held(), limits.refuse):
@@ -199,6 +199,17 @@ def _places_of(steps: Sequence[Step]) -> tuple[set[str], set[str]]:
         for body in step.bodies.values():
             pending += body.steps
     return known, untrained
+
+
+def _value(tensor: Any, given: Any) -> Value:
+    """An argument as a value; numbers of Python, and what a frozen function makes a constant, are known."""
+    staging = current_staging()
+    if staging is None or not isinstance(tensor, Tensor) or tensor.numel() > MOST_KNOWN:
+        return Value(tensor)
+    if not isinstance(given, Tensor):
+        with interpreting(None):
+            return Value(from_array(np.asarray(given, tensor.dtype.numpy)), True)
+    return Value(tensor, staging.keeps_values and isinstance(tensor._value, np.ndarray))
 
 
 def _checked(declared: Declared, value: Any, lengths: dict[str, int]) -> Any:

@@ -246,7 +246,7 @@ def _with_lengths(call: Call, given: Sequence[Value | None], results: tuple[Valu
             return results
         found = None
         if call.op == "Shape":
-            found = shape[call["start"] or 0 : len(shape) if call["end"] is None else call["end"]]
+            found = shape[call["start"] : len(shape) if call["end"] is None else call["end"]]
         elif call.op == "Size":
             found = np.asarray(math.prod(shape), object)
     else:

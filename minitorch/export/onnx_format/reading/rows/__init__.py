@@ -4,7 +4,7 @@ An operator without a row that ONNX itself defines as a function of others is th
 """
 
 from ..program import Row
-from . import activations, control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions
+from . import activations, control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions, resizing
 
 ROWS: dict[str, Row] = {
     **activations.ROWS,
@@ -17,4 +17,5 @@ ROWS: dict[str, Row] = {
     **products.ROWS,
     **recurrent.ROWS,
     **reductions.ROWS,
+    **resizing.ROWS,
 }

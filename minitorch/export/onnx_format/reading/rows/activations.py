@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 from .....functional.arithmetic import mul
 from .....functional.comparison import eq, gt, lt
 from .....functional.creation import arange
@@ -12,6 +15,7 @@ from .....functional.selection import clamp, maximum, minimum, where
 from .....functional.shaping import reshape, unsqueeze
 from .....nn import functional as F
 from .....tensor import Tensor
+from ..limits import refuse
 from ..program import Row
 from ..running import Call
 from .checks import dimension
@@ -65,17 +69,23 @@ def _shrink(call: Call, x: Tensor) -> Tensor:
     return to_dtype(where(lt(x, -lambd), x + bias if bias else x, moved), x.dtype)
 
 
-def _softmax(call: Call, x: Tensor) -> Tensor:
-    return F.softmax(x, call["axis"])
+def _normalized(function: Callable[[Tensor, int], Tensor]) -> Row:
+    """Along an axis; before opset 13, along all axes from it on as one."""
+
+    def apply(call: Call, x: Tensor) -> Tensor:
+        if call.version >= 13:
+            return function(x, dimension(call["axis"], x.ndim))
+        axis = call["axis"] + x.ndim if call["axis"] < 0 else call["axis"]
+        if not 0 <= axis <= x.ndim:
+            refuse(f"{x.spec} has no axis {call['axis']}")
+        flat = reshape(x, (*x.shape[:axis], math.prod(x.shape[axis:])))
+        return reshape(function(flat, axis), x.shape)
+
+    return Row(apply)
 
 
-def _log_softmax(call: Call, x: Tensor) -> Tensor:
-    return F.log_softmax(x, call["axis"])
-
-
-def _hardmax(call: Call, x: Tensor) -> Tensor:
+def _hardmax(x: Tensor, axis: int) -> Tensor:
     """1 for the first largest element along the axis, 0 elsewhere."""
-    axis = dimension(call["axis"], x.ndim)
     places = reshape(arange(x.shape[axis]), (-1, *(1,) * (x.ndim - axis - 1)))
     return to_dtype(eq(places, unsqueeze(argmax(x, axis), axis)), x.dtype)
 
@@ -86,13 +96,13 @@ ROWS: dict[str, Row] = {
     "Elu": Row(_elu),
     "Gelu": Row(_gelu),
     "HardSigmoid": Row(_hard_sigmoid),
-    "Hardmax": Row(_hardmax),
+    "Hardmax": _normalized(_hardmax),
     "LeakyRelu": Row(_leaky_relu),
-    "LogSoftmax": Row(_log_softmax),
+    "LogSoftmax": _normalized(F.log_softmax),
     "PRelu": Row(_prelu),
     "Selu": Row(_selu),
     "Shrink": Row(_shrink),
-    "Softmax": Row(_softmax),
+    "Softmax": _normalized(F.softmax),
     "Swish": Row(_swish),
     "ThresholdedRelu": Row(_thresholded_relu),
 }

@@ -7,11 +7,12 @@ what it reads: so it has no index out of range, and no infinite derivative, unle
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from .....errors import MinitorchError
 from .....functional.arranging import cat, stack
 from .....functional.creation import full_like
 from .....functional.operands import from_array
@@ -27,7 +28,9 @@ from .checks import dimension, ints, item, whole
 
 
 def _is_known(value: Value) -> bool:
-    return value.known or current_staging() is None
+    """Whether there is a number to ask for; lazy mode computes it."""
+    staging = current_staging()
+    return value.known or staging is None or staging.defers
 
 
 def _array(call: Call, value: Value, what: str) -> Any:
@@ -55,7 +58,17 @@ def _if(call: Call, condition: Value) -> list[Value]:
     if _is_known(condition):
         name = "then_branch" if _number(call, condition, "the condition") else "else_branch"
         return call.body(name, [], len(call.outputs))
-    taken = reshape(condition.data, ())
+    try:
+        return _chosen(call, reshape(condition.data, ()))
+    except MinitorchError as error:
+        reason = str(error).partition("\n")[0]
+        what = f"the condition of {call.step.place}, of which both branches cannot be computed ({reason}),"
+        concrete(condition.data, what, "MT103", "give what it depends on as a Python number, such as model(x, 16000)")
+        raise
+
+
+def _chosen(call: Call, taken: Tensor) -> list[Value]:
+    """Both branches, and of each result the elements of the branch that is taken."""
     branches = [
         call.body("then_branch", [], len(call.outputs), lambda x: where(taken, x, _harmless(x))),
         call.body("else_branch", [], len(call.outputs), lambda x: where(taken, _harmless(x), x)),
@@ -64,7 +77,7 @@ def _if(call: Call, condition: Value) -> list[Value]:
     for one, other in zip(*branches, strict=False):
         a, b = literal(one), literal(other)
         if not (isinstance(a, Tensor) and isinstance(b, Tensor)) or a.shape != b.shape or a.dtype is not b.dtype:
-            refuse("its branches give values of different shapes or types, and the condition is not known")
+            refuse("its branches give values of different shapes or types")
         found.append(Value(where(taken, a, b)))
     return found
 
@@ -100,14 +113,25 @@ def _stacked(rows: list[Value], axis: int) -> Value:
     return Value(stack([_tensor(each) for each in rows], axis))
 
 
-def _scan(call: Call, *given: Value) -> list[Value]:
+def _scan(call: Call, *given: Value | None) -> list[Value]:
+    """Before opset 9, the first input are lengths, and each sequence of a batch is scanned by itself."""
+    if call.version >= 9:
+        return _scanned(call, given)
+    if given[0] is not None:
+        refuse("it scans sequences of several lengths")
+    tensors = [_tensor(each) for each in given[1:]]
+    rows = [_scanned(call, [Value(each[at]) for each in tensors]) for at in range(tensors[0].shape[0])]
+    return [_stacked(list(each), 0) for each in zip(*rows, strict=True)]
+
+
+def _scanned(call: Call, given: Sequence[Value | None]) -> list[Value]:
     count = call["num_scan_inputs"]
     if not 0 < count <= len(given):
         refuse(f"it scans {count} of {len(given)} inputs")
     states = list(given[: len(given) - count])
     scanned = [_tensor(each) for each in given[len(given) - count :]]
     axes = call["scan_input_axes"] or [0] * count
-    turned = call["scan_input_directions"] or [0] * count
+    turned = call["scan_input_directions"] or call["directions"] or [0] * count
     if not len(axes) == len(turned) == count:
         refuse(f"it scans {count} inputs along the axes {axes}")
     dims = [dimension(axis, x.ndim) for axis, x in zip(axes, scanned, strict=True)]
@@ -146,9 +170,9 @@ def _list(value: Value) -> list[Any]:
     return value.data
 
 
-def _tensor(value: Value) -> Tensor:
+def _tensor(value: Value | None) -> Tensor:
     """The tensor of a value, for rows that take nothing else."""
-    found = literal(value)
+    found = None if value is None else literal(value)
     if not isinstance(found, Tensor):
         refuse("it is given a sequence or an optional value, and takes tensors")
     return found

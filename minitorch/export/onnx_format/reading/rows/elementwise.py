@@ -57,6 +57,8 @@ def _mean(call: Call, *xs: Tensor) -> Tensor:
 
 
 def _clip(call: Call, x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    """Bounds that were attributes before opset 11 are float32."""
+    low, high = (None if each is None else to_dtype(each, x.dtype) for each in (low, high))
     return x if low is None and high is None else clamp(x, low, high)
 
 

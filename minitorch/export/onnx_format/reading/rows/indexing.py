@@ -60,7 +60,7 @@ def _coordinates(x: Tensor, indices: Tensor, batch: int) -> tuple[Tensor, ...]:
 
 
 def _gather_nd(call: Call, x: Tensor, indices: Tensor) -> Tensor:
-    return P.gather(x, *_coordinates(x, indices, call["batch_dims"] or 0))
+    return P.gather(x, *_coordinates(x, indices, call["batch_dims"]))
 
 
 # Writing ----------------------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def _scatter_elements(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -
 
 
 def _scatter_nd(call: Call, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    return _written(x, updates, _coordinates(x, indices, 0), call["reduction"] or "none")
+    return _written(x, updates, _coordinates(x, indices, 0), call["reduction"])
 
 
 def _tensor_scatter(call: Call, cache: Tensor, update: Tensor, begin: Tensor | None = None) -> Tensor:

@@ -235,7 +235,7 @@ _OF_LITERALS: dict[str, DType] = {
 
 def _shape(call: Call, x: Tensor) -> Tensor:
     end = call["end"]
-    return from_array(np.array(x.shape[call["start"] or 0 : x.ndim if end is None else end], np.int64))
+    return from_array(np.array(x.shape[call["start"] : x.ndim if end is None else end], np.int64))
 
 
 def _size(call: Call, x: Tensor) -> Tensor:

@@ -132,7 +132,9 @@ def _global_lp(call: Call, x: Tensor) -> Tensor:
 def _batch_norm(
     call: Call, x: Tensor, scale: Tensor, bias: Tensor, running_mean: Tensor, running_var: Tensor
 ) -> tuple[Tensor, ...] | Tensor:
-    if not call["training_mode"]:
+    if call["spatial"] == 0:  # until opset 9: statistics of each element
+        return (x - running_mean) * (scale / sqrt(running_var + call["epsilon"])) + bias
+    if not call["training_mode"] and not (call.version < 14 and call.wants(1)):
         return F.batch_norm(x, running_mean, running_var, scale, bias, eps=call["epsilon"])
     dims = [0, *_places(x)]
     found = mean(x, dims)
@@ -142,6 +144,8 @@ def _batch_norm(
         F.batch_norm(x, found, spread, scale, bias, eps=call["epsilon"]),
         running_mean * keep + found * (1 - keep),
         running_var * keep + spread * (1 - keep),
+        found,
+        spread,
     )
 
 

@@ -192,8 +192,8 @@ def _qlinear_conv(
 
 def _blocks(call: Call, scale: Tensor, x: Tensor) -> Tensor:
     """A scale or zero point in a shape that broadcasts: per tensor, per channel, or per block along the axis."""
-    if scale.ndim == 0:
-        return scale
+    if scale.numel() == 1:
+        return reshape(scale, ())
     axis = wrap_dim(call["axis"] if call["axis"] is not None else 1, x.ndim)
     size = call["block_size"]
     if not size or scale.ndim != x.ndim:

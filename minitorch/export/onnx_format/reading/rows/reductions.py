@@ -36,7 +36,7 @@ def _reduction(function: Reduction) -> Row:
     """A reduction. Where nothing is reduced, it is one of a new dimension of length 1."""
 
     def apply(call: Call, x: Tensor, axes: Any = None) -> Tensor:
-        given = call["axes"] if axes is None else ints(axes)
+        given = [] if axes is None else ints(axes)
         if not given and call["noop_with_empty_axes"]:
             return function(unsqueeze(x, x.ndim), (x.ndim,), False)
         dims = tuple([dimension(axis, x.ndim) for axis in given]) if given else tuple(range(x.ndim))
