@@ -18,7 +18,7 @@ import numpy as np
 from ....dtypes import DType
 from ....errors import TranslationError
 from ..common import TYPES, newest_opset, package
-from . import attributes, versions
+from . import attributes, functions, versions
 from .external import Files
 from .limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
 from .program import Declared, Program, Row, Step
@@ -149,7 +149,7 @@ class Builder:
         place = f"the node {name!r} ({node.op_type})"
         if len({each for each in node.output if each}) < sum(1 for each in node.output if each):
             refuse(f"{place} gives two results one name")
-        function = self.functions.get((node.domain, node.op_type, node.overload))
+        function = self.functions.get((node.domain, node.op_type, node.overload)) or functions.function_of(node)
         if function is not None:
             return [self._called(node, name, function, given, depth)]
         schema = self._schema(node, opset)
@@ -167,7 +167,8 @@ class Builder:
 
         last = versions.newest(schema)
         found = attributes.checked(place, [each for each in proto if each is not None], schema, last, value)
-        attributes.check_counts(place, node, schema)
+        if node.domain != functions.MICROSOFT:
+            attributes.check_counts(place, node, schema)
         row = _row(node)
         for each in row.types if row else ():  # 0 stands for none, where that is allowed
             number = found.get(each)
@@ -189,6 +190,8 @@ class Builder:
         row = _row(node)
         if node.domain == LEARNING and row is not None:
             return self.defs.get_schema(node.op_type, LEARNING)
+        if node.domain == functions.MICROSOFT and row is not None:  # it has the attributes of what it quantises
+            return self.defs.get_schema(node.op_type.removeprefix("DynamicQuantize"), newest_opset(), "")
         if node.domain in DOMAINS:
             try:
                 schema = self.defs.get_schema(node.op_type, opset, "")
@@ -212,9 +215,7 @@ class Builder:
                 bound[each.name] = found
         return self._function(node, name, function, bound, self._opset(function.opset_import), depth)
 
-    def _composed(
-        self, node: Any, name: str, schema: Any, opset: int, found: Mapping[str, Any], depth: int
-    ) -> Step:
+    def _composed(self, node: Any, name: str, schema: Any, opset: int, found: Mapping[str, Any], depth: int) -> Step:
         """An operator that ONNX defines as a function of others."""
         onnx = package()
         versions = [each for each in schema.function_opset_versions if each <= opset]
@@ -239,8 +240,7 @@ class Builder:
         own: set[str] = set()
         for each in function.input:
             self._define(each, own, ())
-        nodes = [_without(each, absent) for each in function.node] if absent else function.node
-        steps = self._steps(nodes, opset, own, (), bound, depth + 1)
+        steps = self._steps(functions.present(function, absent), opset, own, (), bound, depth + 1)
         for each in function.output:
             if each not in own or each in absent:
                 refuse(f"the result {each!r} of the function {function.name!r} is made by no node")
@@ -319,16 +319,6 @@ def _referred(place: str, attribute: Any, given: Mapping[str, Any]) -> Any:
     renamed.CopyFrom(found)
     renamed.name = attribute.name
     return renamed
-
-
-def _without(node: Any, absent: set[str]) -> Any:
-    """A node of a function, without the inputs that a caller leaves out."""
-    found = type(node)()
-    found.CopyFrom(node)
-    for at, name in enumerate(node.input):
-        if name in absent:
-            found.input[at] = ""
-    return found
 
 
 def _reads(step: Step) -> set[str]:

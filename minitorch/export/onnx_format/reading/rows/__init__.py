@@ -4,7 +4,19 @@ An operator without a row that ONNX itself defines as a function of others is th
 """
 
 from ..program import Row
-from . import activations, control, elementwise, indexing, losses, movement, pooling, products, recurrent, reductions, resizing
+from . import (
+    activations,
+    control,
+    elementwise,
+    indexing,
+    losses,
+    movement,
+    pooling,
+    products,
+    recurrent,
+    reductions,
+    resizing,
+)
 
 ROWS: dict[str, Row] = {
     **activations.ROWS,

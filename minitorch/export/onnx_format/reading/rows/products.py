@@ -17,6 +17,7 @@ from .....functional.parts import part
 from .....functional.quantised import dequantised, positive, quantised
 from .....functional.selection import clamp, where
 from .....functional.shaping import reshape, transpose
+from .....interpreters import current_staging
 from .....nn import functional as F
 from .....tensor import Tensor
 from ...common import TYPES
@@ -132,9 +133,12 @@ def _conv_transpose(call: Call, x: Tensor, weight: Tensor, bias: Tensor | None =
 
 
 def shifted(x: Tensor, zero_point: Tensor | None, axis: int) -> Tensor:
-    """Integers less their zero point, in float64, which is exact for sums of up to 2**37 products of 8 bits."""
-    wide = to_dtype(x, float64)
-    return wide if zero_point is None else wide - along(to_dtype(zero_point, float64), x.ndim, axis)
+    """Integers less their zero point, as floats: float64 is exact for sums of up to 2**37 products of 8 bits.
+
+    In a graph it is float32, of which the passes make products of integers.
+    """
+    wide = to_dtype(x, float64 if current_staging() is None else float32)
+    return wide if zero_point is None else wide - along(to_dtype(zero_point, wide.dtype), x.ndim, axis)
 
 
 def along(x: Tensor, ndim: int, axis: int) -> Tensor:
@@ -142,14 +146,6 @@ def along(x: Tensor, ndim: int, axis: int) -> Tensor:
     if x.numel() == 1:
         return reshape(x, ())
     return x if x.ndim != 1 else reshape(x, [-1 if dim == axis else 1 for dim in range(ndim)])
-
-
-def requantised(x: Tensor, scale: Tensor, zero_point: Tensor, axis: int = 0) -> Tensor:
-    """``clamp(round(x / scale) + zero_point)`` in the type of the zero point."""
-    limits = iinfo(zero_point.dtype)
-    found = round(x / along(to_dtype(scale, x.dtype), x.ndim, axis))
-    found = found + along(to_dtype(zero_point, x.dtype), x.ndim, axis)
-    return to_dtype(clamp(found, float(limits.min), float(limits.max)), zero_point.dtype)
 
 
 def _matmul_integer(
@@ -163,28 +159,6 @@ def _conv_integer(
     call: Call, x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None
 ) -> Tensor:
     return to_dtype(_conv(call, shifted(x, x_zero, 1), shifted(w, w_zero, 0)), int32)
-
-
-def _qlinear_matmul(
-    call: Call, a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor,
-    y_scale: Tensor, y_zero: Tensor,
-) -> Tensor:  # fmt: skip
-    sums = matmul(shifted(a, a_zero, a.ndim - 2), shifted(b, b_zero, b.ndim - 1))
-    scale = along(to_dtype(a_scale, float64), a.ndim, a.ndim - 2) * along(
-        to_dtype(b_scale, float64), b.ndim, b.ndim - 1
-    )
-    return requantised(sums * scale, y_scale, y_zero, a.ndim - 2)
-
-
-def _qlinear_conv(
-    call: Call, x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale: Tensor, w_zero: Tensor,
-    y_scale: Tensor, y_zero: Tensor, bias: Tensor | None = None,
-) -> Tensor:  # fmt: skip
-    sums = _conv(call, shifted(x, x_zero, 1), shifted(w, w_zero, 0))
-    if bias is not None:
-        sums = sums + along(to_dtype(bias, float64), sums.ndim, 1)
-    scale = along(to_dtype(x_scale, float64), sums.ndim, 1) * along(to_dtype(w_scale, float64), sums.ndim, 1)
-    return requantised(sums * scale, y_scale, y_zero, 1)
 
 
 # Floats and integers ----------------------------------------------------------------------------------------
@@ -206,12 +180,22 @@ def _blocks(call: Call, scale: Tensor, x: Tensor) -> Tensor:
 
 
 def _dynamic_quantize(call: Call, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    return _quantised_by_range(x)
+
+
+def _quantised_by_range(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """By the range of the data and 0; of zeros alone, the scale is 1."""
     low, high = clamp(amin(x), max=0.0), clamp(amax(x), min=0.0)
     width = high - low
     scale = where(width == 0.0, 1.0, width / 255.0)
     zero = clamp(round(-low / scale), 0.0, 255.0)
     return to_dtype(clamp(round(x / scale) + zero, 0.0, 255.0), uint8), scale, to_dtype(zero, uint8)
+
+
+def rounded_to_8_bits(x: Tensor) -> Tensor:
+    """The numbers that DynamicQuantizeLinear makes integers of, as floats again."""
+    integers, scale, zero = _quantised_by_range(x)
+    return dequantised(integers, scale, zero)
 
 
 def _quantize(call: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None = None) -> Tensor:
@@ -242,7 +226,5 @@ ROWS: dict[str, Row] = {
     "Gemm": Row(_gemm),
     "MatMul": Row(_matmul),
     "MatMulInteger": Row(_matmul_integer),
-    "QLinearConv": Row(_qlinear_conv, untrained=(1, 4, 6)),
-    "QLinearMatMul": Row(_qlinear_matmul, untrained=(1, 4, 6)),
     "QuantizeLinear": Row(_quantize, untrained=(1,), types=("output_dtype",)),
 }

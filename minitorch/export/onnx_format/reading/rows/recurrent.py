@@ -5,35 +5,60 @@ ONNX has the gates of an LSTM as input, output, forget, cell, and those of a GRU
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .....functional.arranging import cat, stack
 from .....functional.creation import zeros
 from .....functional.elementwise import sigmoid, tanh
 from .....functional.linalg import matmul
+from .....functional.operands import to_dtype
 from .....functional.parts import chunk
 from .....functional.selection import where
-from .....functional.shaping import transpose, unsqueeze
+from .....functional.shaping import reshape, transpose, unsqueeze
 from .....nn.functional.activations import relu
 from .....nn.recurrence import KINDS, Kind, State, rnn_step
 from .....tensor import Tensor
 from ..limits import refuse
 from ..program import Row
 from ..running import Call
+from .products import rounded_to_8_bits
 
 ORDERS = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 USUAL = {"LSTM": ["sigmoid", "tanh", "tanh"], "GRU": ["sigmoid", "tanh"]}
 FUNCTIONS = {"tanh": tanh, "relu": relu, "sigmoid": sigmoid}
 
 
+def _op(call: Call) -> str:
+    return call.op.removeprefix("DynamicQuantize")
+
+
 def _kind(call: Call, direction: int) -> Kind:
+    op = _op(call)
     given = [each.lower() for each in call["activations"] or []]
-    count = 1 if call.op == "RNN" else len(USUAL[call.op])
-    names = given[direction * count : (direction + 1) * count] or USUAL.get(call.op, ["tanh"])
-    is_usual = names[0] in FUNCTIONS if call.op == "RNN" else names == USUAL[call.op]
+    count = 1 if op == "RNN" else len(USUAL[op])
+    names = given[direction * count : (direction + 1) * count] or USUAL.get(op, ["tanh"])
+    is_usual = names[0] in FUNCTIONS if op == "RNN" else names == USUAL[op]
     if not is_usual or call["clip"] is not None or call["input_forget"]:
         refuse(f"a recurrence with the activations {names}, clip {call['clip']}, input_forget {call['input_forget']}")
-    return Kind(1, 1, rnn_step(FUNCTIONS[names[0]])) if call.op == "RNN" else KINDS[call.op]
+    return Kind(1, 1, rnn_step(FUNCTIONS[names[0]])) if op == "RNN" else KINDS[op]
+
+
+def _plain(x: Tensor) -> Tensor:
+    return x
+
+
+def _quantised(call: Call, x: Tensor, weight: Tensor, recurrent: Tensor, *others: Tensor | None) -> tuple[Tensor, ...]:
+    """ONNX Runtime's LSTM of integers: what products read is rounded to 8 bits, by the range that it has."""
+    *state, w_scale, w_zero, r_scale, r_zero = (*others, *(None,) * (9 - len(others)))
+    if w_scale is None or r_scale is None:
+        refuse("its weights have no scale")
+    wide = []
+    for integers, scale, zero in ((weight, w_scale, w_zero), (recurrent, r_scale, r_zero)):
+        shape = (scale.shape[0], 1, -1)  # a scale for each direction, or for each column of it
+        floats = to_dtype(integers, scale.dtype)
+        floats = floats if zero is None else floats - reshape(to_dtype(zero, scale.dtype), shape)
+        wide.append(transpose(floats * reshape(scale, shape), 1, 2))
+    return _recurrence(call, x, *wide, *state, rounded=rounded_to_8_bits)
 
 
 def _ordered(x: Tensor, op: str, axis: int) -> Tensor:
@@ -51,6 +76,7 @@ def _recurrence(
     first: Tensor | None = None,
     cell: Tensor | None = None,
     peepholes: Tensor | None = None,
+    rounded: Callable[[Tensor], Tensor] = _plain,
 ) -> tuple[Tensor, ...]:
     if peepholes is not None:
         refuse("a recurrence with peepholes")
@@ -73,11 +99,11 @@ def _recurrence(
             ]
         )
         both = None if bias is None else chunk(bias[at], 2, 0)
-        ih, hh = _ordered(weight[at], call.op, 0), _ordered(recurrent[at], call.op, 0)
-        given = matmul(x, transpose(ih, 0, 1))
-        b_ih, b_hh = (None, None) if both is None else [_ordered(each, call.op, 0) for each in both]
+        ih, hh = _ordered(weight[at], _op(call), 0), _ordered(recurrent[at], _op(call), 0)
+        given = matmul(rounded(x), transpose(ih, 0, 1))
+        b_ih, b_hh = (None, None) if both is None else [_ordered(each, _op(call), 0) for each in both]
         given = given if b_ih is None else given + b_ih
-        rows, end = _steps(call, kind, given, begin, hh, b_hh, backwards, lengths)
+        rows, end = _steps(call, kind, given, begin, hh, b_hh, backwards, lengths, rounded)
         outputs.append(stack(rows))
         ends.append(end)
     y = stack(outputs, 1)
@@ -91,7 +117,7 @@ def _check_shapes(call: Call, directions: int, x: Tensor, weight: Tensor, *other
     """Compare all shapes with those that ONNX gives them."""
     if x.ndim != 3 or weight.ndim != 3:
         refuse(f"a recurrence of {x.spec} with {weight.spec}")
-    gates = len(ORDERS[call.op])
+    gates = len(ORDERS[_op(call)])
     hidden, batch = weight.shape[1] // gates, x.shape[0 if call["layout"] else 1]
     state = (batch, directions, hidden) if call["layout"] else (directions, batch, hidden)
     wide = (directions, gates * hidden, x.shape[2])
@@ -106,11 +132,11 @@ def _check_shapes(call: Call, directions: int, x: Tensor, weight: Tensor, *other
 
 def _steps(
     call: Call, kind: Kind, given: Tensor, state: State, weight: Tensor, bias: Tensor | None, back: bool,
-    lengths: Tensor | None,
+    lengths: Tensor | None, rounded: Callable[[Tensor], Tensor],
 ) -> tuple[Sequence[Tensor], State]:  # fmt: skip
     """The recurrence over time; sequences that have ended keep their state, and give zeros."""
     right = transpose(weight, 0, 1)
-    early_reset = call.op == "GRU" and not call["linear_before_reset"]
+    early_reset = _op(call) == "GRU" and not call["linear_before_reset"]
     found = []
     for time in reversed(range(given.shape[0])) if back else range(given.shape[0]):
         call.run.step()
@@ -118,7 +144,7 @@ def _steps(
         if early_reset:
             new: State = (_gru_step(x, state[0], right, bias),)
         else:
-            product = matmul(state[0], right)
+            product = matmul(rounded(state[0]), right)
             new = kind.step(x, product if bias is None else product + bias, state)
         if lengths is not None:
             running = unsqueeze(lengths > time, 1)
@@ -142,4 +168,7 @@ def _gru_step(x: Tensor, h: Tensor, right: Tensor, bias: Tensor | None) -> Tenso
     return n + z * (h - n)
 
 
-ROWS: dict[str, Row] = {name: Row(_recurrence) for name in ("GRU", "LSTM", "RNN")}
+ROWS: dict[str, Row] = {
+    "com.microsoft.DynamicQuantizeLSTM": Row(_quantised, untrained=(8, 10)),
+    **{name: Row(_recurrence) for name in ("GRU", "LSTM", "RNN")},
+}
