@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -14,6 +15,8 @@ from ..tensor import Tensor
 from .layers import Prepared
 from .qconfig import QConfig
 from .replacing import LAYERS
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def names_of(names: str | Iterable[str]) -> list[str]:
@@ -84,6 +87,24 @@ def batches_of(data: Any) -> Iterator[tuple[Any, ...]]:
                 fix="a batch is a tensor of inputs, or a tuple whose first element is one",
             )
         yield first, *rest
+
+
+def inputs_of(model: Module, batch: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The first elements of a batch, as many as a model has to be given, and at least one; labels come after them.
+
+    Example:
+        >>> import minitorch as mt
+        >>> class Sum(mt.nn.Module):
+        ...     def forward(self, x, y, scale=1.0):
+        ...         return x + y * scale
+        >>> inputs_of(Sum(), (mt.ones(1), mt.zeros(1), mt.tensor([3])))
+        (tensor([1.]), tensor([0.]))
+    """
+    needed: Any = getattr(model, "input_names", None)  # of a file, whose names may be none in Python
+    if needed is None:
+        parameters = inspect.signature(model.forward).parameters.values()
+        needed = [each for each in parameters if each.kind in _POSITIONAL and each.default is each.empty]
+    return tuple([tensor(each) if isinstance(each, np.ndarray) else each for each in batch[: max(len(needed), 1)]])
 
 
 def labels_of(label: Any, scores: Tensor) -> np.ndarray[Any, Any]:

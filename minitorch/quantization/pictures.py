@@ -83,7 +83,7 @@ def graph(report: Report) -> Picture:
     What a module with others in it does by itself, such as the sum of a residual block, stays as it is: in one mark, it
     would come before and after its own parts.
     """
-    drawing = drawing_of(report.floats, (report.example,), {}, False)
+    drawing = drawing_of(report.floats, report.example, {}, False)
     found = {row.name: row for row in report.rows}
     titles = {cluster.id: cluster.title for cluster in drawing.clusters}
     names = {id: title.partition(" · ")[0] for id, title in titles.items()}

@@ -24,7 +24,7 @@ from ..nn.module import Module
 from ..nn.norms import BatchNorm1d, BatchNorm2d
 from ..nn.recurrent import RNNBase
 from ..nn.recurrent_cells import RNNCellBase
-from .arguments import batches_of, kinds_of, names_of, refuse_prepared, require_qconfig
+from .arguments import batches_of, inputs_of, kinds_of, names_of, refuse_prepared, require_qconfig
 from .finding import find_operations
 from .fusing import NORMS, fuse, pairs_to_fuse
 from .layers import DynamicQuantized, Prepared, Quantized, observer_of, require_prepared
@@ -175,8 +175,8 @@ def calibrate(prepared: Module, data: Iterable[Any]) -> Module:
 
     Args:
         prepared: by `prepare`.
-        data: batches; of a batch that is a tuple or list, such as an input and its label, the first is the input. A
-            tensor by itself is one batch.
+        data: batches; of a batch that is a tuple or list, such as an input and its label, the first elements are the
+            inputs, as many as the model has to be given. A tensor by itself is one batch.
 
     Raises:
         QuantizationError: naming the layer whose input or weight has a NaN or an infinity (``MT701``), and for
@@ -185,8 +185,8 @@ def calibrate(prepared: Module, data: Iterable[Any]) -> Module:
     require_prepared("calibrate", prepared)
     prepared.eval()
     with no_grad():
-        for input, *_ in batches_of(data):
-            prepared(input)
+        for batch in batches_of(data):
+            prepared(*inputs_of(prepared, batch))
     return prepared
 
 

@@ -22,7 +22,7 @@ from ..autograd import no_grad
 from ..errors import QuantizationError
 from ..nn.module import Module
 from ..tensor import Tensor
-from .arguments import batches_of, labels_of
+from .arguments import batches_of, inputs_of, labels_of
 from .fusing import fuse
 from .layers import Quantized
 from .preparing import calibrate, convert, prepare
@@ -86,7 +86,7 @@ class Report:
         measure: ``"accuracy"``, or ``"agreement"`` without labels.
         leave_in_float: names of layers to leave in float, the most worthwhile first: for `prepare`.
         reasons: a sentence for each of them; or one that says why there is none.
-        floats: the float model, and `example` an input, for the picture of the graph.
+        floats: the float model, and `example` its inputs, for the picture of the graph.
     """
 
     model: str
@@ -97,7 +97,7 @@ class Report:
     leave_in_float: tuple[str, ...]
     reasons: tuple[str, ...]
     floats: Module
-    example: Tensor
+    example: tuple[Tensor, ...]
 
     def histograms(self) -> Plot:
         """The numbers that each layer is given, and the grid that they are rounded to, as a picture."""
@@ -141,22 +141,22 @@ def report(model: Module, data: Iterable[Any], qconfig: QConfig = default_qconfi
     batches = list(batches_of(data))
     if not batches:
         raise QuantizationError("MT701", "report: there is no data", fix="give at least one batch of inputs")
-    example = batches[0][0]
-    floats = fuse(model, example)
-    quantized = convert(calibrate(prepare(model, qconfig, example), batches))
+    given = [inputs_of(model, batch) for batch in batches]
+    floats = fuse(model, given[0])
+    quantized = convert(calibrate(prepare(model, qconfig, given[0]), batches))
     with no_grad():
-        scores = [floats(batch[0]) for batch in batches]
-        pairs = zip(batches, scores, strict=True)
-        labels = [labels_of(batch[1], each) if len(batch) > 1 else None for batch, each in pairs]
+        scores = [floats(*each) for each in given]
+        rows = [(batch[len(inputs) :], each) for batch, inputs, each in zip(batches, given, scores, strict=True)]
+        labels = [labels_of(rest[0], each) if rest else None for rest, each in rows]
         decided = [_decisions(each) for each in scores]
         wanted = [mine if label is None else label for mine, label in zip(decided, labels, strict=True)]
-        whole = _share(quantized, batches, wanted)
-        seen = _seen(floats, quantized, batches)
-        rows = tuple([_row(name, quantized, floats, batches, wanted, *seen[name]) for name in seen])
+        whole = _share(quantized, given, wanted)
+        seen = _seen(floats, quantized, given)
+        rows = tuple([_row(name, quantized, floats, given, wanted, *seen[name]) for name in seen])
     reached = 100 * float(np.mean(np.concatenate([a == b for a, b in zip(decided, wanted, strict=True)])))
     measure = "agreement" if labels[0] is None else "accuracy"
     names, reasons = _recommended(rows, reached, whole)
-    return Report(type(model).__name__, rows, reached, whole, measure, names, reasons, floats, example)
+    return Report(type(model).__name__, rows, reached, whole, measure, names, reasons, floats, given[0])
 
 
 def _decisions(scores: Tensor) -> Array:
@@ -165,7 +165,7 @@ def _decisions(scores: Tensor) -> Array:
 
 def _share(model: Module, batches: list[Any], wanted: list[Array]) -> float:
     """The percentage of samples that are decided as wanted."""
-    hits = [_decisions(model(batch[0])) == right for batch, right in zip(batches, wanted, strict=True)]
+    hits = [_decisions(model(*batch)) == right for batch, right in zip(batches, wanted, strict=True)]
     return 100 * float(np.mean(np.concatenate(hits)))
 
 
@@ -183,7 +183,7 @@ def _seen(floats: Module, quantized: Module, batches: list[Any]) -> dict[str, tu
 
         handles.append(floats.get_submodule(name).register_forward_hook(look))
     for batch in batches:
-        floats(batch[0])
+        floats(*batch)
     for handle in handles:
         handle.remove()
     return found

@@ -1,21 +1,24 @@
 """Operators with weights as layers: what a program computes with its parameters becomes calls of modules.
 
-A Conv, Gemm or MatMul whose weight is an initializer that nobody else reads becomes `Conv1d`, `Conv2d` or `Linear`, and
-the BatchNormalization of a convolution's result `BatchNorm1d` or `BatchNorm2d`. So the tools that look for layers,
-such as `minitorch.quantization.prepare`, find them.
+A Conv, Gemm or MatMul whose weight is an initializer that nobody else reads, or computed from such ones, becomes
+`Conv1d`, `Conv2d` or `Linear`, and the BatchNormalization of a convolution's result `BatchNorm1d` or `BatchNorm2d`. So
+the tools that look for layers, such as `minitorch.quantization.prepare`, find them. Products of a quantised operand
+and a quantised weight stay as they are.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ....autograd import no_grad
+from ....functional.operands import from_array
 from ....nn import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d, Linear, Module, Parameter
 from ....tensor import Tensor
-from .program import Program, Row, Step
-from .running import Call
+from .program import Program, Row, Step, all_steps
+from .running import Call, Frame, Run, Value, take
 
 CONVOLUTIONS: tuple[Any, ...] = (Conv1d, Conv2d)
 NORMALIZATIONS: tuple[Any, ...] = (BatchNorm1d, BatchNorm2d)
@@ -35,41 +38,47 @@ def layers_of(program: Program, state: Mapping[str, Tensor]) -> tuple[Program, d
         program: that of a module.
         state: its parameters and buffers by name.
     """
-    readers = Counter(name for step in _all(program.steps) for name in step.inputs)
+    readers = Counter(name for step in all_steps(program.steps) for name in step.inputs)
     readers.update(program.outputs)
-    own = {name: tensor for name, tensor in state.items() if readers[name] == 1}
-    for step in program.steps:  # a weight that is turned before it is multiplied with
-        turned = own.get(step.inputs[0]) if step.op == "Transpose" and readers[step.outputs[0]] == 1 else None
-        if turned is not None and turned.ndim == 2 and step.attributes["perm"] in (None, [1, 0]):
-            own[step.outputs[0]] = turned.t()
+    frame = Frame({name: Value(tensor) for name, tensor in state.items()})
+    frame.values.update({name: Value(from_array(array)) for name, array in program.constants.items()})
+    own = {name for name in state if readers[name] == 1} | set(program.constants)  # which no other layer trains
+    made = {name: step.op for step in program.steps for name in step.outputs}
+    unused: set[str] = set()  # steps that computed weights of layers
     layers: dict[str, Module] = {}
     steps: list[Step] = []
     dims: dict[str, int] = {}  # of the results of convolutions
     for step in program.steps:
-        layer = None if step.name in layers else _layer(step, own, dims)
+        if step.row.folds and not step.bodies and all(name in frame.values for name in step.inputs if name):
+            with no_grad():
+                take(replace(step, frees=()), frame, Run())
+            unused.update(step.outputs)
+            own.update(
+                name for name in step.outputs if readers[name] == 1 and own.issuperset(filter(None, step.inputs))
+            )
+        held = {name: frame.values[name].data for name in step.inputs[1:] if name in own and name in frame.values}
+        is_quantised = {made.get(name) for name in step.inputs[:2]} == {"DequantizeLinear"}  # stays as it is
+        layer = None if step.name in layers or is_quantised else _layer(step, held, dims)
         if layer is not None:
             layers[step.name] = layer
             step = replace(step, row=LAYER, inputs=step.inputs[:1], bodies={})
         steps.append(step)
-    read = {name for step in _all(steps) for name in step.inputs} | set(program.outputs)
-    steps = [step for step in steps if step.op != "Transpose" or step.outputs[0] in read]
-    read = {name for step in _all(steps) for name in step.inputs} | set(program.outputs)
-    kept = tuple([name for name in program.state if name in read])
-    return replace(program, steps=tuple(steps), state=kept), layers
-
-
-def _all(steps: Sequence[Step]) -> list[Step]:
-    """The steps, and those of their bodies."""
-    found = list(steps)
-    for step in steps:
-        for body in step.bodies.values():
-            found += _all(body.steps)
-    return found
+    kept: list[Step] = []
+    read = set(program.outputs)
+    for step in reversed(steps):
+        if read.intersection(step.outputs) or not unused.issuperset(step.outputs):
+            kept.append(step)
+            read.update(name for each in all_steps([step]) for name in each.inputs)
+            read.update(name for body in step.bodies.values() for name in body.outputs)
+    state_kept = tuple([name for name in program.state if name in read])
+    return replace(program, steps=tuple(kept[::-1]), state=state_kept), layers
 
 
 def _layer(step: Step, own: Mapping[str, Tensor], dims: dict[str, int]) -> Module | None:
     """The layer of a step whose weights are its own; None if there is no such layer."""
     held = [own.get(name) if name else None for name in step.inputs[1:]]
+    if sum(map(bool, step.outputs)) > 1 or step.op not in ("BatchNormalization", "Conv", "Gemm", "MatMul"):
+        return None
     missing = any(name and found is None for name, found in zip(step.inputs[1:], held, strict=True))
     if missing or not held or held[0] is None or (step.op != "BatchNormalization" and len(held) > 2):
         return None
@@ -109,7 +118,7 @@ def _convolution(step: Step, weight: Tensor, bias: Tensor | None, dims: dict[str
 
 
 def _normalization(step: Step, held: list[Tensor], n: int) -> Module | None:
-    if not n or len(held) != 4 or step.attributes["training_mode"]:
+    if not n or len(held) != 4 or step.attributes["training_mode"] or step.attributes.get("spatial") == 0:
         return None
     layer: Module = NORMALIZATIONS[n - 1](held[0].shape[0], eps=step.attributes["epsilon"])
     for name, tensor in zip(("running_mean", "running_var"), held[2:], strict=True):

@@ -19,7 +19,7 @@ from ....tensor import Tensor
 from ..common import BUFFERS, PARAMETERS
 from . import limits
 from .layers import layers_of
-from .program import Declared, Program, Step
+from .program import Declared, Program, all_steps
 from .running import MOST_KNOWN, Run, Value, run
 
 Array = np.ndarray[Any, Any]
@@ -132,7 +132,8 @@ class OnnxModule(Module):
             )
         """
         state = {name: getattr(self, self._places[name]) for name in self.program.state}
-        program, layers = layers_of(self.program, state)
+        with bounded(limits.most_held(), limits.refuse):
+            program, layers = layers_of(self.program, state)
         found = copy.deepcopy(self)
         found.program = program
         for name in [name for name in found._places if name not in program.state]:
@@ -170,7 +171,7 @@ def _sorted(
         program: whose they are.
         parameters, buffers: which are which, if the model says so.
     """
-    known, untrained = _places_of(program.steps)
+    known, untrained = _places_of(program)
     found: tuple[dict[str, Array], ...] = ({}, {}, {})
     for name, array in program.constants.items():
         if parameters is not None and buffers is not None:
@@ -187,17 +188,23 @@ def _sorted(
     return found  # type: ignore[return-value]
 
 
-def _places_of(steps: Sequence[Step]) -> tuple[set[str], set[str]]:
-    """The names whose numbers somebody has to know, and those that are not trained."""
+def _places_of(program: Program) -> tuple[set[str], set[str]]:
+    """The names whose numbers somebody has to know, and those that are not trained.
+
+    A number that is computed from initializers alone, such as the condition of an If, makes all of these known.
+    """
+    steps = all_steps(program.steps)
+    fixed = set(program.constants)
+    for step in steps:
+        if step.row.of_shape or (not step.bodies and fixed.issuperset(filter(None, step.inputs))):
+            fixed.update(step.outputs)
     known: set[str] = set()
     untrained: set[str] = set()
-    pending = list(steps)
-    while pending:
-        step = pending.pop()
+    for step in reversed(steps):
         for places, names in ((step.row.known, known), (step.row.untrained, untrained)):
             names.update(step.inputs[place] for place in places if place < len(step.inputs))
-        for body in step.bodies.values():
-            pending += body.steps
+        if known.intersection(step.outputs) and fixed.issuperset(step.outputs):
+            known.update(step.inputs)
     return known, untrained
 
 

@@ -6,7 +6,7 @@ GraphProto ──building──► Program: steps ──running──► values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,3 +114,13 @@ class Program:
 
     def __deepcopy__(self, memo: Any) -> Program:
         return self  # nothing in it is ever changed
+
+
+def all_steps(steps: Sequence[Step]) -> list[Step]:
+    """The steps, each before those of its bodies."""
+    found: list[Step] = []
+    for step in steps:
+        found.append(step)
+        for body in step.bodies.values():
+            found += all_steps(body.steps)
+    return found

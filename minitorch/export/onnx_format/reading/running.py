@@ -186,11 +186,11 @@ def run(
         frame.values[declared.name] = value
     for step in program.steps:
         run.step()
-        _take(step, frame, run)
+        take(step, frame, run)
     return [frame.find(name) for name in program.outputs]
 
 
-def _take(step: Step, frame: Frame, run: Run) -> None:
+def take(step: Step, frame: Frame, run: Run) -> None:
     """One step: its results become values of the frame."""
     given = [frame.find(name) if name else None for name in step.inputs]
     call = Call(step, frame, run)

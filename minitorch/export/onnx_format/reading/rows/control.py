@@ -284,4 +284,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "SplitToSequence": _taken_apart,
 }
 
-ROWS: dict[str, Row] = {name: Row(function, control=True) for name, function in FUNCTIONS.items()}
+KNOWN = {"If": (0,), "Loop": (0, 1)}
+ROWS: dict[str, Row] = {name: Row(each, KNOWN.get(name, ()), control=True) for name, each in FUNCTIONS.items()}
