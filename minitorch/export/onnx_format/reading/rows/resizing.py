@@ -59,7 +59,7 @@ KERNELS = {"cubic": (_cubic, 2), "linear": (_linear, 1)}  # with the distance be
 
 
 def _resize(call: Call, x: Tensor, *given: Array | None) -> Tensor:
-    """The row; before opset 11, positions are those of ``asymmetric`` and ``floor``."""
+    """The row; before opset 11, positions are those of ``asymmetric``, rounded down, or up where an axis shrinks."""
     is_old = call.version < 11
     roi, factors, sizes = (*((None, *given) if is_old else given), None, None, None)[:3]
     dims = [dimension(axis, x.ndim) for axis in call["axes"]] if call["axes"] else list(range(x.ndim))
@@ -85,9 +85,12 @@ def _resize(call: Call, x: Tensor, *given: Array | None) -> Tensor:
         if (n, scale) == (m, 1) and region == (0, 1):
             continue
         check_numbers("its positions", m)
-        places = np.broadcast_to(way(np.arange(m, dtype=np.float64), scale, n, m, region), m)
+        # As in runtimes, the nearest element is found in float32: 3 / 0.6 is 5 there, and less in float64.
+        kind = np.float32 if call["mode"] == "nearest" else np.float64
+        places = np.broadcast_to(way(np.arange(m, dtype=kind), kind(scale), n, m, region), m)
         if call["mode"] == "nearest":
-            found = _selected(found, dim, np.clip(nearest(places), 0, max(n - 1, 0)).astype(np.int64))
+            rounded = np.ceil(places) if is_old and scale < 1 else nearest(places)
+            found = _selected(found, dim, np.clip(rounded, 0, max(n - 1, 0)).astype(np.int64))
         else:
             found = _weighted(call, found, dim, places, scale)
         if call["coordinate_transformation_mode"] == "tf_crop_and_resize":

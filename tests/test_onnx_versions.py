@@ -1,0 +1,125 @@
+"""Operators as older opsets had them: every form beside ONNX Runtime, which has kept them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minitorch as mt
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+from onnx import helper, numpy_helper  # noqa: E402
+
+RANDOM = np.random.default_rng(5)
+
+
+def real(*shape: int) -> np.ndarray[Any, Any]:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def ints(*numbers: int) -> np.ndarray[Any, Any]:
+    return np.array(numbers, np.int64)
+
+
+IMAGE, CUBE = real(2, 3, 4, 6), real(2, 3, 4)
+STATISTICS = [real(3), real(3), real(3), abs(real(3)) + 0.5]
+REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+
+# Operator, the opsets in which it has this form, inputs, attributes, and how many results.
+FORMS: list[tuple[str, range, list[Any], dict[str, Any], int]] = [
+    ("ArgMax", range(7, 13), [CUBE], {"axis": 1, "keepdims": 0}, 1),
+    ("AveragePool", range(7, 13), [IMAGE], {"kernel_shape": [2, 3], "pads": [1, 1, 0, 0], "count_include_pad": 1}, 1),
+    ("BatchNormalization", range(7, 13), [IMAGE, *STATISTICS], {"epsilon": 0.01}, 1),
+    ("Cast", range(7, 13), [CUBE], {"to": 7}, 1),
+    ("Clip", range(7, 11), [CUBE], {"min": -0.5, "max": 0.25}, 1),
+    ("Clip", range(7, 11), [CUBE], {"max": 0.25}, 1),
+    ("Clip", range(7, 11), [np.array([1, np.inf, -np.inf], np.float32)], {}, 1),
+    ("Clip", range(11, 13), [CUBE, None, np.float32(0.5)], {}, 1),
+    ("Concat", range(7, 13), [CUBE, CUBE], {"axis": -1}, 1),
+    ("DepthToSpace", range(7, 11), [real(1, 8, 2, 2)], {"blocksize": 2}, 1),
+    ("Dropout", range(7, 12), [CUBE], {"ratio": 0.7}, 1),
+    ("Flatten", range(7, 13), [IMAGE], {"axis": 2}, 1),
+    ("Gather", range(7, 13), [CUBE, ints(1, 0)], {"axis": 2}, 1),
+    ("GatherND", range(11, 13), [CUBE, np.array([[0, 1], [1, 2]])], {}, 1),
+    ("Gemm", range(7, 13), [real(2, 3), real(4, 3), real(4)], {"transB": 1, "alpha": 0.5, "beta": 2.0}, 1),
+    ("GlobalMaxPool", range(7, 13), [IMAGE], {}, 1),
+    ("GRU", range(7, 13), [real(3, 2, 4), real(1, 15, 4), real(1, 15, 5)], {"hidden_size": 5}, 2),
+    ("LRN", range(7, 13), [IMAGE], {"size": 3}, 1),
+    ("LSTM", range(7, 13), [real(3, 2, 4), real(1, 20, 4), real(1, 20, 5)], {"hidden_size": 5}, 3),
+    ("MaxPool", range(7, 8), [IMAGE], {"kernel_shape": [2, 2], "auto_pad": "SAME_UPPER"}, 1),
+    ("MaxPool", range(8, 13), [IMAGE], {"kernel_shape": [2, 2], "strides": [2, 2]}, 2),
+    ("OneHot", range(9, 13), [ints(1, 0, 2), ints(3), np.array([0, 5], np.float32)], {}, 1),
+    ("Pad", range(7, 11), [CUBE], {"pads": [0, 1, 2, 1, 0, -1], "value": 3.0}, 1),
+    ("Pad", range(7, 11), [CUBE], {"pads": [0, 1, 1, 0, 1, 0], "mode": "reflect"}, 1),
+    ("Pad", range(11, 13), [CUBE, ints(0, 1, 0, 0, 0, 2)], {}, 1),
+    ("PRelu", range(7, 13), [CUBE, real(3, 1)], {}, 1),
+    ("Resize", range(10, 11), [IMAGE, np.array([1, 1, 2, 1.5], np.float32)], {"mode": "linear"}, 1),
+    ("Resize", range(10, 11), [IMAGE, np.array([1, 1, 0.6, 2], np.float32)], {}, 1),
+    ("Resize", range(11, 13), [IMAGE, real(0), np.array([1, 1, 2, 2], np.float32)], {"mode": "linear"}, 1),
+    ("Scatter", range(9, 11), [CUBE, np.array([[[0, 1]]]), np.ones((1, 1, 2), np.float32)], {"axis": 2}, 1),
+    ("ScatterElements", range(11, 13), [CUBE, np.array([[[0, -1]]]), np.ones((1, 1, 2), np.float32)], {"axis": 2}, 1),
+    ("Slice", range(7, 10), [CUBE], {"starts": [1, -3], "ends": [2**31, -1], "axes": [0, 2]}, 1),
+    ("Slice", range(7, 10), [CUBE], {"starts": [0, 1], "ends": [1, 3]}, 1),
+    ("Slice", range(10, 13), [CUBE, ints(3), ints(-5), ints(2), ints(-1)], {}, 1),
+    ("Split", range(7, 13), [CUBE], {"axis": 2, "split": [1, 3]}, 2),
+    ("Split", range(7, 13), [CUBE], {"axis": 2}, 2),
+    ("Squeeze", range(7, 13), [real(1, 3, 1)], {"axes": [0]}, 1),
+    ("Squeeze", range(7, 13), [real(1, 3, 1)], {}, 1),
+    ("Sum", range(8, 13), [CUBE, real(4), real(3, 1)], {}, 1),
+    ("TopK", range(7, 10), [CUBE], {"k": 2, "axis": 1}, 2),
+    ("TopK", range(10, 13), [CUBE, ints(2)], {}, 2),
+    ("Unsqueeze", range(7, 13), [CUBE], {"axes": [3, 0]}, 1),
+    ("Upsample", range(7, 9), [IMAGE], {"scales": [1.0, 1.0, 2.0, 2.0]}, 1),
+    ("Upsample", range(9, 10), [IMAGE, np.array([1, 1, 2, 3], np.float32)], {"mode": "linear"}, 1),
+    *[(f"Reduce{name}", range(7, 13), [abs(CUBE)], {"axes": [2, 0], "keepdims": 0}, 1) for name in REDUCTIONS],
+    *[(f"Reduce{name}", range(7, 13), [abs(CUBE)], {}, 1) for name in REDUCTIONS],
+    *[(name, range(7, 13), [CUBE], {}, 1) for name in ("Hardmax", "LogSoftmax", "Softmax")],
+    *[(name, range(7, 13), [IMAGE], {"axis": axis}, 1) for name in ("LogSoftmax", "Softmax") for axis in (0, 2, 3)],
+]
+
+
+def model_of(op: str, opset: int, inputs: list[Any], attributes: dict[str, Any], count: int) -> tuple[Any, Any]:
+    """A model of one node, whose first input is given and whose others are initializers; and that input."""
+    names = ["x", *[f"i{at}" if each is not None else "" for at, each in enumerate(inputs[1:])]]
+    held = [numpy_helper.from_array(each, name) for name, each in zip(names[1:], inputs[1:], strict=True) if name]
+    kind = helper.np_dtype_to_tensor_dtype(inputs[0].dtype)
+    given = helper.make_tensor_value_info("x", kind, ["?", *[None] * (inputs[0].ndim - 1)])
+    given.type.tensor_type.shape.dim[-1].dim_value = -1 if inputs[0].ndim > 1 else inputs[0].shape[0]
+    results = [helper.make_empty_tensor_value_info(f"y{at}") for at in range(count)]
+    node = helper.make_node(op, names, [each.name for each in results], **attributes)
+    graph = helper.make_graph([node], "g", [given], results, held)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx", opset)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=4), inputs[0]
+
+
+def wanted(model: Any, x: Any) -> list[Any]:
+    """What ONNX Runtime computes."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    found: list[Any] = onnxruntime.InferenceSession(model.SerializeToString(), options).run(None, {"x": x})
+    return found
+
+
+@pytest.mark.parametrize(
+    ("op", "opset", "inputs", "attributes", "count"),
+    [
+        pytest.param(op, opset, *rest, id=f"{op}-{opset}-{at}")
+        for at, (op, opsets, *rest) in enumerate(FORMS)
+        for opset in sorted({opsets[0], opsets[-1]})
+    ],
+)
+def test_an_old_form_computes_what_onnxruntime_computes(
+    op: str, opset: int, inputs: list[Any], attributes: dict[str, Any], count: int
+) -> None:
+    """As loaded, and in a graph; with lengths of -1 and ``?``, and the opset named twice."""
+    model, x = model_of(op, opset, inputs, attributes, count)
+    loaded = mt.export.load_onnx(model).eval()
+    expected = wanted(model, x)
+    for found in (loaded(mt.tensor(x)), mt.jit(loaded, backend="interpret")(mt.tensor(x))):
+        results = found if isinstance(found, tuple) else (found,)
+        for one, other in zip(results, expected, strict=True):
+            assert one.shape == other.shape and one.detach().numpy().dtype == other.dtype
+            np.testing.assert_allclose(one.detach().numpy(), other, rtol=2e-6, atol=2e-6)
