@@ -203,8 +203,8 @@ class SignDescent(mt.optim.Optimizer):
 class Halving(mt.optim.lr_scheduler.LRScheduler):
     """A scheduler of one's own."""
 
-    def lr(self, base: float, group: int) -> float:
-        return base * 0.5**self.last_epoch
+    def get_lr(self) -> list[float]:
+        return [base * 0.5**self.last_epoch for base in self.base_lrs]
 
 
 def _data() -> mt.data.TensorDataset:
