@@ -1,30 +1,250 @@
-"""Nested structures (pytrees): tuples, lists, dicts and named tuples, flattened into leaves and unflattened.
+"""Nested structures (pytrees): containers and dataclasses, flattened into leaves and unflattened.
 
 What is not a container is a leaf. A `Structure` is what remains without the leaves; it is hashable, so that `jit` can
-tell by it whether two calls are alike.
+tell by it whether two calls are alike. A container that occurs twice is noted once, so that sharing is kept. `_ROWS` is
+the table of the kinds of containers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+import dataclasses
+import functools
+import types
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+Built = tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Structure:
-    """A nested container without its leaves: the kind, the keys of a dict, and the structures inside."""
+    """A nested container without its leaves.
 
-    kind: Any  # tuple, list, dict, a named tuple's class, or None for a leaf
+    Attributes:
+        kind: the class, None for a leaf, or `Again`.
+        keys: of a dict, the keys; of `Again`, the number of the container that occurs again.
+        children: the structures of the items, then of the attributes.
+        names: of the attributes, of a container that has some.
+        extra: further facts of the kind, and the exact types of keys that may be equal to others.
+    """
+
+    kind: Any
     keys: tuple[Any, ...]
     children: tuple[Structure, ...]
+    names: tuple[str, ...] = ()
+    extra: tuple[Any, ...] = ()
+
+
+class Again:
+    """The kind of a container that occurs again."""
 
 
 LEAF = Structure(None, (), ())
 
 
-def _is_namedtuple(value: Any) -> bool:
-    return isinstance(value, tuple) and hasattr(type(value), "_fields")
+class Row(NamedTuple):
+    """A kind of container.
+
+    Attributes:
+        take: gives the keys, the items, and further facts.
+        make: makes an empty one of a class; None for kinds that cannot be changed.
+        fill: replaces the content, given the keys, the items and the facts; of kinds that cannot be changed, makes one
+            of a class.
+    """
+
+    take: Callable[[Any], tuple[Built, Iterable[Any], Built]]
+    make: Callable[[Any], Any] | None
+    fill: Callable[[Any, Built, list[Any], Built], Any]
+
+
+def exact(key: Any) -> Any:
+    """A plain value such that values of other types or signs are not equal to it."""
+    if type(key) is tuple:
+        return tuple([exact(item) for item in key])
+    return type(key), repr(key) if isinstance(key, (float, complex)) else key
+
+
+def _take_dict(value: Any) -> tuple[Built, Iterable[Any], Built]:
+    keys = tuple(value)
+    facts = () if all(type(key) is str for key in keys) else tuple([exact(key) for key in keys])
+    return keys, value.values(), facts
+
+
+def _fill_dict(base: Any, target: Any, keys: Built, items: list[Any], facts: Built) -> None:
+    base.clear(target)
+    for key, item in zip(keys, items, strict=True):
+        base.__setitem__(target, key, item)
+
+
+def _fill_default(target: Any, keys: Built, items: list[Any], facts: Built) -> None:
+    _fill_dict(dict, target, keys, items, facts)
+    target.default_factory = facts[0]
+
+
+def _fill_set(target: Any, keys: Built, items: list[Any], facts: Built) -> None:
+    set.clear(target)
+    set.update(target, items)
+
+
+_ROWS: dict[type, Row] = {  # the first that is a base of a value's class
+    tuple: Row(lambda value: ((), value, ()), None, lambda kind, keys, items, facts: tuple.__new__(kind, items)),
+    frozenset: Row(lambda value: ((), value, ()), None, lambda kind, keys, items, facts: kind(items)),
+    list: Row(
+        lambda value: ((), value, ()),
+        list.__new__,
+        lambda target, keys, items, facts: list.__setitem__(target, slice(None), items),
+    ),
+    defaultdict: Row(
+        lambda value: (tuple(value), value.values(), (value.default_factory, *map(exact, value))),
+        defaultdict.__new__,
+        _fill_default,
+    ),
+    OrderedDict: Row(_take_dict, OrderedDict.__new__, functools.partial(_fill_dict, OrderedDict)),
+    dict: Row(_take_dict, dict.__new__, functools.partial(_fill_dict, dict)),
+    set: Row(lambda value: ((), value, ()), set.__new__, _fill_set),
+    deque: Row(
+        lambda value: ((), value, (value.maxlen,)),
+        deque.__new__,
+        lambda target, keys, items, facts: deque.__init__(target, items, facts[0]),
+    ),
+}
+_OBJECT = Row(lambda value: ((), (), ()), object.__new__, lambda target, keys, items, facts: None)
+_EXACT = frozenset(_ROWS)
+_OURS = __name__.partition(".")[0]  # data of this package is a leaf
+_ITERATORS: dict[type, Callable[[list[Any]], Any]] = {  # used up when they are taken apart
+    **dict.fromkeys((map, filter, zip, enumerate, reversed, type(iter([])), type(iter(())), type(iter({}))), iter),
+    types.GeneratorType: lambda items: (item for item in items),
+    type({}.keys()): lambda items: dict.fromkeys(items).keys(),
+    type({}.values()): lambda items: dict(enumerate(items)).values(),
+    type({}.items()): lambda items: dict(items).items(),
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def row_of(kind: Any, objects: bool = False) -> Row | None:
+    """The row of a class, if its instances are containers.
+
+    Args:
+        objects: whether plain objects of the user's classes count.
+    """
+    for base in _ROWS:
+        if issubclass(kind, base) and (base is not tuple or kind is tuple or hasattr(kind, "_fields")):
+            return _ROWS[base]
+    if kind.__module__.partition(".")[0] == _OURS or any("__call__" in vars(ancestor) for ancestor in kind.__mro__):
+        return None
+    if dataclasses.is_dataclass(kind) or hasattr(kind, "__attrs_attrs__"):
+        return _OBJECT
+    own = all(getattr(kind, name) is getattr(object, name) for name in ("__reduce_ex__", "__reduce__"))
+    own = own and not hasattr(kind, "__setstate__") and not issubclass(kind, (types.ModuleType, type, BaseException))
+    return _OBJECT if objects and own and getattr(kind, "__flags__", 0) & 1 << 9 else None  # a class of Python
+
+
+def names_of(value: Any) -> tuple[str, ...]:
+    """The names of an object's attributes: those with slots, then the others."""
+    kind = type(value)
+    if kind in _EXACT:
+        return ()
+    names = [name for ancestor in kind.__mro__ for name in vars(ancestor).get("__slots__", ()) if hasattr(value, name)]
+    return (*[name for name in names if not name.startswith("__")], *getattr(value, "__dict__", ()))
+
+
+class Parts:
+    """Values that are taken apart one after the other.
+
+    Args:
+        is_inside: whether a container or another object is taken apart; by default all containers are.
+        items: gives the items of an iterator, which is taken apart then.
+
+    Attributes:
+        leaves: from left to right.
+        containers: those that can be changed, in the order in which they were met.
+    """
+
+    def __init__(
+        self, is_inside: Callable[[Any], bool] | None = None, items: Callable[[Any], list[Any]] | None = None
+    ) -> None:
+        self.leaves: list[Any] = []
+        self.containers: list[Any] = []
+        self._is_inside, self._items = is_inside, items
+        self._known: dict[int, int] = {}
+
+    def note(self, container: Any) -> None:
+        """A container that is known: it occurs again wherever it is met."""
+        self._known[id(container)] = len(self.containers)
+        self.containers.append(container)
+
+    def add(self, value: Any) -> Structure:
+        """The structure of a value."""
+        kind: Any = type(value)
+        row = row_of(kind, self._is_inside is not None)
+        if row is None:
+            if self._items is not None and kind in _ITERATORS:
+                return Structure(kind, (), tuple([self.add(item) for item in self._items(value)]))
+            self.leaves.append(value)
+            return LEAF
+        if row.make is not None:
+            if id(value) in self._known:
+                return Structure(Again, (self._known[id(value)],), ())
+            if self._is_inside is not None and not self._is_inside(value):
+                self.leaves.append(value)
+                return LEAF
+            self.note(value)
+        return self.content(value, row)
+
+    def content(self, value: Any, row: Row | None = None) -> Structure:
+        """The structure of a container, also if it is known."""
+        kind: Any = type(value)
+        row = row or row_of(kind, self._is_inside is not None)
+        assert row is not None
+        keys, items, facts = row.take(value)
+        names = names_of(value)
+        children = [self.add(item) for item in items] + [self.add(getattr(value, name)) for name in names]
+        return Structure(kind, keys, tuple(children), names, facts)
+
+
+class Whole:
+    """Structures that are put together one after the other: the inverse of `Parts`.
+
+    Args:
+        leaves: of all of them.
+        containers: those that are known.
+    """
+
+    def __init__(self, leaves: Iterable[Any], containers: Iterable[Any] = ()) -> None:
+        self._leaves = iter(leaves)
+        self.containers = list(containers)
+
+    def build(self, structure: Structure) -> Any:
+        """The next value."""
+        kind = structure.kind
+        if kind is None:
+            return next(self._leaves)
+        if kind is Again:
+            return self.containers[structure.keys[0]]
+        if kind in _ITERATORS:
+            return _ITERATORS[kind]([self.build(child) for child in structure.children])
+        row = row_of(kind, True)
+        assert row is not None
+        if row.make is None:
+            items = [self.build(child) for child in structure.children]
+            return row.fill(kind, structure.keys, items, structure.extra)
+        target = row.make(kind)
+        self.containers.append(target)
+        self.fill(target, structure)
+        return target
+
+    def fill(self, target: Any, structure: Structure) -> None:
+        """Give a container the next content."""
+        row = row_of(structure.kind, True)
+        assert row is not None
+        items = [self.build(child) for child in structure.children]
+        count = len(items) - len(structure.names)
+        row.fill(target, structure.keys, items[:count], structure.extra)
+        for name in set(names_of(target)).difference(structure.names):
+            object.__delattr__(target, name)
+        for name, item in zip(structure.names, items[count:], strict=True):
+            object.__setattr__(target, name, item)
 
 
 def flatten(value: Any) -> tuple[list[Any], Structure]:
@@ -35,36 +255,14 @@ def flatten(value: Any) -> tuple[list[Any], Structure]:
         >>> leaves, unflatten(structure, [10, 20, 30])
         ([1, 2, 3], {'a': 10, 'b': (20, [30])})
     """
-    leaves: list[Any] = []
-    return leaves, _take_apart(value, leaves)
-
-
-def _take_apart(value: Any, leaves: list[Any]) -> Structure:
-    kind = type(value)
-    if kind is tuple or kind is list:
-        return Structure(kind, (), tuple([_take_apart(item, leaves) for item in value]))
-    if kind is dict:
-        return Structure(dict, tuple(value), tuple([_take_apart(item, leaves) for item in value.values()]))
-    if _is_namedtuple(value):
-        return Structure(kind, (), tuple([_take_apart(item, leaves) for item in value]))
-    leaves.append(value)
-    return LEAF
+    parts = Parts()
+    structure = parts.add(value)
+    return parts.leaves, structure
 
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     """The inverse of `flatten`, with other leaves."""
-    return _put_together(structure, iter(leaves))
-
-
-def _put_together(structure: Structure, leaves: Iterator[Any]) -> Any:
-    if structure.kind is None:
-        return next(leaves)
-    items = [_put_together(child, leaves) for child in structure.children]
-    if structure.kind is dict:
-        return dict(zip(structure.keys, items, strict=True))
-    if structure.kind in (tuple, list):
-        return structure.kind(items)
-    return structure.kind(*items)
+    return Whole(leaves).build(structure)
 
 
 def paths(structure: Structure, prefix: str) -> list[str]:
@@ -77,13 +275,16 @@ def paths(structure: Structure, prefix: str) -> list[str]:
     if structure.kind is None:
         return [prefix]
     found: list[str] = []
+    fields = getattr(structure.kind, "_fields", ())
+    count = len(structure.children) - len(structure.names)
     for position, child in enumerate(structure.children):
-        if structure.kind is dict:
+        if position >= count:
+            name = f"{prefix}.{structure.names[position - count]}"
+        elif structure.keys:
             name = f"{prefix}[{structure.keys[position]!r}]"
-        elif structure.kind in (tuple, list):
-            name = f"{prefix}[{position}]"
+        elif fields:
+            name = f"{prefix}.{fields[position]}"
         else:
-            fields: Any = structure.kind
-            name = f"{prefix}.{fields._fields[position]}"
+            name = f"{prefix}[{position}]"
         found += paths(child, name)
     return found

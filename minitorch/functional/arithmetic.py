@@ -20,6 +20,7 @@ from .formulas import unit_sign
 from .operands import (
     Number,
     Operand,
+    equals,
     fitting,
     is_operand,
     like,
@@ -70,7 +71,7 @@ def add(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
         tensor([1.5000, 2.5000])
     """
     a, b = promote(input, other)
-    return P.add(a, b) if alpha == 1 else P.add(*promote(a, _scaled("add", b, alpha, a.dtype)))
+    return P.add(a, b) if equals(alpha, 1) else P.add(*promote(a, _scaled("add", b, alpha, a.dtype)))
 
 
 def _is_bool(value: Operand) -> bool:
@@ -97,7 +98,7 @@ def sub(input: Operand, other: Operand, *, alpha: Number = 1) -> Tensor:
             fix="~mask to invert a mask, a ^ b for where two of them differ, or convert it: mask.int()",
         )
     a, b = promote(input, other)
-    return P.sub(a, b) if alpha == 1 else P.sub(*promote(a, _scaled("sub", b, alpha, a.dtype)))
+    return P.sub(a, b) if equals(alpha, 1) else P.sub(*promote(a, _scaled("sub", b, alpha, a.dtype)))
 
 
 def mul(input: Operand, other: Operand) -> Tensor:

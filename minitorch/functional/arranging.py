@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from .. import primitives as P
-from ..dtypes import PYTHON_NUMBERS, int64
+from ..dtypes import PYTHON_NUMBERS, bool_, int64
 from ..errors import ShapeError
 from ..interpreters import concrete
 from ..primitives.elementwise import scalar
 from ..primitives.movement import on_diagonal
 from ..tensor import Tensor
 from .casting import clone, own
-from .operands import fitting, from_array, is_operand, promote_all, real, whole, wrap_dim
+from .operands import fitting, from_array, is_operand, is_traced, number, promote_all, real, whole, wrap_dim
 from .parts import diagonal as diagonal_of
 from .parts import dim_with_places, part
 from .shaping import Ints, atleast_1d, atleast_2d, flatten, ints, unsqueeze
@@ -313,7 +313,8 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     except TypeError:
         raise TypeError(f"pad: the amounts are ints, a pair for each dimension, not {pad!r}") from None
     fill = 0 if value is None else value
-    real("pad: the value", fill)
+    if not is_traced(fill):
+        real("pad: the value", fill)
     if mode != "constant":
         raise NotImplementedError(f'pad: the mode {mode!r} is not available, only "constant" is')
     if len(amounts) % 2 or len(amounts) > 2 * input.ndim:
@@ -329,6 +330,9 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
             )
         input = P.slice_(input, start=start, stop=stop, step=(1,) * input.ndim)
     padding = tuple((max(0, before), max(0, after), 0) for before, after in pairs)
+    if is_traced(fill):
+        inside = P.pad(P.expand(number(True, bool_), shape=input.shape), padding=padding, value=False)
+        return P.where(inside, P.pad(input, padding=padding, value=0), number(fill, input.dtype))
     return P.pad(input, padding=padding, value=fitting("pad", fill, input.dtype))
 
 

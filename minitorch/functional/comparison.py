@@ -14,7 +14,7 @@ from ..dtypes import bool_, float64
 from ..errors import DTypeError
 from ..interpreters import concrete
 from ..tensor import Tensor
-from .operands import Operand, is_operand, like, operand, promote, to_dtype
+from .operands import Operand, equals, is_operand, like, operand, promote, to_dtype
 
 __all__ = [
     "allclose",
@@ -135,7 +135,7 @@ def isclose(input: Tensor, other: Operand, rtol: float = 1e-05, atol: float = 1e
     close = P.equal(a, b)
     if equal_nan:
         close = P.bitwise_or(close, P.bitwise_and(isnan(a), isnan(b)))
-    if rtol == atol == 0:  # large integers that differ may be one float64
+    if equals(rtol, 0) and equals(atol, 0):  # large integers that differ may be one float64
         return close
     if not a.dtype.is_floating_point:
         a, b = P.cast(a, dtype=float64), P.cast(b, dtype=float64)

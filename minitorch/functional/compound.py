@@ -12,6 +12,7 @@ from .formulas import sigmoid, sign, unit_sign
 from .operands import (
     Number,
     Operand,
+    equals,
     fitting,
     like,
     promote,
@@ -52,7 +53,7 @@ def _lerp(a: Tensor, b: Tensor, w: Tensor, *, near: bool | None) -> Tensor:
 @widened
 def _addcmul(x: Tensor, a: Tensor, b: Tensor, *, value: Number) -> Tensor:
     product = P.mul(a, b)
-    return P.add(x, product if value == 1 else P.mul(product, like(value, x)))
+    return P.add(x, product if equals(value, 1) else P.mul(product, like(value, x)))
 
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:
@@ -73,7 +74,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 
 
 @widened
 def _addcdiv(x: Tensor, a: Tensor, b: Tensor, *, value: Number) -> Tensor:
-    return P.add(x, P.div(a if value == 1 else P.mul(a, like(value, a)), b))
+    return P.add(x, P.div(a if equals(value, 1) else P.mul(a, like(value, a)), b))
 
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Number = 1) -> Tensor:

@@ -21,7 +21,7 @@ from ..primitives.movement import inverse_permutation
 from ..tensor import Tensor
 from .casting import contiguous
 from .indexing import MASK_FIX, getitem
-from .operands import checked, fitting, from_array, number, operand, to_dtype, wrap_dim
+from .operands import checked, equals, fitting, from_array, number, operand, to_dtype, wrap_dim
 from .parts import part
 from .shaping import broadcast_tensors, movedim, ravel
 
@@ -296,7 +296,7 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
                 [0., 0.],
                 [1., 1.]])
     """
-    if alpha != 1:
+    if not equals(alpha, 1):
         source = P.mul(source, _filling(alpha, source, "index_add"))
     return _write_slices("index_add", P.scatter_add, input, dim, index, source)
 

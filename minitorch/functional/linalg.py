@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import primitives as P
-from ..dtypes import bool_, int64
+from ..dtypes import int64
 from ..errors import ShapeError
 from ..interpreters import broadcast_shapes, in_full_precision, in_lower_precision
 from ..tensor import Tensor
@@ -21,8 +21,10 @@ from .contraction import check_types, contract
 from .operands import (
     Operand,
     as_int,
+    equals,
     fitting,
     is_operand,
+    is_traced,
     number,
     operand,
     promote,
@@ -337,7 +339,7 @@ _FUSED: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def _scaled(name: str, x: Tensor, factor: Number) -> Tensor:
-    return x if factor == 1 else P.mul(x, number(fitting(name, factor, x.dtype), x.dtype))
+    return x if equals(factor, 1) else P.mul(x, number(fitting(name, factor, x.dtype), x.dtype))
 
 
 @widened
@@ -345,8 +347,9 @@ def _added(input: Tensor, first: Tensor, second: Tensor, *, name: str, beta: Num
     product = _scaled(name, _FUSED[name](first, second), alpha)
     if broadcast_shapes((input, product)) != product.shape:
         raise ShapeError("MT201", f"{name}: {input.spec} does not broadcast to the product, {product.spec}")
-    if beta == 0:  # then even a NaN does not count; the gradient is 0, not none
-        input, beta = P.where(number(False, bool_), input, number(0, input.dtype)), 1
+    if is_traced(beta) or beta == 0:  # then even a NaN does not count; the gradient is 0, not none
+        counts = P.bitwise_not(P.equal(number(beta, input.dtype), number(0, input.dtype)))
+        input, beta = P.where(counts, input, number(0, input.dtype)), beta or 1 if not is_traced(beta) else beta
     return P.add(_scaled(name, input, beta), product)
 
 

@@ -21,7 +21,7 @@ from ..errors import DTypeError, by_name
 from ..interpreters import current_staging
 from ..ir import Length
 from ..primitives import Literal, cast, check, constant
-from ..tensor import Tensor
+from ..tensor import Tensor, on_host
 
 __all__ = ["promote_types", "result_type"]
 
@@ -56,7 +56,7 @@ def number(value: Number, dtype: DType) -> Tensor:
     Raises:
         DTypeError: ``MT202`` for an integer of more than 64 bits.
     """
-    if dtype.category == "int" and not 0 <= value < 128:
+    if dtype.category == "int" and not is_traced(value) and not 0 <= value < 128:
         if not -(2**63) <= value < 2**64:
             raise DTypeError("MT202", f"{value} has more than 64 bits, which no element type does")
         value = wrapped(int(value), dtype)
@@ -71,6 +71,11 @@ def fitting(name: str, value: Number, dtype: DType) -> Number:
     Raises:
         DTypeError: ``MT202`` if it is beyond the range of the type; an infinity, of a float type, is not.
     """
+    given: Any = value
+    if isinstance(given, Tensor):
+        if is_traced(given):
+            return value
+        value = on_host(given).item()
     if dtype.category == "bool":
         return bool(value)
     if dtype.category == "float":
@@ -88,6 +93,16 @@ def fitting(name: str, value: Number, dtype: DType) -> Number:
             fix="use a number of that range, or convert the tensor to a larger type first",
         )
     return float(value) if dtype.category == "float" else wrapped(int(value), dtype)
+
+
+def is_traced(value: Any) -> bool:
+    """Whether an option is a tensor whose value is not known, since a graph is being recorded."""
+    return isinstance(value, Tensor) and current_staging() is not None
+
+
+def equals(value: Any, known: float) -> bool:
+    """Whether an option is known to be a number: a traced one is not, and is computed with whatever it is."""
+    return not is_traced(value) and bool(value == known)
 
 
 def like(value: Number, x: Tensor) -> Tensor:
@@ -323,6 +338,9 @@ def probability(what: str, value: Any) -> float:
         TypeError: if it is not a number.
         ValueError: if it is outside that range, or NaN.
     """
+    if is_traced(value):
+        traced: float = value
+        return traced
     number = real(what, value)
     if not 0 <= number <= 1:
         raise ValueError(f"{what} is a probability, from 0 to 1, not {number}")

@@ -34,6 +34,7 @@ from .generator import (
 from .inplace import assign
 from .operands import (
     checked,
+    is_traced,
     like,
     number,
     operand,
@@ -301,7 +302,8 @@ def uniform_(tensor: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: 
         >>> mt.empty(100).uniform_(2, 3).floor().unique()
         tensor([2.])
     """
-    if not real("uniform_: from", from_) <= real("uniform_: to", to):
+    known = not (is_traced(from_) or is_traced(to))
+    if known and not real("uniform_: from", from_) <= real("uniform_: to", to):
         raise ValueError(f"uniform_: from {from_} up to {to} there is no number; give the smaller bound first")
     drawn = uniform(tensor.shape, _float_type("uniform_", None, tensor.dtype), generator)
     return assign(tensor, add(mul(drawn, to - from_), from_), "uniform_")

@@ -18,6 +18,7 @@ from ..errors import ShapeError
 from ..interpreters import reshape_is_view
 from ..ir import Shape, Spec
 from ..tensor import Tensor
+from .bits import read_as
 from .casting import contiguous
 from .operands import as_int, wrap_dim
 
@@ -96,7 +97,7 @@ def reshape(input: Tensor, *lengths: Any, shape: Any = None) -> Tensor:
 
 
 def view(x: Tensor, *shape: Any) -> Tensor:
-    """As `reshape`, but never a copy; with an element type, the same bits read as that type of the same size.
+    """As `reshape`, but never a copy; with an element type, the same bits read as that type.
 
     Raises:
         RuntimeError: if the elements do not lie in memory in this order; use `reshape`.
@@ -107,7 +108,7 @@ def view(x: Tensor, *shape: Any) -> Tensor:
         (6,)
     """
     if len(shape) == 1 and isinstance(shape[0], DType):
-        return P.bitcast(x, dtype=shape[0])
+        return read_as(x, shape[0])
     result = reshape(x, *shape)
     if x.numel() and not reshape_is_view(x, result.shape):
         raise RuntimeError(

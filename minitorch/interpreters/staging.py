@@ -247,7 +247,9 @@ class Staging:
         return node
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
-        """A constant of no dimensions, as a node."""
+        """A constant of no dimensions, as a node; an option that is a traced number becomes its own node."""
+        if isinstance(value, Tensor):
+            return PRIMITIVES["cast"](value if not value.shape else PRIMITIVES["reshape"](value, shape=()), dtype=dtype)
         if not isinstance(value, PYTHON_NUMBERS):
             raise TypeError(f"a number is needed here, not {type(value).__name__}")
         return PRIMITIVES["constant"](value=value, shape=(), dtype=dtype)

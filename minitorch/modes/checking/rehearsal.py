@@ -19,27 +19,15 @@ import numpy as np
 
 from ...interpreters import Reads, rehearsing
 from ...tensor import Tensor, forget_writes, on_host
-from ...tree import Structure, flatten, unflatten
+from ...tree import Structure, Whole
 from ..guards.watch import PLAIN, Watch
+from ..objects.outcome import Outcome, contents, outcome_of
+from ..objects.roles import Argument, Held, New, Output
 
 if TYPE_CHECKING:
     from ..tracing.effects import Effects
 
 Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class Argument:
-    """A result that is one of the arguments itself."""
-
-    position: int
-
-
-@dataclass(frozen=True)
-class Output:
-    """A result that is computed: its position among the graph's outputs."""
-
-    position: int
 
 
 @dataclass(frozen=True)
@@ -117,8 +105,7 @@ class Rehearsal:
         function: what was traced.
         leaves, structure: the arguments that it was traced with, taken apart.
         outside: the tensors that the trace captured.
-        effects, results, outputs: the effects of the trace, the structure of its result, and of its
-            leaves the tensors, by `Output` and `Argument`, and everything else.
+        effects, outcome: the effects of the trace, and its outcome, with `Output` and `Argument` in place of tensors.
         watches: the values that became constants of the trace.
         names: of each output of the graph, for messages.
         refused: the reason for not running the function, if there is one.
@@ -131,8 +118,7 @@ class Rehearsal:
         structure: Structure,
         outside: Sequence[Tensor],
         effects: Effects,
-        results: Structure,
-        outputs: Sequence[Any],
+        outcome: Outcome,
         watches: Sequence[Watch],
         names: Sequence[str],
         refused: str,
@@ -143,7 +129,7 @@ class Rehearsal:
                 positions.setdefault(id(leaf), len(positions))
         self._leaves = [Argument(positions[id(leaf)]) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self._function, self._structure, self._outside = function, structure, list(outside)
-        self._effects, self._results, self._outputs = effects, results, list(outputs)
+        self._effects, self._traced = effects, outcome
         self._watches, self._names = list(watches), list(names)
         if not refused and any(tensor._entry is not None for tensor in outside):
             refused = "it uses a recorded result from outside, whose tape a backward would use up"
@@ -158,9 +144,12 @@ class Rehearsal:
             try:
                 with rehearsing(before):
                     leaves = [tensors[leaf.position] if type(leaf) is Argument else leaf for leaf in self._leaves]
-                    args, kwargs = unflatten(self._structure, leaves)
-                    found, structure = flatten(self._function(*args, **kwargs))
-                outcome = self._outcome(tensors, found, structure, before)
+                    whole = Whole(leaves)
+                    args, kwargs = whole.build(self._structure)
+                    was = contents(whole.containers)
+                    results = [self._function(*args, **kwargs)]
+                    found = outcome_of("the function", results, whole.containers, was, lambda leaf, is_inside: leaf)
+                outcome = self._outcome(tensors, found, before)
             except Exception as error:
                 outcome = Rehearsed({}, error=error)
             finally:
@@ -172,11 +161,13 @@ class Rehearsal:
             self.refused = changes(changed)
         return outcome
 
-    def _outcome(self, tensors: Sequence[Tensor], found: list[Any], structure: Structure, before: _Before) -> Rehearsed:
+    def _outcome(self, tensors: Sequence[Tensor], outcome: Outcome, before: _Before) -> Rehearsed:
         outputs: dict[int, Array] = {}
-        if structure != self._results:
+        found = outcome.leaves
+        if (outcome.result, outcome.changed) != (self._traced.result, self._traced.changed):
             return Rehearsed({}, "it returns another structure")
-        for place, (own, traced) in enumerate(zip(found, self._outputs, strict=True)):
+        for place, (own, leaf) in enumerate(zip(found, self._traced.leaves, strict=True)):
+            traced = leaf.value if type(leaf) is New else leaf
             if type(traced) is Output:
                 if not isinstance(own, Tensor):
                     return Rehearsed({}, f"result {place} is {own!r:.40}, and not a tensor")
@@ -184,6 +175,8 @@ class Rehearsal:
             elif type(traced) is Argument:
                 if own is not tensors[traced.position]:
                     return Rehearsed({}, f"result {place} is not the argument that the trace takes it for")
+            elif type(traced) is Held and isinstance(own, Tensor):
+                continue  # which tensor it is, is looked up at each call
             elif type(own) is not type(traced) or (isinstance(own, PLAIN) and not _equal(own, traced)):
                 return Rehearsed({}, f"result {place} is {own!r:.40}, and {traced!r:.40} in the trace")
         targets: dict[int, Tensor | None] = {}

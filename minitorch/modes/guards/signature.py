@@ -6,8 +6,10 @@ the modes of the thread: whether gradients are recorded, and autocast.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Iterable
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -18,13 +20,28 @@ from ...functional.operands import from_array
 from ...interpreters import current_autocast, is_grad_enabled
 from ...nn import Module
 from ...tensor import OnDevice, Tensor, on_host
-from ...tree import LEAF, Structure, flatten
+from ...tree import LEAF, Parts, Structure
 from . import donation, surroundings
 from .donation import Names as Donations
 
-PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), DType, np.dtype, range)
+PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), DType, np.dtype, range, enum.Enum)
 
-Call = tuple[list[Any], Structure, list[Tensor], Any]
+
+class Given(list[Tensor]):
+    """The tensors of a call, each once.
+
+    Attributes:
+        containers: the lists, dicts and other containers of the call that can be changed.
+    """
+
+    __slots__ = ("containers",)
+
+    def __init__(self, tensors: Iterable[Tensor], containers: list[Any]) -> None:
+        super().__init__(tensors)
+        self.containers = containers
+
+
+Call = tuple[list[Any], Structure, Given, Any]
 """The leaves of a call, their structure, the tensors among them, and the key that alike calls share."""
 
 
@@ -96,7 +113,8 @@ class Signatures:
             args += self._defaults[-missing:]
         elif kwargs or missing:
             args, kwargs = self._normal_form(args, kwargs)
-        leaves, structure = flatten((args, kwargs))
+        parts = Parts()
+        structure, leaves = parts.add((args, kwargs)), parts.leaves
         tensors: dict[int, Tensor] = {}  # by id: a tensor that is given twice is one input of the graph
         simple = not kwargs and all(child is LEAF for child in structure.children[0].children)
         kinds: list[Any] = [len(leaves) if simple else structure]
@@ -118,12 +136,14 @@ class Signatures:
                 kinds.append((type(leaf), repr(leaf) if type(leaf) in (float, range) else leaf))
             elif isinstance(leaf, slice) and all(type(part) in (int, type(None)) for part in _parts(leaf)):
                 kinds.append((slice, *_parts(leaf)))
-            elif isinstance(leaf, Module) or callable(leaf):
+            elif isinstance(leaf, Module):
+                kinds.append((Static, ref(leaf)))
+            elif callable(leaf):
                 kinds.append((Static, leaf))
             else:
                 raise self._not_plain(leaf, self.leaf_names(structure)[index])
         kinds += is_grad_enabled(), current_autocast()
-        return leaves, structure, list(tensors.values()), tuple(kinds)
+        return leaves, structure, Given(tensors.values(), parts.containers), tuple(kinds)
 
     def _type_of(self, tensor: Tensor) -> Any:
         """NumPy's type of a tensor's elements; a value on a device is copied, unless the backend takes it there."""
@@ -154,7 +174,7 @@ class Signatures:
         for name in self._static_argnames:
             if name in bound.arguments:
                 bound.arguments[name] = self._static(name, bound.arguments[name])
-        return bound.args, dict(sorted(bound.kwargs.items()))
+        return bound.args, bound.kwargs
 
     def _static(self, name: str, value: Any) -> Static:
         try:
@@ -173,7 +193,7 @@ class Signatures:
             "MT108",
             f"the argument `{name}` of {self._name} is of type {type(leaf).__name__}",
             why="a traced function takes tensors, plain values (numbers, strings, types, slices, None), modules, and "
-            "nested tuples, lists and dicts of these",
+            "nested tuples, lists, dicts, sets and dataclasses of these",
             fix=f"pass its tensors, or, if it is hashable and never changes, make it static: "
             f"mt.jit(f, static_argnames='{name.split('.')[0]}')",
         )

@@ -21,6 +21,7 @@ from ...nn import Module
 from ...tensor import Tensor, on_host
 from ..guards.surroundings import Surroundings, follows_training
 from ..guards.watch import Watch
+from ..objects.roles import New
 from .effects import Effects
 
 AGAIN = "freeze the function again; to have two versions, keep both frozen functions"
@@ -172,6 +173,7 @@ def refuse_results(name: str, leaves: Iterable[Any]) -> None:
         TracingError: ``MT112``.
     """
     for leaf in leaves:
+        leaf = leaf.value if isinstance(leaf, New) else leaf
         if isinstance(leaf, (np.ndarray, Module)):
             raise _refused(
                 name,
@@ -207,6 +209,23 @@ def refuse_leaks(name: str, found: tuple[str, Tensor] | None) -> None:
         raise _refused(
             name,
             f"it stores a {tensor.spec}, {made_by(tensor._value)}, outside of itself, in {holder}",
+            "a frozen program has results and no effects, so that it can be saved, and run anywhere",
+            "return the value in place of storing it, and store the result of the call",
+        )
+
+
+def refuse_outcome(name: str, assigned: Sequence[str], changes_containers: bool) -> None:
+    """Refuse a function that assigns tensors outside of itself, or changes a container that it is given.
+
+    Raises:
+        TracingError: ``MT112``.
+    """
+    if assigned or changes_containers:
+        raise _refused(
+            name,
+            f"it stores a tensor outside of itself, in {assigned[0]}"
+            if assigned
+            else "it changes a list, dict or another container among its arguments",
             "a frozen program has results and no effects, so that it can be saved, and run anywhere",
             "return the value in place of storing it, and store the result of the call",
         )

@@ -33,7 +33,8 @@ class Backward:
 
     Attributes:
         outputs: the results that it starts from.
-        wanted: the inputs of the forward graph that get gradients.
+        leaves: the results that are leaves made inside, and require a gradient.
+        wanted: the inputs of the forward graph that get gradients; after these, the `leaves`.
         read: inputs of the forward graph whose values it reads.
         computed: nodes of the forward graph whose values it reads; they become further outputs of that graph.
         cotangents: its inputs for the cotangents.
@@ -54,9 +55,12 @@ class Backward:
     callbacks: list[Callback]
     refused: AutogradError | None = None
     overwritten: Spec | None = None
+    leaves: Sequence[int] = ()
 
 
-def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[Tensor]) -> Backward | None:
+def record_backward(
+    staging: CallStaging, tracers: list[Tensor], outputs: list[Tensor], leaves: Sequence[int] = ()
+) -> Backward | None:
     """Trace the gradients of the results, if any may be asked for later."""
     starts = [
         position
@@ -65,7 +69,7 @@ def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[T
     ]
     if not starts or not is_grad_enabled():
         return None
-    inputs = [*tracers, *(item.tensor for item in staging.captured.values())]
+    inputs = [*tracers, *(item.tensor for item in staging.captured.values()), *(outputs[place] for place in leaves)]
     wanted = [place for place, tensor in enumerate(inputs) if tensor._requires_grad]
     before, called_before = len(staging.nodes), len(staging.callbacks)
     sources = [inputs[place] for place in wanted]
@@ -86,7 +90,9 @@ def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[T
             return None
         if error.code != "MT402":
             raise
-        return Backward(starts, wanted, [], [], cotangents, [None] * len(wanted), [], [], refused=error.again())
+        return Backward(
+            starts, wanted, [], [], cotangents, [None] * len(wanted), [], [], refused=error.again(), leaves=leaves
+        )
     gradients = [staging.node_of(found[key][1]) if key in found else None for key in keys]
     nodes, callbacks = staging.nodes[before:], staging.callbacks[called_before:]
     own = {id(node) for node in (*nodes, *cotangents)}
@@ -104,6 +110,7 @@ def record_backward(staging: CallStaging, tracers: list[Tensor], outputs: list[T
         nodes=nodes,
         callbacks=callbacks,
         overwritten=staging.overwritten,
+        leaves=leaves,
     )
 
 
@@ -163,7 +170,7 @@ class Differentiable:
             outputs: the results of the call.
             values: all outputs of the graph.
         """
-        call = _Call(self, inputs, arrays, values)
+        call = _Call(self, [*inputs, *(outputs[position] for position in self.recorded.leaves)], arrays, values)
         results = [outputs[position] for position in self.recorded.outputs]
         tape.record_many(self.forward.name, call.sources, results, call.backward)
 
@@ -260,7 +267,7 @@ class _Call:
         self._check([place for place in places if place not in self.before or self.inputs[place]._requires_grad])
         aliases = [
             Tensor(self.before[place]) if place in self.before else reshape(tensor, shape=tensor.shape)
-            for place, tensor in enumerate(self.inputs)
+            for place, tensor in enumerate(self.inputs[: len(self.of.forward.inputs)])
         ]
         values = replay(self.of.forward, aliases, self.of.untaped)
         computed = values[len(values) - len(self.of.recorded.computed) :]

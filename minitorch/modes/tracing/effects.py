@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,6 +161,19 @@ class Effects:
     def forget_memories(self) -> None:
         """Forget these owners: some captured tensor has other memory than before."""
         self._neighbours = None
+
+    def move(self, moved: Mapping[int, Tensor]) -> None:
+        """Take other tensors in place of some from outside, given by `id`."""
+
+        def now(where: Where) -> Where:
+            return moved.get(id(where), where)
+
+        self._writes = [(now(where), is_grad, place) for where, is_grad, place in self._writes]
+        self._grads = [(now(where), place) for where, place in self._grads]
+        self._around = [(moved.get(id(tensor), tensor), is_written) for tensor, is_written in self._around]
+        self._captured = {id(tensor._root) for tensor, _ in self._around}
+        self._written = {id(tensor) for tensor, is_written in self._around if is_written}
+        self.forget_memories()
 
     def are_apart(self) -> bool:
         """Whether captured tensors that are written share no memory with other captured ones."""

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from ...interpreters import Autocast, current_autocast, layout_text
 from ...ir import Shape, Spec
+from ...nn import Module
 from ...passes import Stage
 from ...tensor import Tensor
 from ...tree import LEAF, Structure
@@ -23,12 +25,24 @@ MOST_NAMES, MOST_KERNELS = 6, 20  # in a listing
 WIDTH = 100  # characters in a line; a notebook breaks longer ones within words
 
 
+class Argued:
+    """A module that was an argument, which the report does not keep alive."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = ref(module)
+        self._text = repr(module)
+
+    def __repr__(self) -> str:
+        return self._text
+
+
 @dataclass
 class SignatureReport:
     """One signature of a jitted function.
 
     Attributes:
-        arguments: name and kind of each argument: a `Spec` for a tensor, the value itself for anything else.
+        arguments: name and kind of each argument: a `Spec` for a tensor, an `Argued` for a module, the value itself for
+            anything else.
         reason: why it was traced.
         calls: how often it was called.
         trace_time: seconds.
@@ -78,6 +92,7 @@ class SignatureReport:
         """The report of a call that is about to be traced."""
         pairs = list(zip(names, leaves, strict=True))
         arguments = {name: leaf.spec if isinstance(leaf, Tensor) else leaf for name, leaf in pairs}
+        arguments |= {name: Argued(leaf) for name, leaf in pairs if isinstance(leaf, Module)}
         tensors = [(name, leaf) for name, leaf in pairs if isinstance(leaf, Tensor)]
         needs = frozenset(name for name, leaf in tensors if leaf._requires_grad)
         first: dict[int, str] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...dtypes import BY_NUMPY
@@ -12,8 +12,11 @@ from ...graph import Graph
 from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text, visible_strides
 from ...ir import Node, Shape, Spec
 from ...tensor import OnDevice, Tensor, forget_writes
-from ...tree import Structure, flatten, unflatten
-from ..checking.rehearsal import Argument, Output
+from ...tree import Structure, Whole
+from ..objects.assigned import Assigned
+from ..objects.outcome import Outcome, contents, outcome_of
+from ..objects.places import Places
+from ..objects.roles import Argument, Held, New, Output
 from .differentiable import Backward, record_backward
 from .effects import Effects, Where
 from .recording import CallStaging
@@ -37,37 +40,64 @@ def kind_text(kind: Kind | None) -> str:
     return f"{Spec(shape, BY_NUMPY[dtype])}" + ("" if layout is None else f" {layout_text(layout)}")
 
 
+@dataclass(frozen=True)
+class Made:
+    """An output that is a leaf, or of a class of its own: a parameter that the function has made, for instance.
+
+    Attributes:
+        position: among the outputs.
+        kind: its class.
+        requires_grad: whether it is a leaf that requires a gradient.
+        grad: the output that is its gradient.
+    """
+
+    position: int
+    kind: type[Tensor]
+    requires_grad: bool
+    grad: int | None
+
+    def put(self, outputs: list[Tensor]) -> None:
+        """Give the output what it has in eager mode."""
+        tensor = self.kind.__new__(self.kind)
+        Tensor.__init__(tensor, outputs[self.position]._value, self.requires_grad)
+        outputs[self.position] = tensor
+        tensor._grad = None if self.grad is None else outputs[self.grad]
+
+
 @dataclass
 class Recorded:
     """The result of one recording: the graph, and the roles of its inputs and outputs."""
 
     graph: Graph
-    results: Structure
-    leaves: list[Any]  # `Output` and `Argument` in place of tensors, everything else unchanged
+    outcome: Outcome  # `Output` and `Argument` in place of tensors, `New` in that of arrays made inside
     effects: Effects
     backward: Backward | None
     owners: list[Where | None]  # for each captured tensor: the owner, if it is a gradient
     guards: list[tuple[Where, Kind | None]]  # the gradients that were read, with their values
     layouts: list[tuple[int, Shape | None]]  # the arguments whose strides decided something, with their visible strides
     callbacks: list[Callback]
+    made: list[Made] = field(default_factory=list)  # the outputs that are more than a tensor with a value
+    assigned: Assigned = field(default_factory=Assigned)  # the tensors that are looked up at each call
 
 
 def record(
     function: Callable[..., Any],
-    leaves: list[Any],
+    given: list[Any],
     structure: Structure,
     names: list[str],
     staging: CallStaging,
     copies: bool = False,
+    places: Places | None = None,
 ) -> Recorded:
     """Run the function under a recording. No traced tensor outlives this call, unless it leaked.
 
     Args:
         copies: whether a tensor from outside that is returned is an output of the graph, or itself.
+        places: that the function can reach; what it assigns to them is undone, and a part of the outcome.
     """
     tracers: dict[int, Tensor] = {}  # by id of the argument: a tensor that is given twice is one input
-    stand_ins = list(leaves)
-    for index, leaf in enumerate(leaves):
+    stand_ins = list(given)
+    for index, leaf in enumerate(given):
         if isinstance(leaf, Tensor):
             if id(leaf) not in tracers:
                 tracers[id(leaf)] = _stand_in(leaf, names[index], staging)
@@ -77,26 +107,46 @@ def record(
     positions = {id(tracer): position for position, tracer in enumerate(arguments)}
     try:
         with interpreting(staging):
-            args, kwargs = unflatten(structure, stand_ins)
-            found, results = flatten(function(*args, **kwargs))
+            whole = Whole(stand_ins)
+            args, kwargs = whole.build(structure)
+            before = contents(whole.containers)
+            holder = [function(*args, **kwargs)]
             for owner, state in staging.states.items():
                 owner.require_settled(state, staging.trace.name)
+            assigned = Assigned()
+            if places is not None:
+                changes = places.changes()
+                places.restore()
+                holder += [change.now for change in changes]
+                changes = [change._replace(now=None) for change in changes]
+                assigned = Assigned(places, changes)
             outputs: dict[int, Tensor] = {}
-            for index, leaf in enumerate(found):
+
+            def noted(leaf: Any, is_inside: bool) -> Any:
                 if id(leaf) in positions:
-                    found[index] = Argument(positions[id(leaf)])
-                elif isinstance(leaf, Tensor) and (copies or isinstance(leaf._value, Node)):
+                    return Argument(positions[id(leaf)])
+                if isinstance(leaf, Tensor) and (copies or isinstance(leaf._value, Node)):
                     outputs.setdefault(id(leaf), leaf)
-                    found[index] = Output(list(outputs).index(id(leaf)))
+                    return Output(list(outputs).index(id(leaf)))
+                if isinstance(leaf, Tensor):
+                    number = assigned.number(leaf)
+                    return leaf if number is None else Held(number)
+                return New(leaf) if is_inside else leaf
+
+            outcome = outcome_of(staging.trace.name, holder, whole.containers, before, noted)
+            made = [] if copies else _made(outputs)
             returned = list(outputs.values())
             nodes = [staging.node_of(output) for output in returned]
             effects = Effects(len(outputs))
             effects.collect(staging, arguments, inputs)
             forward, callbacks = list(staging.nodes), list(staging.callbacks)
-            backward = record_backward(staging, arguments, returned)
+            backward = record_backward(
+                staging, arguments, returned, [each.position for each in made if each.requires_grad]
+            )
     finally:
         for item in staging.captured.values():
             forget_writes(item.tensor, item.version)
+    assigned.close([item.tensor for item in staging.captured.values()])
     owners = [staging.grad_owners.get(id(item.tensor)) for item in staging.captured.values()]
     recorded_owners = [owner if owner is None else positions.get(id(owner), owner) for owner in owners]
     guards = [
@@ -109,7 +159,21 @@ def record(
     everything = (*inputs, *(item.input for item in staging.captured.values()))
     residuals = backward.computed if backward else []
     graph = staging.graph(everything, (*nodes, *effects.nodes, *residuals), forward)
-    return Recorded(graph, results, found, effects, backward, recorded_owners, guards, layouts, callbacks)
+    return Recorded(graph, outcome, effects, backward, recorded_owners, guards, layouts, callbacks, made, assigned)
+
+
+def _made(outputs: dict[int, Tensor]) -> list[Made]:
+    """The outputs that are more than a tensor with a value; their gradients become outputs, too."""
+    found = []
+    for position, tensor in enumerate(list(outputs.values())):
+        is_leaf = tensor._requires_grad and tensor._entry is None
+        if type(tensor) is not Tensor or is_leaf:
+            grad = tensor._grad if is_leaf else None
+            if grad is not None:
+                outputs.setdefault(id(grad), grad)
+            place = None if grad is None else list(outputs).index(id(grad))
+            found.append(Made(position, type(tensor), is_leaf, place))
+    return found
 
 
 def _stand_in(argument: Tensor, name: str, staging: CallStaging) -> Tensor:

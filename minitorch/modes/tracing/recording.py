@@ -30,7 +30,7 @@ from ...interpreters import (
     memory_owner,
     set_grad_enabled,
 )
-from ...ir import Node, Primitive, Spec
+from ...ir import INPUT, Node, Primitive, Spec
 from ...passes import LOWERING, Pass, Run, run_pipeline
 from ...tensor import OnDevice, Tensor, note_write, on_host
 
@@ -145,12 +145,14 @@ class CallStaging(Staging):
         untaped: the nodes of operations under `no_grad`, which the tape did not see, such as those of `detach`.
             What a `Function` computes is not among them, since its result has a derivative.
         overwritten: the last tensor that was written in place although it is on the tape.
+        known: tensors from outside whose values decide shapes; the trace depends on these.
     """
 
     def __init__(self, name: str, names: Mapping[int, str]) -> None:
         super().__init__(name, names)
         self.untaped: set[Node] = set()
         self.overwritten: Spec | None = None
+        self.known: list[Captured] = []  # those whose values decide shapes
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
         node = super()._append(primitive, nodes, params)
@@ -163,6 +165,29 @@ class CallStaging(Staging):
         if tensor._entry is not None:
             self.overwritten = tensor.spec
         return super().assign(tensor, value)
+
+    def concrete(self, tensor: Tensor, what: str, code: str = "MT102", fix: str | None = None) -> Array:
+        """The value of a tensor; while recording, only one that decides a shape and follows from tensors outside."""
+        found = self._value_of(self.node_of(tensor)) if code == "MT103" else None
+        return super().concrete(tensor, what, code, fix) if found is None else found
+
+    def _value_of(self, node: Node) -> Array | None:
+        """The value of a node that depends on neither arguments nor random numbers; None for another one."""
+        outside = {item.input: item for item in self.captured.values()}
+        needed = Graph([], [node], name=self.trace.name, verify=False).nodes
+        inputs = {operand for each in needed for operand in each.inputs if operand.primitive is INPUT}
+        inputs |= {node} if node.primitive is INPUT else set()
+        if len(needed) > _MOST_KNOWN or not inputs <= outside.keys():
+            return None
+        if any(each.primitive.name == "random_bits" for each in needed):
+            return None
+        values: dict[Node, Any] = {each: on_host(outside[each].tensor) for each in inputs}
+        if not all(isinstance(value, np.ndarray) for value in values.values()):
+            return None
+        for each in needed:
+            values[each] = each.primitive.evaluate(*[values[operand] for operand in each.inputs], **each.params)
+        self.known += [outside[each] for each in inputs]
+        return np.array(values[node])
 
     def graph(self, inputs: Sequence[Node], outputs: Sequence[Node], nodes: Sequence[Node]) -> Graph:
         """The recorded graph, of some of its nodes."""
@@ -185,6 +210,7 @@ def replay(graph: Graph, tensors: Sequence[Tensor], untaped: Container[Node] = (
     return [values[node] for node in graph.outputs]
 
 
+_MOST_KNOWN = 1000  # operations for a value that decides a shape; raising it finds more, and traces more slowly
 OWN_REFERENCES = 3  # to an array that only its tensor holds: the tensor's, a local name's, and that of the asking
 
 

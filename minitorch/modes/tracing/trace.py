@@ -16,18 +16,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...graph import Graph
-from ...interpreters import current_recorder
+from ...interpreters import Captured, current_recorder
 from ...ir import Shape
 from ...nn import Module
 from ...passes import Pass
-from ...tensor import Tensor
+from ...tensor import Tensor, on_host
 from ...tree import Structure
-from ..checking.rehearsal import Argument, Rehearsal, changes
+from ..checking.rehearsal import Rehearsal, changes
 from ..guards import surroundings
-from ..guards.leaks import Attributes, leak, warn_of_leaks
+from ..guards.leaks import leak, warn_of_leaks
 from ..guards.naming import Names
+from ..guards.watch import ArrayWatch, Watch
+from ..objects.outcome import Outcome
+from ..objects.places import Places
+from ..objects.roles import Argument
 from .callbacks import Callbacks
-from .constants import Constants, refuse_changes, refuse_effects, refuse_leaks, refuse_results, refuse_training
+from .constants import (
+    Constants,
+    refuse_changes,
+    refuse_effects,
+    refuse_leaks,
+    refuse_outcome,
+    refuse_results,
+    refuse_training,
+)
 from .differentiable import Differentiable
 from .effects import Effects
 from .explain import SignatureReport
@@ -68,25 +80,29 @@ def trace(
     recorder = current_recorder()
     with recorder.span("trace", name) if recorder else nullcontext():
         around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-        staging, attributes = CallStaging(name, around.names), Attributes(around.owners)
+        staging = CallStaging(name, around.names)
         staging.keeps_values = constants is not None
+        reachable = Places(function, [leaf for leaf in leaves if isinstance(leaf, Module) or callable(leaf)])
         try:
-            recorded = record(function, leaves, structure, names, staging, copies=constants is not None)
+            recorded = record(function, leaves, structure, names, staging, constants is not None, reachable)
             if constants is not None:
                 refuse_leaks(name, leak(staging.made))
+                refuse_outcome(name, recorded.assigned.names(), bool(recorded.outcome.changed))
+            around.watches += [contents_of(item) for item in dict.fromkeys(staging.known)]
             leaked = warn_of_leaks(staging.made, name)
             changed = around.settle(name, warn=not leaked and constants is None)
             if constants is not None:
                 refuse_changes(name, changed)
                 _bake(recorded, staging, around, constants)
         except BaseException:
-            attributes.restore(staging.trace)
+            reachable.changes()
+            reachable.restore()
             raise
     report.trace_time = time.perf_counter() - start
 
     # The backward pass may read values that are overwritten or donated; then nothing is overwritten.
     updates = recorded.effects.updates if recorded.backward is None else {}
-    returned = {leaf.position for leaf in recorded.leaves if isinstance(leaf, Argument)}
+    returned = {leaf.position for leaf in recorded.outcome.leaves if isinstance(leaf, Argument)}
     spare = [] if recorded.backward else [place for place in donated if place not in returned]
     program = Program(recorded.graph, backend, passes, updates, spare, check, own)
     callbacks = None
@@ -114,10 +130,13 @@ def trace(
     report.arguments_written = tuple(arguments[key] for place, key in enumerate(places) if place in written)
     report.captured = tuple(str(item.input.params["name"]) for item in captured)
     report.written = tuple(str(item.input.params["name"]) for item in captured if item.node is not item.input)
+    report.written += tuple(recorded.assigned.names())
     kind = TakingTurns if program.takes_devices and updates else Traced
     traced = kind(staging, around, program, recorded, backward, donated, report, callbacks)
     if check:
         refused = "it keeps traced tensors outside of itself" if leaked else changes(changed) if changed else ""
+        if assigned := recorded.assigned.names():
+            refused = f"it assigns a tensor to {assigned[0]}, which cannot be put back"
         names = [" of ".join(filter(None, outcome)) for outcome in traced.outcomes()]
         outside = [item.tensor for item in captured]
         watches = (*around.watches, *around.module_watches)
@@ -127,13 +146,17 @@ def trace(
             structure,
             outside,
             recorded.effects,
-            recorded.results,
-            recorded.leaves,
+            recorded.outcome,
             watches,
             names,
             refused,
         )
     return traced
+
+
+def contents_of(item: Captured) -> Watch:
+    """A watch on the values of a tensor from outside."""
+    return ArrayWatch(str(item.input.params["name"]), lambda: on_host(item.tensor), on_host(item.tensor))
 
 
 def of_graph(
@@ -160,7 +183,7 @@ def of_graph(
     report.nodes_traced, report.nodes = graph.count().total(), program.pipeline.graph.count().total()
     layouts: list[tuple[int, Shape | None]] = [(place, None) for place in contiguous]
     effects = Effects(len(graph.outputs))
-    recorded = Recorded(graph, results, leaves, effects, None, [], [], layouts, [])
+    recorded = Recorded(graph, Outcome(results, leaves), effects, None, [], [], layouts, [])
     return Traced(staging, around, program, recorded, None, {}, report, None)
 
 
@@ -169,7 +192,7 @@ def _bake(recorded: Recorded, staging: CallStaging, around: surroundings.Surroun
     captured, gradients = list(staging.captured.values()), any(owner is not None for owner in recorded.owners)
     names = {id(item.tensor): str(item.input.params["name"]) for item in captured}
     refuse_training(constants.name, staging.calls, around)
-    refuse_results(constants.name, recorded.leaves)
+    refuse_results(constants.name, recorded.outcome.leaves)
     refuse_effects(constants.name, recorded.graph, recorded.effects, gradients, names)
     recorded.graph, recorded.callbacks = constants.bake(recorded.graph, captured, recorded.callbacks)
     recorded.owners, recorded.guards = [], []
@@ -187,10 +210,10 @@ def names_of(
         graph: as it was traced before. If the new trace differs, nothing is known of the variables.
     """
     around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-    staging = CallStaging(surroundings.name(function), around.names)
+    staging, reachable = CallStaging(surroundings.name(function), around.names), Places(function, leaves)
     found = Names()
     with found.collected(staging.trace):
-        again = record(function, leaves, structure, names, staging).graph
+        again = record(function, leaves, structure, names, staging, places=reachable).graph
     alike = again.key() == graph.key() and len(again.nodes) == len(graph.nodes)
     before, now = ((*each.inputs, *each.nodes) for each in (graph, again))
     return found.moved(dict(zip(now, before, strict=True)) if alike else {})

@@ -15,11 +15,12 @@ from ...interpreters import layout_text, visible_strides
 from ...ir import Node
 from ...nn import Module
 from ...tensor import OnDevice, Tensor, on_host
-from ...tree import LEAF, Structure, unflatten
-from ..checking.rehearsal import Argument, Output, Rehearsal
+from ...tree import LEAF, Structure
+from ..checking.rehearsal import Rehearsal
 from ..guards import surroundings
 from ..guards.donation import give_away
 from ..guards.watch import Watch
+from ..objects.roles import Argument, Held, New, Output
 from .callbacks import Callbacks
 from .differentiable import Differentiable
 from .effects import Where
@@ -66,12 +67,16 @@ class Traced:
         self._module_watches = around.module_watches
         self._module_changes = -1
         self._effects = recorded.effects
-        self._results = recorded.results
-        self._leaves = recorded.leaves
+        self._outcome = recorded.outcome
+        self._made = recorded.made
+        self._assigned = recorded.assigned
+        self._assigns = bool(recorded.assigned.slots)
         self._differentiable = differentiable
-        self._acts = bool(self._effects) or differentiable is not None
+        self._acts = bool(self._effects or self._made) or differentiable is not None
         # The common case: one result, computed by the graph.
-        self._returns_one = self._results is LEAF and type(self._leaves[0]) is Output
+        leaves = self._outcome.leaves
+        is_one = self._outcome.result is LEAF and len(leaves) == 1 and type(leaves[0]) is Output
+        self._returns_one = is_one and not (self._assigns or self._outcome.changed)
         self._seen: list[Any] = []  # the arrays of the captured tensors at the last check
         self._seen_there: list[ref[Any]] = []  # the same on a device, where a step takes the memory of what it replaces
         self._may_overwrite = False  # whether targets may be overwritten while the graph runs
@@ -83,9 +88,13 @@ class Traced:
 
     def is_current(self, tensors: Sequence[Tensor]) -> bool:
         """Whether all guards besides the signature hold."""
+        if self._assigns and not self._assigned.is_settled() and not self._follow():
+            return False
         for watch in self._watches:
             if not watch.holds():
-                return False
+                if not self._follow():
+                    return False
+                break
         if self._module_changes != Module.changes and not self._modules_are_current():
             return False
         if self._hook_changes != LeafHooks.changes and not self._hooks_are_current():
@@ -139,9 +148,30 @@ class Traced:
         for module, training in self._modules:
             if module.training is not training:
                 return False
-        if not all(watch.holds() for watch in self._module_watches):
+        if not all(watch.holds() for watch in self._module_watches) and not self._follow():
             return False
         self._module_changes = changes
+        return True
+
+    def _follow(self) -> bool:
+        """Whether all that has changed outside is that places hold other tensors, which are taken from now on."""
+        return self._move(self._assigned.followed((*self._watches, *self._module_watches)))
+
+    def _move(self, moved: Mapping[int, Tensor] | None) -> bool:
+        """Take other tensors from outside, given by the `id` of those in their place."""
+        if moved is None:
+            return False
+
+        def now(where: Any) -> Any:
+            return moved.get(id(where), where)
+
+        for item in self._captured:
+            item.tensor = now(item.tensor)
+        self._outside = list(map(now, self._outside))
+        self._hooks = [(now(tensor), hooks) for tensor, hooks in self._hooks]
+        self._guards = [(now(where), kind) for where, kind in self._guards]
+        self._gradients = [(place, now(owner)) for place, owner in self._gradients]
+        self._effects.move(moved)
         return True
 
     def _hooks_are_current(self) -> bool:
@@ -154,11 +184,13 @@ class Traced:
 
     def constants_changed(self) -> list[Watch]:
         """The values from outside that are constants of the graph and have changed."""
-        return [watch for watch in (*self._watches, *self._module_watches) if not watch.holds()]
+        every = (*self._watches, *self._module_watches)
+        return [watch for watch in every if not watch.holds() and not self._assigned.is_stirred(watch)]
 
     def changed(self, tensors: Sequence[Tensor]) -> list[str]:
         """The guards that fail, as text, the name first."""
         found = list(map(str, self.constants_changed()))
+        found += filter(None, [self._assigned.change()])
         for module, training in self._modules:
             if module.training is not training:
                 found.append(f"training of {type(module).__name__} was {training} and is {module.training}")
@@ -194,7 +226,7 @@ class Traced:
     @property
     def results(self) -> tuple[Structure, list[Any]]:
         """How the results are nested, with `Output` and `Argument` in place of tensors."""
-        return self._results, self._leaves
+        return self._outcome.result, self._outcome.leaves
 
     @property
     def contiguous(self) -> list[int] | None:
@@ -251,6 +283,8 @@ class Traced:
         values = (execute or self.program.run)(arrays, overwrites)
         outputs = [Tensor(value) for value in values[: effects.results]]
         if self._acts:
+            for each in self._made:
+                each.put(outputs)
             effects.ask_for_gradients(tensors)
             if self._differentiable is not None:
                 self._differentiable.connect(inputs, arrays, outputs, values)
@@ -260,23 +294,33 @@ class Traced:
             effects.carry_out(tensors, values)
             if self._seen_there:
                 self._see_there()
+        given = tensors
         if self._donated:
             tensors = self._take(tensors)
-        return outputs[0] if self._returns_one else self._returned(outputs, tensors)
+        return outputs[0] if self._returns_one else self._returned(outputs, tensors, given)
 
     def replayed(self, tensors: Sequence[Tensor]) -> Any:
         """The same in the current mode, operation by operation, of a trace without effects and gradients."""
-        return self._returned(replay(self.program.graph, self.inputs(tensors)), tensors)
+        return self._returned(replay(self.program.graph, self.inputs(tensors)), tensors, tensors)
 
-    def _returned(self, outputs: Sequence[Tensor], tensors: Sequence[Tensor]) -> Any:
-        """The results of the function."""
-        leaves = list(self._leaves)
+    def _returned(self, outputs: Sequence[Tensor], tensors: Sequence[Tensor], given: Sequence[Tensor]) -> Any:
+        """The results of the function, after changing the containers of the call."""
+        leaves = list(self._outcome.leaves)
         for index, leaf in enumerate(leaves):
             if type(leaf) is Output:
                 leaves[index] = outputs[leaf.position]
             elif type(leaf) is Argument:
                 leaves[index] = tensors[leaf.position]
-        return unflatten(self._results, leaves)
+            elif type(leaf) is New:
+                leaves[index] = leaf.made()
+            elif type(leaf) is Held:
+                leaves[index] = self._assigned.tensors()[leaf.position]
+        result, values = self._outcome.carried_out(leaves, getattr(given, "containers", ()))
+        if self._assigns:
+            is_current = self._module_changes == Module.changes
+            self._move(self._assigned.put(values, (*self._watches, *self._module_watches)))
+            self._module_changes = Module.changes if is_current else -1
+        return result
 
     def _beside(self, rehearsal: Rehearsal, tensors: Sequence[Tensor]) -> Executable:
         """An executable that compares the compiled program with the function itself, which runs now."""
@@ -285,7 +329,7 @@ class Traced:
 
     def idle(self, tensors: Sequence[Tensor]) -> Callable[[], Any] | None:
         """A function that does everything of a call except the graph; None if a call has effects."""
-        if self._acts or self._donated or self._callbacks is not None:
+        if self._acts or self._donated or self._callbacks is not None or self._assigns or self._outcome.changed:
             return None
         values = self.program.compiled(list(map(on_host, self.inputs(tensors))))
         return lambda: self(tensors, lambda arrays, overwrites: values)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
@@ -27,6 +28,7 @@ from ...interpreters import (
 )
 from ...interpreters.state import thread
 from ...ir import Node, warn_user
+from ...nn import Module
 from ...passes import Pass
 from ...tensor import Tensor
 from ...tree import Structure
@@ -34,6 +36,7 @@ from ..guards import surroundings
 from ..guards.donation import Names as Donations
 from ..guards.signature import Signatures, key_of_tensors, plain
 from ..tracing.explain import SignatureReport, difference
+from ..tracing.kept import Lent
 from ..tracing.trace import trace
 from ..tracing.traced import Traced
 
@@ -83,7 +86,7 @@ class Calling(Generic[P, R]):
         )
         self._signature = self._signatures.of
         self._usual_length = self._signatures.usual_length
-        self._traced: dict[Any, list[Traced]] = {}
+        self._traced: dict[Any, list[Traced] | Lent] = {}
         self._reports: list[SignatureReport] = []
         self._traces = 0
         self._warned = False
@@ -160,8 +163,10 @@ class Calling(Generic[P, R]):
         report.reason = self._reason(report, tensors, key)
         donated = self._signatures.given_away(leaves, structure)
         traced = self._made(values, structure, names, donated, report)
-        variants = self._traced.setdefault(key, [])
-        variants.append(traced)
+        if key not in self._traced:
+            module = next((leaf for leaf in values if isinstance(leaf, Module)), None)
+            self._traced[key] = [] if module is None else Lent(module, partial(self._traced.pop, key, None))
+        self._traced[key].append(traced)
         self._reports.append(report)
         self._traces += 1
         if len(self._reports) > self.max_signatures:
@@ -184,7 +189,7 @@ class Calling(Generic[P, R]):
         """The reason for tracing this call, as text."""
         if not self._reports:
             return "the first call"
-        known = self._traced.get(key)
+        known = list(self._traced.get(key, ()))
         if not known:
             return difference(report, self._reports)
         nearest = min(reversed(known), key=lambda traced: len(traced.changed(tensors)))
@@ -215,6 +220,7 @@ class Calling(Generic[P, R]):
         victim = min((report for report in self._reports if report is not latest), key=lambda report: report.calls)
         self._reports.remove(victim)
         for key, variants in list(self._traced.items()):
-            self._traced[key] = [traced for traced in variants if traced.report is not victim]
-            if not self._traced[key]:
-                del self._traced[key]
+            for traced in [traced for traced in variants if traced.report is victim]:
+                variants.remove(traced)
+            if not list(variants):
+                self._traced.pop(key, None)

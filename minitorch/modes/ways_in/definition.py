@@ -7,7 +7,7 @@ operation, which happens when it is fetched from a `Session`.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -105,6 +105,7 @@ class GraphStaging(Staging):
         self._handles: dict[int, tuple[Tensor, Node]] = {}  # by the id of what `placeholder` returned
         self.writes: list[Write] = []
         self.module_calls: list[ModuleCall] = []
+        self._variables: dict[tuple[int, str], tuple[Module, Tensor]] = {}  # tensors of modules that were replaced
 
     def placeholder(self, spec: Spec, name: str) -> Tensor:
         """A new placeholder."""
@@ -150,13 +151,37 @@ class GraphStaging(Staging):
         """Call a module, and note its mode and what it writes to its buffers."""
         if follows_training(module):
             _defined.setdefault(module, set()).add(module.training)
-        before = len(self.writes)
+        before, own = len(self.writes), {id(buffer) for buffer in module.buffers(recurse=False)}
+        held = {name: value for name, value in vars(module).items() if isinstance(value, Tensor)}
         result = run()
-        own = {id(buffer) for buffer in module.buffers(recurse=False)}
+        own |= {id(variable) for variable in self._assigned(module, held)}
         writes = tuple([item for item in self.writes[before:] if id(item.variable.tensor) in own])
         leaves = [leaf for leaf in flatten(result)[0] if isinstance(leaf, Tensor)]
         self.module_calls.append(ModuleCall(module, module.training, [self.node_of(leaf) for leaf in leaves], writes))
         return result
+
+    def _assigned(self, module: Module, before: Mapping[str, Tensor]) -> Iterator[Tensor]:
+        """Note the tensors that a call has assigned to attributes of its module, as writes; gives what they replace."""
+        for name, old in before.items():
+            new = vars(module).get(name)
+            if new is old or not isinstance(new, Tensor) or not isinstance(new._value, Node):
+                continue
+            _, variable = self._variables.setdefault((id(module), name), (module, old))
+            if new.spec != variable.spec:
+                raise TracingError(
+                    "MT105",
+                    f"a {type(module).__name__} assigns a {new.spec} to `{name}`, which was a {variable.spec}",
+                    why="the attributes of modules are variables of the graph, which keep their shape and type",
+                    fix="assign a tensor of the same shape and type, or return it",
+                )
+            captured = self.capture(variable)
+            self.writes.append(Write(captured, captured.node, self.node_of(new), len(self.writes)))
+            yield variable
+
+    def restore(self) -> None:
+        """Give the modules their own tensors back, which are the variables of the graph."""
+        for (_, name), (module, variable) in self._variables.items():
+            setattr(module, name, variable)
 
     def training_step(self, loss: Tensor, run: Callable[[], Any]) -> Operation:
         """The in-place writes of an optimiser, and those of the modules whose results the loss was computed from."""
@@ -225,6 +250,8 @@ class Graph(BaseGraph):
 
     def __exit__(self, *exception: Any) -> None:
         self._entered.pop().__exit__(*exception)
+        if self._staging is not None:
+            self._staging.restore()
         self._refresh()
 
     def _refresh(self) -> None:

@@ -38,10 +38,10 @@ from ...passes.pipeline import table_pass
 from ...passes.positions import POSITIONS
 from ...tensor import Tensor
 from ...tree import Structure
-from ..checking.rehearsal import Argument, Output
 from ..guards import surroundings
 from ..guards.leaks import Attributes
 from ..guards.signature import Signatures, plain
+from ..objects.roles import Argument, Output
 from ..tracing.recorded import record
 from ..tracing.sized import SizedStaging, Traced
 from .jit import Jitted
@@ -329,22 +329,23 @@ def _trace(
     graph, captured = recorded.graph, list(staging.captured.values())
     if recorded.effects:
         raise _stateful(name, recorded.effects.nodes, captured)
-    if not all(isinstance(leaf, (Output, Argument)) for leaf in recorded.leaves):
-        found = next(leaf for leaf in recorded.leaves if not isinstance(leaf, (Output, Argument)))
+    leaves = recorded.outcome.leaves
+    if not all(isinstance(leaf, (Output, Argument)) for leaf in leaves):
+        found = next(leaf for leaf in leaves if not isinstance(leaf, (Output, Argument)))
         raise TranslationError(
             "MT802",
             f"{name} returns {type(found).__name__}, which its graph does not compute",
             why="the results of an ONNX model are computed tensors",
             fix="return tensors alone",
         )
-    outputs = [(graph.outputs if isinstance(leaf, Output) else graph.inputs)[leaf.position] for leaf in recorded.leaves]
+    outputs = [(graph.outputs if isinstance(leaf, Output) else graph.inputs)[leaf.position] for leaf in leaves]
     held = {str(item.input.params["name"]): item.tensor for item in captured}
     parameters = {inside: tensor.detach().numpy() for inside, tensor in held.items()}
     trained = [inside for inside, tensor in held.items() if isinstance(tensor, Parameter)]
     by_id = {id(tensor): inside for inside, tensor in held.items()}
     paths = {by_id[key]: path for key, path in _paths(function).items() if key in by_id}
     whole = Graph(graph.inputs, outputs, graph.nodes, name)
-    names = _result_names(recorded.results, len(outputs))
+    names = _result_names(recorded.outcome.result, len(outputs))
     return Traced(whole, parameters, trained, paths, names, staging.formulas, list(decisions))
 
 

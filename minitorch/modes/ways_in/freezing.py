@@ -13,8 +13,8 @@ from ...interpreters import made_by
 from ...ir import Node
 from ...nn import Module
 from ...tensor import Tensor, on_host
-from ..checking.rehearsal import Argument
 from ..guards.surroundings import follows_training
+from ..objects.roles import Argument
 from .frozen_graph import FrozenGraph, Signature
 
 

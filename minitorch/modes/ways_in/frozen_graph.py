@@ -22,9 +22,9 @@ from ...ir import Spec
 from ...passes import FREEZING, Pass
 from ...tensor import Tensor
 from ...tree import Structure, flatten, unflatten
-from ..checking.rehearsal import Argument
 from ..guards.naming import Names
 from ..guards.signature import plain
+from ..objects.roles import Argument
 from ..tracing.explain import SignatureReport
 from ..tracing.folding import Beforehand, constant_bytes
 from ..tracing.trace import of_graph

@@ -14,7 +14,7 @@ from typing import Any
 from ...errors import ArgumentError
 from ...graph import Graph
 from ...tree import Structure, flatten
-from ..checking.rehearsal import Argument, Output
+from ..objects.roles import Argument, Output
 
 PLAIN = (bool, int, float, str, type(None))
 KEYS = (bool, int, str, type(None))

@@ -19,7 +19,7 @@ from ...tree import unflatten
 from ..guards.naming import Names
 from ..guards.signature import Call, plain
 from ..looking_in.stages import Stages
-from ..tracing.explain import Explanation, SignatureReport
+from ..tracing.explain import Argued, Explanation, SignatureReport
 from ..tracing.recording import Program
 from ..tracing.trace import names_of, trace
 from ..tracing.traced import Traced
@@ -246,7 +246,7 @@ class Looking(Calling[P, R], Drawable):
                 array = np.zeros(value.shape, value.dtype.numpy)
                 first[name] = Tensor(array, name in report.needs_grad)
             else:
-                first[name] = value
+                first[name] = value.module() if isinstance(value, Argued) else value
         args, kwargs = unflatten(report.structure, list(first.values()))
         return self._around(args, kwargs)
 

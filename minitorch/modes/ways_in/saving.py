@@ -9,7 +9,7 @@ from ...errors import ArgumentError
 from ...export import programs
 from ...ir import Spec
 from ...passes import Stage
-from ..checking.rehearsal import Argument
+from ..objects.roles import Argument
 from ..tracing.folding import Beforehand
 from ..tracing.traced import Traced
 from . import layouts, origins

@@ -18,7 +18,7 @@ from ...methods import Drawable
 from ...nn import Module
 from ...tensor import Tensor, on_host
 from ...tree import flatten, unflatten
-from ..checking.rehearsal import Output
+from ..objects.roles import Output
 from ..tracing.callbacks import Callbacks
 from ..tracing.recording import Program, are_apart, write
 from .definition import Graph, GraphStaging, Operation, Update, Write, needed_for

@@ -12,7 +12,17 @@ from ... import primitives as P
 from ...dtypes import DType, as_dtype
 from ...functional.derivatives import with_derivative
 from ...functional.elementwise import sigmoid
-from ...functional.operands import fitting, real, require_float, require_number, to_dtype, widened, wrap_dims
+from ...functional.operands import (
+    equals,
+    fitting,
+    is_traced,
+    real,
+    require_float,
+    require_number,
+    to_dtype,
+    widened,
+    wrap_dims,
+)
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor, share
 
@@ -78,7 +88,8 @@ def require_range(name: str, min_val: float, max_val: float) -> None:
         TypeError: if a bound is not a number.
         ValueError: if the range is empty.
     """
-    if not real(f"{name}: min_val", min_val) <= real(f"{name}: max_val", max_val):
+    known = not (is_traced(min_val) or is_traced(max_val))
+    if known and not real(f"{name}: min_val", min_val) <= real(f"{name}: max_val", max_val):
         raise ValueError(f"{name}: min_val={min_val} is above max_val={max_val}")
 
 
@@ -250,10 +261,10 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 @widened
 def _softplus(x: Tensor, *, beta: float, threshold: float) -> Tensor:
-    scaled = x if beta == 1 else x * beta
+    scaled = x if equals(beta, 1) else x * beta
     above = P.less(scalar(threshold, x), scaled)
     soft = P.log1p(P.exp(P.where(above, scalar(0, x), scaled)))
-    return P.where(above, x, soft if beta == 1 else soft / beta)
+    return P.where(above, x, soft if equals(beta, 1) else soft / beta)
 
 
 def log_sigmoid(input: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ import math
 
 from ... import primitives as P
 from ...errors import ShapeError
-from ...functional.operands import checked
+from ...functional.operands import checked, equals, is_traced
 from ...interpreters import in_full_precision
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
@@ -112,7 +112,7 @@ def _of_classes(
         counts = P.where(ignored, zero, P.gather(weight, classes))
     loss = P.neg(_picked(log_p, classes))
     loss = P.where(ignored, zero, loss if weight is None else loss * counts)
-    if label_smoothing:
+    if not equals(label_smoothing, 0):
         spread = P.neg(P.reduce_sum(log_p if weight is None else log_p * weight, dims=(log_p.ndim - 1,)))
         spread = P.where(ignored, zero, spread)
         loss = loss * (1 - label_smoothing) + spread * _share(label_smoothing, log_p.shape[-1])
@@ -152,7 +152,7 @@ def cross_entropy(
         >>> mt.nn.functional.cross_entropy(mt.tensor([[0.0, 0.0], [0.0, 100.0]]), mt.tensor([0, 1]))
         tensor(0.3466)
     """
-    if not 0 <= label_smoothing <= 1:
+    if not is_traced(label_smoothing) and not 0 <= label_smoothing <= 1:
         raise ValueError(f"cross_entropy: label_smoothing is from 0 to 1, not {label_smoothing}")
     dim = _class_dim(input, "cross_entropy")
     log_p = log_softmax(input, dim)
@@ -160,7 +160,7 @@ def cross_entropy(
         return _of_classes(log_p, target, weight, ignore_index, reduction, label_smoothing, "cross_entropy")
     _check_weight(input, weight, dim, "cross_entropy")
     log_p, target = same_shape(log_p, target, "cross_entropy with probabilities")
-    if label_smoothing:
+    if not equals(label_smoothing, 0):
         target = target * (1 - label_smoothing) + _share(label_smoothing, log_p.shape[dim])
     loss = _classes_last(log_p * target, dim)
     loss = P.neg(P.reduce_sum(loss if weight is None else loss * weight, dims=(loss.ndim - 1,)))

@@ -12,7 +12,7 @@ from ... import primitives as P
 from ...autograd import Context, Function
 from ...errors import ShapeError
 from ...functional.compound import xlogy
-from ...functional.operands import checked, promote_all
+from ...functional.operands import checked, is_traced, like, promote_all
 from ...interpreters import in_full_precision
 from ...primitives.elementwise import scalar
 from ...tensor import Tensor
@@ -113,6 +113,12 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         >>> mt.nn.functional.smooth_l1_loss(mt.tensor([1.0, 2.0]), mt.tensor([1.5, 5.0]), reduction="none")
         tensor([0.1250, 2.5000])
     """
+    if is_traced(beta):
+        width = like(beta, promote_all(input, target)[0])
+        is_line = P.equal(width, scalar(0, width))
+        safe = P.where(is_line, scalar(1, width), width)
+        parabola = huber_loss(input, target, reduction, safe) / safe  # type: ignore[arg-type]
+        return P.where(is_line, l1_loss(input, target, reduction), parabola)
     if beta == 0:
         return l1_loss(input, target, reduction)
     return huber_loss(input, target, reduction, beta) / beta

@@ -13,7 +13,7 @@ from ... import primitives as P
 from ...autograd import no_grad
 from ...errors import ShapeError
 from ...functional.inplace import assign
-from ...functional.operands import probability, promote, require_float, to_dtype, widen, widened
+from ...functional.operands import equals, probability, promote, require_float, to_dtype, widen, widened
 from ...functional.random import rand
 from ...functional.reductions import norm
 from ...functional.reductions import sum as sum_
@@ -306,9 +306,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         [0.0, 4.0]
     """
     p = probability("dropout: p", p)
-    if not training or p == 0:
+    if not training or equals(p, 0):
         return input
-    if p == 1:
+    if equals(p, 1):
         return input * 0
     kept = P.less_equal(scalar(p, draws := rand(input.shape)), draws)  # a draw is below p with probability p
     return P.where(kept, input * (1 / (1 - p)), scalar(0, input))

@@ -1,0 +1,206 @@
+"""The tensors of a trace that are read from places and assigned to places, and that are other objects in each call.
+
+An assignment gives a place a new tensor, as in eager mode: whoever holds the earlier one keeps it, with its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import FunctionType
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ...nn import Module
+from ...tensor import Tensor
+from ...tree import Parts, Structure, flatten
+from ..guards.watch import PLAIN, Watch
+from .places import Change, Place, Places
+
+_assigned: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id: what compiled calls have assigned
+
+
+@dataclass
+class _Variable:
+    """A tensor that is looked up: where it is held, and the tensor that was found there last."""
+
+    places: list[Place]
+    tensor: Tensor
+    is_own: bool  # whether the trace assigns to one of the places
+    is_read: bool = False  # whether the graph depends on it
+
+
+@dataclass
+class _Slot:
+    """A place to assign to, and the structure of what it held when the function was traced."""
+
+    place: Place
+    structure: Structure
+    leaves: list[Any]
+    last: Any  # what was found there last
+    is_fixed: bool = False  # whether nothing in that can be changed
+
+
+class Assigned:
+    """The tensors that a trace reads from places, and its assignments.
+
+    Args:
+        places: noted before the function was traced.
+        changes: what it has assigned.
+    """
+
+    def __init__(self, places: Places | None = None, changes: Iterable[Change] = ()) -> None:
+        self._places = places
+        self._stirred: list[Watch] | None = None  # the watches that look at what is assigned
+        self._numbers: dict[int, int] = {}
+        self._variables: list[_Variable] = []
+        self.slots: list[_Slot] = []
+        for change in changes:
+            leaves, structure = flatten(change.before)
+            self.slots.append(_Slot(change.place, structure, leaves, change.before))
+        self._own = [slot.place for slot in self.slots]
+        for slot in self.slots:
+            for leaf in slot.leaves:
+                if isinstance(leaf, Tensor):
+                    self.number(leaf)
+            slot.leaves = [_kind(leaf) if isinstance(leaf, Tensor) else leaf for leaf in slot.leaves]
+
+    def names(self) -> list[str]:
+        """The places that are assigned to, as text."""
+        return [str(slot.place) for slot in self.slots]
+
+    def number(self, tensor: Tensor) -> int | None:
+        """The number of a tensor from outside among those that are looked up; None if it cannot be."""
+        known = self._numbers.get(id(tensor))
+        if known is not None or self._places is None:
+            return known
+        places = self._places.of(tensor)
+        if not places:
+            return None
+        is_own = any(_is_within(place, own) for place in places for own in self._own)
+        self._variables.append(_Variable(places, tensor, is_own))
+        return self._numbers.setdefault(id(tensor), len(self._variables) - 1)
+
+    def close(self, captured: Iterable[Tensor]) -> None:
+        """End the trace.
+
+        Args:
+            captured: the tensors from outside that the graph reads.
+        """
+        for tensor in captured:
+            number = self.number(tensor)
+            if number is not None:
+                self._variables[number].is_read = True
+        for tensor in self._places.tensors() if self._places is not None else ():
+            self.number(tensor)
+        self._places, self._numbers = None, {}
+
+    def tensors(self) -> list[Tensor]:
+        """The present tensors, by number."""
+        return [variable.tensor for variable in self._variables]
+
+    def is_settled(self) -> bool:
+        """Whether all places that are assigned to hold what was found there last."""
+        return all(slot.is_fixed and slot.place.get() is slot.last for slot in self.slots)
+
+    def followed(self, watches: Iterable[Watch]) -> dict[int, Tensor] | None:
+        """Take the tensors that are at the places now; returns those that are others, by the `id` of the earlier ones.
+
+        None if something else has changed, or the trace is none for these tensors.
+
+        Args:
+            watches: of the trace.
+        """
+        moved = self._moved()
+        failed = [watch for watch in watches if not watch.holds()] if moved is not None else []
+        return None if moved is None else self._move(moved, failed)
+
+    def put(self, values: Sequence[Any], watches: Iterable[Watch]) -> dict[int, Tensor] | None:
+        """Assign new values, from which the next call starts; returns what `followed` does."""
+        for slot, value in zip(self.slots, values, strict=True):
+            slot.place.put(value)
+            for leaf in flatten(value)[0]:
+                if isinstance(leaf, Tensor):
+                    _assigned[id(leaf)] = leaf
+        if self._stirred is None:
+            self._stirred = [watch for watch in watches if not watch.holds()]
+        moved = self._moved()
+        return None if moved is None else self._move(moved, self._stirred)
+
+    def is_stirred(self, watch: Watch) -> bool:
+        """Whether a watch looks at what is assigned."""
+        return watch in (self._stirred or ())
+
+    def change(self) -> str:
+        """The place that holds a value that the trace is not for, as text; empty if there is none."""
+        return f"{self.names()[0]} holds a value of another kind" if self.slots and self._moved() is None else ""
+
+    def _move(self, moved: dict[int, Tensor], watches: Sequence[Watch]) -> dict[int, Tensor] | None:
+        if not all(_explains(moved, watch) for watch in watches):
+            return None
+        for variable in self._variables:
+            variable.tensor = moved.get(id(variable.tensor), variable.tensor)
+        for slot in self.slots:
+            slot.last, parts = slot.place.get(), Parts()
+            parts.add(slot.last)
+            slot.is_fixed = not parts.containers
+        for watch in watches:
+            watch.settle()
+        return moved
+
+    def _moved(self) -> dict[int, Tensor] | None:
+        """The tensors that have been replaced at all of their places, by `id`; None if the trace is none for these."""
+        for slot in self.slots:
+            leaves, structure = flatten(slot.place.get())
+            if structure != slot.structure or not all(map(_is_like, leaves, slot.leaves)):
+                return None
+        moved: dict[int, Tensor] = {}
+        for variable in self._variables:
+            found = [place.get() for place in variable.places]
+            now, is_one = found[0], all(each is found[0] for each in found)
+            if now is variable.tensor and is_one:
+                continue
+            if is_one and _follows(now, variable):
+                moved[id(variable.tensor)] = now
+            elif variable.is_read or variable.is_own:
+                return None
+        here = [id(variable.tensor) for variable in self._variables if id(variable.tensor) not in moved]
+        there = [id(tensor) for tensor in moved.values()]
+        return moved if len({*here, *there}) == len(self._variables) else None
+
+
+def _is_within(place: Place, own: Place) -> bool:
+    return place.owner is own.owner and place.key == own.key and place.steps[: len(own.steps)] == own.steps
+
+
+def _kind(tensor: Tensor) -> Any:
+    """The properties of a tensor at a place that a trace depends on."""
+    return type(tensor), tensor.shape, tensor.dtype, tensor._requires_grad, tensor._entry is None
+
+
+def _is_like(now: Any, before: Any) -> bool:
+    if isinstance(now, Tensor):
+        return bool(_kind(now) == before)
+    return now is before or _is_equal(now, before)
+
+
+def _is_equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and type(a) in PLAIN and bool(a == b)
+
+
+def _explains(moved: Mapping[int, Tensor], watch: Watch) -> bool:
+    """Whether what a watch looks at differs in tensors alone that have been replaced at their places."""
+    leaves, structure = flatten(watch.expected)
+    now, other = flatten(watch.look())
+    pairs = [(a, b) for a, b in zip(leaves, now, strict=False) if a is not b or not isinstance(a, (*_FIXED, Tensor))]
+    return structure == other and bool(pairs) and all(moved.get(id(a)) is b or _is_equal(a, b) for a, b in pairs)
+
+
+def _follows(now: Any, variable: _Variable) -> bool:
+    """Whether a trace is one for another tensor in the place of a known one, too."""
+    is_like = isinstance(now, Tensor) and _kind(now) == _kind(variable.tensor)
+    return is_like and (variable.is_own or _assigned.get(id(now)) is now)
+
+
+_FIXED = (Module, FunctionType, type, Enum)  # the same, if they are the same object

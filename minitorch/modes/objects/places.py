@@ -1,0 +1,298 @@
+"""State that is assigned: tensors in attributes, items and variables that a traced function gives new values.
+
+``self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`` replaces a tensor by another one. The *places* that a function can
+reach are noted before it is traced, and compared afterwards: what it has assigned is undone, and done again after every
+run with the tensors of that run (`assigned`).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import partial
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from ...nn import Module
+from ...tensor import Tensor
+from ...tree import Parts, names_of
+
+_MOST_OBJECTS = 20_000  # that are looked into; raising it finds state further away, and makes tracing slower
+_MOST_WAYS = 8  # to one object; what can be reached in more ways is not followed
+_OURS = __name__.partition(".")[0]
+_ENTERED = tuple(f"{_OURS}.{room}" for room in ("nn", "optim", "amp"))  # rooms whose objects have state
+_FIXED = sys.stdlib_module_names | {"numpy", "llvmlite", "ml_dtypes"}
+_BUILTIN = (list, tuple, dict, deque)
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING: Any = _Missing()
+
+
+class Place(NamedTuple):
+    """A place that can hold a tensor.
+
+    Attributes:
+        owner: an object, a module, the cell of a variable, or the global variables of a file.
+        key: the name of the attribute or variable.
+        steps: keys from there into containers.
+    """
+
+    owner: Any
+    key: str
+    steps: tuple[Any, ...] = ()
+
+    def get(self) -> Any:
+        """The present value."""
+        if isinstance(self.owner, dict):
+            value = self.owner.get(self.key, MISSING)
+        else:
+            try:
+                value = getattr(self.owner, self.key, MISSING)
+            except ValueError:  # an empty cell
+                return MISSING
+        for step in self.steps:
+            try:
+                value = value[step] if isinstance(value, _BUILTIN) else MISSING
+            except (LookupError, TypeError):
+                return MISSING
+        return value
+
+    def put(self, value: Any) -> None:
+        """Assign a value."""
+        if self.steps:
+            container = self._replace(steps=self.steps[:-1]).get()
+            _put(container, self.steps[-1], value)
+        else:
+            _put(self.owner, self.key, value)
+
+    def __str__(self) -> str:
+        inside = "".join(f"[{step!r}]" for step in self.steps)
+        if isinstance(self.owner, dict):
+            return f"the global variable `{self.key}{inside}`"
+        if isinstance(self.owner, CellType):
+            return f"a variable of an enclosing function{inside}"
+        kind = "class" if isinstance(self.owner, type) else type(self.owner).__name__
+        return f"the attribute `{self.key}{inside}` of a {kind}"
+
+
+def _put(owner: Any, key: Any, value: Any) -> None:
+    if isinstance(owner, (list, dict, deque)):
+        if value is MISSING:
+            del owner[key]
+        else:
+            owner[key] = value
+        return
+    change = type if isinstance(owner, type) else object
+    if value is MISSING:
+        change.__delattr__(owner, key)
+    else:
+        change.__setattr__(owner, key, value)
+    if isinstance(owner, Module):
+        Module.changes += 1
+
+
+class Change(NamedTuple):
+    """A place that holds something else than before.
+
+    Attributes:
+        place: the place.
+        before, now: its values.
+    """
+
+    place: Place
+    before: Any
+    now: Any
+
+
+class Places:
+    """The places that a function can reach, with their values.
+
+    Args:
+        function: what is about to be traced.
+        values: objects that it is called with.
+    """
+
+    def __init__(self, function: Any, values: Iterable[Any] = ()) -> None:
+        self._noted: dict[int, tuple[Any, dict[Any, Any]]] = {}  # by id: an owner or container, and what was in it
+        self._parents: dict[
+            int, list[tuple[Any, Any]]
+        ] = {}  # of tensors and containers: where they are, and under what key
+        self._globals: dict[int, set[str]] = {}  # by id of the global variables of a file: the names that are used
+        self._pending: list[Any] = [function, *values]
+        self._seen: set[int] = set()
+        self._changed: list[tuple[Any, Any, Any]] = []
+        while self._pending and len(self._noted) < _MOST_OBJECTS:
+            self._visit(self._pending.pop())
+        self._pending.clear()
+
+    def _visit(self, value: Any) -> None:
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, (FunctionType, MethodType, partial, staticmethod, classmethod, property)):
+            self._visit_function(value)
+        elif type(value).__module__.startswith(f"{_OURS}.modes"):  # what `jit` gave
+            self._pending.append(getattr(value, "function", None))
+        elif isinstance(value, CellType) or _is_entered(value):
+            self._note(value, _items(value))
+            kinds = (value if isinstance(value, type) else type(value)).__mro__
+            self._pending += [kind for kind in kinds if not _is_fixed(kind.__module__)]
+
+    def _note(self, owner: Any, found: dict[Any, Any], new: dict[Any, Any] | None = None) -> None:
+        self._noted[id(owner)] = owner, found
+        for key, value in (found if new is None else new).items():
+            if isinstance(value, (Tensor, *_BUILTIN)):
+                self._parents.setdefault(id(value), []).append((owner, key))
+            if not isinstance(value, (Tensor, *_PLAIN)):
+                self._pending.append(value)
+
+    def _visit_function(self, value: Any) -> None:
+        if isinstance(value, MethodType):
+            self._pending += [value.__self__, value.__func__]
+        elif isinstance(value, partial):
+            self._pending += [value.func, *value.args, *value.keywords.values()]
+        elif isinstance(value, property):
+            self._pending += [value.fget]
+        elif not isinstance(value, FunctionType):
+            self._pending += [value.__func__]
+        elif not (_is_fixed(str(value.__module__)) or _is_ours(str(value.__module__))):
+            self._pending += [*(value.__closure__ or ()), *(value.__defaults__ or ())]
+            self._pending += [getattr(value, "__wrapped__", None)]
+            space, names = value.__globals__, {name for code in _codes(value.__code__) for name in code.co_names}
+            self._add_globals(space, names)
+
+    def _add_globals(self, space: dict[str, Any], names: set[str]) -> None:
+        known = self._globals.setdefault(id(space), set())
+        new = names - known
+        known |= new
+        values = {name: space[name] for name in new if name in space}
+        self._note(space, {**self._noted.get(id(space), (space, {}))[1], **values}, values)
+        for found in values.values():
+            if isinstance(found, ModuleType) and not _is_fixed(found.__name__):
+                self._add_globals(vars(found), names)
+
+    # After the trace ------------------------------------------------------------------------------------
+
+    def changes(self) -> list[Change]:
+        """The places whose tensors have been replaced."""
+        found: list[tuple[Any, Any, Any, Any]] = []
+        for owner, before in self._noted.values():
+            if isinstance(owner, tuple):
+                continue
+            now = self._now(owner, before)
+            if isinstance(owner, (list, deque)) and len(now) != len(before):
+                continue
+            for key in {**before, **now}:
+                was, is_ = before.get(key, MISSING), now.get(key, MISSING)
+                if was is not is_ and (_has_tensors(was) or _has_tensors(is_) or self._is_new(is_)):
+                    found.append((owner, key, was, is_))
+        self._changed = [(owner, key, was) for owner, key, was, _ in found]
+        replaced = {(id(owner), key) for owner, key, *_ in found}
+        changes = []
+        for owner, key, was, is_ in found:
+            if not isinstance(owner, _BUILTIN) or id(owner) in self._globals:
+                changes.append(Change(Place(owner, key), was, is_))
+                continue
+            ways = [way for way in self._ways(owner) or () if not _passes(way, replaced)]
+            if ways:
+                changes.append(Change(ways[0]._replace(steps=(*ways[0].steps, key)), was, is_))
+        return changes
+
+    def _now(self, owner: Any, before: dict[Any, Any]) -> dict[Any, Any]:
+        if id(owner) in self._globals:
+            return {name: owner[name] for name in self._globals[id(owner)] if name in owner}
+        return _items(owner)
+
+    def _is_new(self, value: Any) -> bool:
+        return _is_entered(value) and not isinstance(value, type) and id(value) not in self._seen
+
+    def restore(self) -> None:
+        """Undo the changes."""
+        for owner, key, was in self._changed:
+            _put(owner, key, was)
+
+    def of(self, tensor: Tensor) -> list[Place] | None:
+        """The places that held a tensor; None if not all of them can be looked up."""
+        return self._ways(tensor)
+
+    def tensors(self) -> list[Tensor]:
+        """All tensors that were found."""
+        held = [value for _, found in self._noted.values() for value in found.values() if isinstance(value, Tensor)]
+        return list({id(tensor): tensor for tensor in held}.values())
+
+    def _ways(self, value: Any, depth: int = 0) -> list[Place] | None:
+        found: list[Place] = []
+        for owner, key in self._parents.get(id(value), ()):
+            if not isinstance(owner, _BUILTIN) or id(owner) in self._globals:
+                found.append(Place(owner, key))
+                continue
+            above = self._ways(owner, depth + 1) if depth < _MOST_WAYS else None
+            if above is None:
+                return None
+            found += [way._replace(steps=(*way.steps, key)) for way in above]
+        return found if len(found) <= _MOST_WAYS else None
+
+
+def _passes(way: Place, replaced: set[tuple[int, Any]]) -> bool:
+    """Whether a way leads through a place that holds something else now."""
+    if (id(way.owner), way.key) in replaced:
+        return True
+    return any(
+        (id(way._replace(steps=way.steps[:count]).get()), step) in replaced for count, step in enumerate(way.steps)
+    )
+
+
+def _has_tensors(value: Any) -> bool:
+    if value is MISSING:
+        return False
+    parts = Parts()
+    parts.add(value)
+    return any(isinstance(leaf, Tensor) for leaf in parts.leaves)
+
+
+def _items(value: Any) -> dict[Any, Any]:
+    """What an object holds, by name, key or position."""
+    if isinstance(value, CellType):
+        try:
+            return {"cell_contents": value.cell_contents}
+        except ValueError:
+            return {}
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, (list, tuple, deque)):
+        return dict(enumerate(value))
+    if isinstance(value, type):
+        return {name: each for name, each in vars(value).items() if not name.startswith("__")}
+    return {name: getattr(value, name) for name in names_of(value)}
+
+
+def _is_entered(value: Any) -> bool:
+    """Whether an object is looked into: containers, objects and classes of the user, and what has state here."""
+    if isinstance(value, _BUILTIN):
+        return True
+    kind = value if isinstance(value, type) else type(value)
+    if isinstance(value, (Tensor, ModuleType)) or _is_fixed(kind.__module__):
+        return False
+    return not _is_ours(kind.__module__) or (not isinstance(value, type) and kind.__module__.startswith(_ENTERED))
+
+
+def _is_fixed(module: str) -> bool:
+    return module.partition(".")[0] in _FIXED
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == _OURS
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
