@@ -32,13 +32,14 @@ class Given(list[Tensor]):
 
     Attributes:
         containers: the lists, dicts and other containers of the call that can be changed.
+        arrays: the arrays that were given for tensors, by their positions.
     """
 
-    __slots__ = ("containers",)
+    __slots__ = ("arrays", "containers")
 
-    def __init__(self, tensors: Iterable[Tensor], containers: list[Any]) -> None:
+    def __init__(self, tensors: Iterable[Tensor], containers: list[Any], arrays: dict[int, Any]) -> None:
         super().__init__(tensors)
-        self.containers = containers
+        self.containers, self.arrays = containers, arrays
 
 
 Call = tuple[list[Any], Structure, Given, Any]
@@ -115,11 +116,13 @@ class Signatures:
             args, kwargs = self._normal_form(args, kwargs)
         parts = Parts()
         structure, leaves = parts.add((args, kwargs)), parts.leaves
+        arrays: dict[int, Any] = {}
         tensors: dict[int, Tensor] = {}  # by id: a tensor that is given twice is one input of the graph
         simple = not kwargs and all(child is LEAF for child in structure.children[0].children)
         kinds: list[Any] = [len(leaves) if simple else structure]
         for index, leaf in enumerate(leaves):
             if isinstance(leaf, (np.ndarray, np.generic)):
+                arrays[len(tensors)] = leaf
                 leaf = leaves[index] = from_array(np.array(leaf) if self.donated else np.asarray(leaf))
             if isinstance(leaf, Tensor):
                 if id(leaf) in tensors:
@@ -143,7 +146,7 @@ class Signatures:
             else:
                 raise self._not_plain(leaf, self.leaf_names(structure)[index])
         kinds += is_grad_enabled(), current_autocast()
-        return leaves, structure, Given(tensors.values(), parts.containers), tuple(kinds)
+        return leaves, structure, Given(tensors.values(), parts.containers, arrays), tuple(kinds)
 
     def _type_of(self, tensor: Tensor) -> Any:
         """NumPy's type of a tensor's elements; a value on a device is copied, unless the backend takes it there."""

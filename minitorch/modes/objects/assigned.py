@@ -14,9 +14,9 @@ from weakref import WeakValueDictionary
 
 from ...nn import Module
 from ...tensor import Tensor
-from ...tree import Parts, Structure, flatten
+from ...tree import Structure, flatten
 from ..guards.watch import PLAIN, Watch
-from .places import Change, Place, Places
+from .places import Change, Place, Places, apart
 
 _assigned: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id: what compiled calls have assigned
 
@@ -57,8 +57,8 @@ class Assigned:
         self._variables: list[_Variable] = []
         self.slots: list[_Slot] = []
         for change in changes:
-            leaves, structure = flatten(change.before)
-            self.slots.append(_Slot(change.place, structure, leaves, change.before))
+            parts, structure = apart(change.before)
+            self.slots.append(_Slot(change.place, structure, parts.leaves, change.before))
         self._own = [slot.place for slot in self.slots]
         for slot in self.slots:
             for leaf in slot.leaves:
@@ -120,7 +120,7 @@ class Assigned:
         """Assign new values, from which the next call starts; returns what `followed` does."""
         for slot, value in zip(self.slots, values, strict=True):
             slot.place.put(value)
-            for leaf in flatten(value)[0]:
+            for leaf in apart(value)[0].leaves:
                 if isinstance(leaf, Tensor):
                     _assigned[id(leaf)] = leaf
         if self._stirred is None:
@@ -142,9 +142,8 @@ class Assigned:
         for variable in self._variables:
             variable.tensor = moved.get(id(variable.tensor), variable.tensor)
         for slot in self.slots:
-            slot.last, parts = slot.place.get(), Parts()
-            parts.add(slot.last)
-            slot.is_fixed = not parts.containers
+            slot.last = slot.place.get()
+            slot.is_fixed = not apart(slot.last)[0].containers
         for watch in watches:
             watch.settle()
         return moved
@@ -152,8 +151,8 @@ class Assigned:
     def _moved(self) -> dict[int, Tensor] | None:
         """The tensors that have been replaced at all of their places, by `id`; None if the trace is none for these."""
         for slot in self.slots:
-            leaves, structure = flatten(slot.place.get())
-            if structure != slot.structure or not all(map(_is_like, leaves, slot.leaves)):
+            parts, structure = apart(slot.place.get())
+            if structure != slot.structure or not all(map(_is_like, parts.leaves, slot.leaves)):
                 return None
         moved: dict[int, Tensor] = {}
         for variable in self._variables:

@@ -119,6 +119,7 @@ class Outcome:
         changed: the containers that are changed, by number, with the structures of their contents.
         assigned: the structures of the values that are assigned to places outside.
         given: the number of containers among the arguments.
+        results: the number of leaves of the result.
     """
 
     result: Structure
@@ -126,6 +127,7 @@ class Outcome:
     changed: list[tuple[int, Structure]] = field(default_factory=list)
     assigned: list[Structure] = field(default_factory=list)
     given: int = 0
+    results: int = 0
 
     def carried_out(self, leaves: Sequence[Any], containers: Sequence[Any]) -> tuple[Any, list[Any]]:
         """Change the containers of a call, and make its result and the values to assign."""
@@ -160,6 +162,10 @@ def outcome_of(
     parts = Parts(inside, lambda iterator: inside.items(iterator, function))
     for container in containers:
         parts.note(container)
-    result, *assigned = [parts.add(value) for value in holder[:count]]
+    result = parts.add(holder[0])
+    results = len(parts.leaves)
+    assigned = [parts.add(value) for value in holder[1:count]]
     structures = [(number, parts.content(containers[number])) for number in changed]
-    return Outcome(result, [leaf(each, inside(each)) for each in parts.leaves], structures, assigned, len(containers))
+    return Outcome(
+        result, [leaf(each, inside(each)) for each in parts.leaves], structures, assigned, len(containers), results
+    )

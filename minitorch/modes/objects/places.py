@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from ...nn import Module
 from ...tensor import Tensor
-from ...tree import Parts, names_of
+from ...tree import Parts, Structure, names_of
 
 _MOST_OBJECTS = 20_000  # that are looked into; raising it finds state further away, and makes tracing slower
+_MOST_ITEMS = 4096  # of a container that is looked into; likewise
 _MOST_WAYS = 8  # to one object; what can be reached in more ways is not followed
 _OURS = __name__.partition(".")[0]
 _ENTERED = tuple(f"{_OURS}.{room}" for room in ("nn", "optim", "amp"))  # rooms whose objects have state
@@ -35,13 +36,19 @@ class _Missing:
 MISSING: Any = _Missing()
 
 
+class Name(str):
+    """The name of an attribute, among keys of containers."""
+
+    __slots__ = ()
+
+
 class Place(NamedTuple):
     """A place that can hold a tensor.
 
     Attributes:
         owner: an object, a module, the cell of a variable, or the global variables of a file.
         key: the name of the attribute or variable.
-        steps: keys from there into containers.
+        steps: keys from there into containers, and names of attributes of objects.
     """
 
     owner: Any
@@ -58,6 +65,9 @@ class Place(NamedTuple):
             except ValueError:  # an empty cell
                 return MISSING
         for step in self.steps:
+            if isinstance(step, Name):
+                value = getattr(value, step, MISSING)
+                continue
             try:
                 value = value[step] if isinstance(value, _BUILTIN) else MISSING
             except (LookupError, TypeError):
@@ -73,7 +83,7 @@ class Place(NamedTuple):
             _put(self.owner, self.key, value)
 
     def __str__(self) -> str:
-        inside = "".join(f"[{step!r}]" for step in self.steps)
+        inside = "".join(f".{step}" if isinstance(step, Name) else f"[{step!r}]" for step in self.steps)
         if isinstance(self.owner, dict):
             return f"the global variable `{self.key}{inside}`"
         if isinstance(self.owner, CellType):
@@ -89,7 +99,7 @@ def _put(owner: Any, key: Any, value: Any) -> None:
         else:
             owner[key] = value
         return
-    change = type if isinstance(owner, type) else object
+    change, key = type if isinstance(owner, type) else object, str(key)
     if value is MISSING:
         change.__delattr__(owner, key)
     else:
@@ -126,6 +136,7 @@ class Places:
         ] = {}  # of tensors and containers: where they are, and under what key
         self._globals: dict[int, set[str]] = {}  # by id of the global variables of a file: the names that are used
         self._pending: list[Any] = [function, *values]
+        self._roots = set(map(id, self._pending))  # what is reached by other ways than attributes, items and variables
         self._seen: set[int] = set()
         self._changed: list[tuple[Any, Any, Any]] = []
         while self._pending and len(self._noted) < _MOST_OBJECTS:
@@ -140,7 +151,7 @@ class Places:
             self._visit_function(value)
         elif type(value).__module__.startswith(f"{_OURS}.modes"):  # what `jit` gave
             self._pending.append(getattr(value, "function", None))
-        elif isinstance(value, CellType) or _is_entered(value):
+        elif isinstance(value, CellType) or (_is_entered(value) and not _is_large(value)):
             self._note(value, _items(value))
             kinds = (value if isinstance(value, type) else type(value)).__mro__
             self._pending += [kind for kind in kinds if not _is_fixed(kind.__module__)]
@@ -148,22 +159,27 @@ class Places:
     def _note(self, owner: Any, found: dict[Any, Any], new: dict[Any, Any] | None = None) -> None:
         self._noted[id(owner)] = owner, found
         for key, value in (found if new is None else new).items():
-            if isinstance(value, (Tensor, *_BUILTIN)):
+            if isinstance(value, Tensor) or _is_replaceable(value):
                 self._parents.setdefault(id(value), []).append((owner, key))
             if not isinstance(value, (Tensor, *_PLAIN)):
                 self._pending.append(value)
 
     def _visit_function(self, value: Any) -> None:
-        if isinstance(value, MethodType):
-            self._pending += [value.__self__, value.__func__]
-        elif isinstance(value, partial):
-            self._pending += [value.func, *value.args, *value.keywords.values()]
+        if isinstance(value, (MethodType, partial)):
+            if isinstance(value, MethodType):
+                held = [value.__self__, value.__func__]
+            else:
+                held = [value.func, *value.args, *value.keywords.values()]
+            self._roots |= set(map(id, held))
+            self._pending += held
         elif isinstance(value, property):
             self._pending += [value.fget]
         elif not isinstance(value, FunctionType):
             self._pending += [value.__func__]
         elif not (_is_fixed(str(value.__module__)) or _is_ours(str(value.__module__))):
-            self._pending += [*(value.__closure__ or ()), *(value.__defaults__ or ())]
+            defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+            self._roots |= set(map(id, defaults))
+            self._pending += [*(value.__closure__ or ()), *defaults]
             self._pending += [getattr(value, "__wrapped__", None)]
             space, names = value.__globals__, {name for code in _codes(value.__code__) for name in code.co_names}
             self._add_globals(space, names)
@@ -191,27 +207,25 @@ class Places:
                 continue
             for key in {**before, **now}:
                 was, is_ = before.get(key, MISSING), now.get(key, MISSING)
-                if was is not is_ and (_has_tensors(was) or _has_tensors(is_) or self._is_new(is_)):
+                if was is not is_ and (_has_tensors(was) or _has_tensors(is_)):
                     found.append((owner, key, was, is_))
         self._changed = [(owner, key, was) for owner, key, was, _ in found]
         replaced = {(id(owner), key) for owner, key, *_ in found}
         changes = []
         for owner, key, was, is_ in found:
-            if not isinstance(owner, _BUILTIN) or id(owner) in self._globals:
+            if self._is_root(owner):
                 changes.append(Change(Place(owner, key), was, is_))
                 continue
             ways = [way for way in self._ways(owner) or () if not _passes(way, replaced)]
             if ways:
-                changes.append(Change(ways[0]._replace(steps=(*ways[0].steps, key)), was, is_))
+                step = key if isinstance(owner, _BUILTIN) else Name(key)
+                changes.append(Change(ways[0]._replace(steps=(*ways[0].steps, step)), was, is_))
         return changes
 
     def _now(self, owner: Any, before: dict[Any, Any]) -> dict[Any, Any]:
         if id(owner) in self._globals:
             return {name: owner[name] for name in self._globals[id(owner)] if name in owner}
         return _items(owner)
-
-    def _is_new(self, value: Any) -> bool:
-        return _is_entered(value) and not isinstance(value, type) and id(value) not in self._seen
 
     def restore(self) -> None:
         """Undo the changes."""
@@ -222,6 +236,9 @@ class Places:
         """The places that held a tensor; None if not all of them can be looked up."""
         return self._ways(tensor)
 
+    def _is_root(self, owner: Any) -> bool:
+        return id(owner) in self._globals or id(owner) in self._roots or not _is_replaceable(owner)
+
     def tensors(self) -> list[Tensor]:
         """All tensors that were found."""
         held = [value for _, found in self._noted.values() for value in found.values() if isinstance(value, Tensor)]
@@ -230,13 +247,14 @@ class Places:
     def _ways(self, value: Any, depth: int = 0) -> list[Place] | None:
         found: list[Place] = []
         for owner, key in self._parents.get(id(value), ()):
-            if not isinstance(owner, _BUILTIN) or id(owner) in self._globals:
+            if self._is_root(owner):
                 found.append(Place(owner, key))
                 continue
             above = self._ways(owner, depth + 1) if depth < _MOST_WAYS else None
             if above is None:
                 return None
-            found += [way._replace(steps=(*way.steps, key)) for way in above]
+            step = key if isinstance(owner, _BUILTIN) else Name(key)
+            found += [way._replace(steps=(*way.steps, step)) for way in above]
         return found if len(found) <= _MOST_WAYS else None
 
 
@@ -249,12 +267,14 @@ def _passes(way: Place, replaced: set[tuple[int, Any]]) -> bool:
     )
 
 
+def apart(value: Any) -> tuple[Parts, Structure]:
+    """A value that a place holds, taken apart: containers and objects of the user's classes."""
+    parts = Parts(_is_replaceable)
+    return parts, parts.add(value)
+
+
 def _has_tensors(value: Any) -> bool:
-    if value is MISSING:
-        return False
-    parts = Parts()
-    parts.add(value)
-    return any(isinstance(leaf, Tensor) for leaf in parts.leaves)
+    return value is not MISSING and any(isinstance(leaf, Tensor) for leaf in apart(value)[0].leaves)
 
 
 def _items(value: Any) -> dict[Any, Any]:
@@ -281,6 +301,15 @@ def _is_entered(value: Any) -> bool:
     if isinstance(value, (Tensor, ModuleType)) or _is_fixed(kind.__module__):
         return False
     return not _is_ours(kind.__module__) or (not isinstance(value, type) and kind.__module__.startswith(_ENTERED))
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, _BUILTIN) and len(value) > _MOST_ITEMS
+
+
+def _is_replaceable(value: Any) -> bool:
+    """Whether an object is state itself, so that another one may take its place: no module, variable or class."""
+    return not isinstance(value, (Module, CellType, type)) and _is_entered(value)
 
 
 def _is_fixed(module: str) -> bool:

@@ -19,6 +19,7 @@ from ...tree import LEAF, Structure
 from ..checking.rehearsal import Rehearsal
 from ..guards import surroundings
 from ..guards.donation import give_away
+from ..guards.signature import Given
 from ..guards.watch import Watch
 from ..objects.roles import Argument, Held, New, Output
 from .callbacks import Callbacks
@@ -306,16 +307,18 @@ class Traced:
     def _returned(self, outputs: Sequence[Tensor], tensors: Sequence[Tensor], given: Sequence[Tensor]) -> Any:
         """The results of the function, after changing the containers of the call."""
         leaves = list(self._outcome.leaves)
+        containers, arrays = (given.containers, given.arrays) if isinstance(given, Given) else ((), {})
         for index, leaf in enumerate(leaves):
             if type(leaf) is Output:
                 leaves[index] = outputs[leaf.position]
             elif type(leaf) is Argument:
-                leaves[index] = tensors[leaf.position]
+                now = tensors[leaf.position]
+                leaves[index] = now if index < self._outcome.results else arrays.get(leaf.position, now)
             elif type(leaf) is New:
                 leaves[index] = leaf.made()
             elif type(leaf) is Held:
                 leaves[index] = self._assigned.tensors()[leaf.position]
-        result, values = self._outcome.carried_out(leaves, getattr(given, "containers", ()))
+        result, values = self._outcome.carried_out(leaves, containers)
         if self._assigns:
             is_current = self._module_changes == Module.changes
             self._move(self._assigned.put(values, (*self._watches, *self._module_watches)))
