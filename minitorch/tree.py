@@ -108,9 +108,12 @@ _ROWS: dict[type, Row] = {  # the first that is a base of a value's class
         deque.__new__,
         lambda target, keys, items, facts: deque.__init__(target, items, facts[0]),
     ),
+    types.SimpleNamespace: Row(
+        lambda value: ((), (), ()), types.SimpleNamespace.__new__, lambda target, keys, items, facts: None
+    ),
 }
 _OBJECT = Row(lambda value: ((), (), ()), object.__new__, lambda target, keys, items, facts: None)
-_EXACT = frozenset(_ROWS)
+_EXACT = frozenset(_ROWS) - {types.SimpleNamespace}
 _OURS = __name__.partition(".")[0]  # data of this package is a leaf
 _ITERATORS: dict[type, Callable[[list[Any]], Any]] = {  # used up when they are taken apart
     **dict.fromkeys((map, filter, zip, enumerate, reversed, type(iter([])), type(iter(())), type(iter({}))), iter),

@@ -11,6 +11,7 @@ import dataclasses
 import warnings
 from collections import deque
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -422,6 +423,29 @@ def dataclass_state() -> Any:
 
     model = Owner()
     return model, model
+
+
+@program
+def a_namespace() -> Any:
+    space = SimpleNamespace(m=mt.ones(2), inner=SimpleNamespace(n=mt.zeros(2)))
+
+    def run(x: Any) -> Any:
+        space.m = space.m + x.mean(0)
+        space.inner.n = space.m * 2
+        return space.inner.n + 1
+
+    return run, space
+
+
+@program
+def new_objects_in_each_call() -> Any:
+    box = Box(state=Box(m=mt.ones(2), name="first"))
+
+    def run(x: Any) -> Any:
+        box.state = Box(m=box.state.m * 0.5 + x.mean(0), name="first")
+        return box.state.m * 2
+
+    return run, box
 
 
 def content(value: Any, depth: int = 0) -> Any:

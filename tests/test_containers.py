@@ -11,6 +11,7 @@ import itertools
 import random
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -240,6 +241,7 @@ RESULTS: dict[str, Any] = {
     "frozen dataclass": lambda x: Shut(x * 2),
     "plain object": lambda x: Plain(a=x * 2, b=[x]),
     "object with slots": lambda x: Slotted(x * 2),
+    "namespace": lambda x: SimpleNamespace(a=x * 2, b=[x]),
     "object without tensors": lambda x: Plain(count=3),
     "leaf": lambda x: mt.ones(1, requires_grad=True),
     "leaf in a list": lambda x: [mt.zeros(1, requires_grad=True), x],

@@ -24,6 +24,7 @@ _MOST_WAYS = 8  # to one object; what can be reached in more ways is not followe
 _OURS = __name__.partition(".")[0]
 _ENTERED = tuple(f"{_OURS}.{room}" for room in ("nn", "optim", "amp"))  # rooms whose objects have state
 _FIXED = sys.stdlib_module_names | {"numpy", "llvmlite", "ml_dtypes"}
+_HOLDERS = ("types.SimpleNamespace", "argparse.Namespace", "collections.UserDict", "collections.UserList")
 _BUILTIN = (list, tuple, dict, deque)
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -298,6 +299,8 @@ def _is_entered(value: Any) -> bool:
     if isinstance(value, _BUILTIN):
         return True
     kind = value if isinstance(value, type) else type(value)
+    if f"{kind.__module__}.{kind.__name__}" in _HOLDERS:
+        return True
     if isinstance(value, (Tensor, ModuleType)) or _is_fixed(kind.__module__):
         return False
     return not _is_ours(kind.__module__) or (not isinstance(value, type) and kind.__module__.startswith(_ENTERED))
