@@ -417,9 +417,9 @@ class TensorMethods(Drawable):
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         """A copy with the slices of `source` written at some positions of a dimension."""
     def index_fill(self, dim: builtins.int, index: Tensor, value: Number | Tensor) -> Tensor:
-        """A copy with one number written to all slices at some positions of a dimension."""
+        """A copy with one number written to all slices at some positions of a dimension; negative ones from the end."""
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Number | Tensor) -> Tensor:
-        """A copy with one number written to all slices at some positions of a dimension."""
+        """A copy with one number written to all slices at some positions of a dimension; negative ones from the end."""
     def index_put_(self, indices: tuple[Tensor, ...], values: Any) -> Tensor:
         """``x[indices] = values``, returning the tensor. (PyTorch's ``accumulate=True`` is `index_add` here.)"""
     def index_select(self, dim: builtins.int, index: Tensor) -> Tensor:
@@ -806,7 +806,7 @@ class TensorMethods(Drawable):
     def t(self) -> Tensor:
         """The transpose of a matrix; a tensor of fewer dimensions stays as it is."""
     def take(self, index: Tensor) -> Tensor:
-        """The elements at positions in the row of all elements, in the shape of the index."""
+        """The elements at positions in the row of all elements, in the shape of the index; negative ones from the end."""
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = None) -> Tensor:
         """As `gather`, but the other dimensions broadcast; without a dimension, from all elements in a row."""
     def tan(self) -> Tensor:

@@ -100,8 +100,13 @@ def misuses(row: api.Function) -> Iterator[Misuse]:
         for name, tensor in right.arrays.items():
             for what, number, other in wrong_tensors(tensor):
                 yield Misuse(right.statement, {**right.arrays, name: other}, f"{name} {what}", number)
+        is_function = right.statement.callee[0] not in ".{"
         for place, operand in enumerate(right.statement.args):
+            if isinstance(operand, Ref) and not place and not is_function:
+                continue  # what is no tensor has no such method
             for what, number, other in wrong_values(operand):
+                if "{" in right.statement.callee and isinstance(other, str):
+                    continue  # that is Python's own error
                 args = (*right.statement.args[:place], other, *right.statement.args[place + 1 :])
                 yield Misuse(changed(right.statement, args=args), right.arrays, f"argument {place} {what}", number)
         for key, operand in right.statement.kwargs.items():
@@ -124,7 +129,9 @@ def wrong_tensors(tensor: mt.Tensor) -> Iterator[tuple[str, str, mt.Tensor]]:
     """Tensors of other types, shapes and values; with the number that is wrong."""
     for dtype in (mt.bool, mt.int64, mt.float32, mt.float16):
         if dtype is not tensor.dtype:
-            yield f"as {dtype.name}", "", mt.tensor(tensor.numpy().astype(dtype.numpy))
+            with np.errstate(all="ignore"):
+                array = tensor.numpy().astype(dtype.numpy)
+            yield f"as {dtype.name}", "", mt.tensor(array)
     yield "of one dimension more", "", tensor.unsqueeze(0).expand(3, *tensor.shape).contiguous()
     if tensor.ndim:
         yield "without elements", "", tensor[:0].contiguous()
@@ -156,7 +163,7 @@ def wrong_values(operand: Any) -> Iterator[tuple[str, str, Any]]:
         return
     elif isinstance(operand, (int, float)):
         for number in (FAR, -FAR, 0):
-            yield f"{number}", str(number), number
+            yield f"{number}", str(number) if number else "", number
         yield "a text", "'a'", "a"
         yield "a fraction", "1.25", 1.25
         yield "out of range", "1e+39", 1e39
@@ -169,7 +176,7 @@ def wrong_values(operand: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def first_line(error: BaseException) -> str:
-    """The fault, without the address of a line."""
+    """The fault, without the lines that say where and why."""
     return str(error).split("\n", 1)[0]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator
 from typing import Any
 
 import pytest
@@ -33,7 +33,7 @@ def plain(is_out: Any, seen: list[bool]) -> Any:
 
 
 def generator(is_out: Any, seen: list[bool]) -> Any:
-    def run() -> Iterator[int]:
+    def run() -> Generator[int, Any, int]:
         try:
             got = None
             for number in range(3):

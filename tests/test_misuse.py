@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import inspect
 import math
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 
 import minitorch as mt
+from fuzz import api
+from fuzz.modes import MODES
+from minitorch.errors import DTypeError, TracedValueError
+
+from .misuse import LEFT_OUT, Misuse, contains, first_line, misuses
 
 F = mt.nn.functional
 
@@ -169,22 +175,100 @@ def test_functions_of_networks_take_tensors_alone(name: str, wrong: Any, kind: s
         mode(lambda: function(wrong(), *[*given.values()][1:]))()
 
 
-# What only values show; a recording has none, so that these are refused in eager mode alone.
-VALUES = [
-    ("F.binary_cross_entropy(mt.tensor(2.0), mt.tensor(1.0))", "the input: every element has to be from 0 to 1"),
-    ("F.binary_cross_entropy(mt.tensor(0.5), mt.tensor(-1.0))", "the target: every element has to be from 0 to 1"),
-    ("F.binary_cross_entropy(mt.tensor(math.nan), mt.tensor(1.0))", "they go from nan to nan"),
-    ("mt.bernoulli(mt.tensor([0.5, 2.0]))", "bernoulli: the probabilities: every element has to be from 0 to 1"),
-    ("mt.normal(mt.zeros(2), mt.tensor([-1.0, 1.0]))", "every element has to be at least 0; they go from -1.0 to 1.0"),
+# What only values show: a graph checks them whenever it runs. Of each, the call, arguments, the error and words of it.
+VALUES: list[tuple[str, list[Any], type[Exception], str]] = [
+    ("F.binary_cross_entropy(a, b)", [[0.5, 1.5], [0.0, 1.0]], ValueError, "binary_cross_entropy: the input has 1.5"),
+    (
+        "F.binary_cross_entropy(a, b)",
+        [[0.5, 1.0], [0.0, -2.5]],
+        ValueError,
+        "binary_cross_entropy: the target has -2.5",
+    ),
+    ("F.binary_cross_entropy(a, b)", [[0.5, math.nan], [0.0, 1.0]], ValueError, "the input has nan"),
+    ("nn.BCELoss()(a, b)", [[0.5, 1.5], [0.0, 1.0]], ValueError, "binary_cross_entropy: the input has 1.5"),
+    ("mt.grad(F.binary_cross_entropy)(a, b)", [[0.5, 1.5], [0.0, 1.0]], ValueError, "the input has 1.5"),
+    (
+        "mt.bernoulli(a)",
+        [[0.5, 2.0]],
+        ValueError,
+        "bernoulli: the input has 2.0, and every element has to be from 0 to 1",
+    ),
+    ("a.bernoulli()", [[0.5, -0.1]], ValueError, "bernoulli: the input has -0.1"),
+    ("mt.normal(a, b)", [[0.0, 0.0], [-1.0, 1.0]], ValueError, "has -1.0, and every element has to be at least 0"),
+    ("F.one_hot(a, 3)", [[0, -1]], ValueError, "one_hot: the input has -1, and every element has to be from 0 to 2"),
+    ("F.one_hot(a, 3)", [[0, 3]], ValueError, "one_hot: the input has 3"),
+    ("F.one_hot(a, 0)", [[0, 3]], ValueError, "one_hot: the input is i64[2], and no element is from 0 to -1"),
+    ("F.embedding(a, w)", [[0, 2]], IndexError, "embedding: the input has 2, and every element has to be from 0 to 1"),
+    ("F.embedding(a, w)", [[0, -1]], IndexError, "embedding: the input has -1"),
+    ("F.cross_entropy(w, a)", [[0, -1]], IndexError, "cross_entropy: the target has -1"),
+    ("F.cross_entropy(w, a, reduction='none')[0]", [[3, 1]], IndexError, "cross_entropy: the target has 3"),
+    ("F.cross_entropy(w, a, ignore_index=-1)", [[-1, 5]], IndexError, "cross_entropy: the target has 5"),
+    ("mt.grad(F.cross_entropy)(w, a)", [[0, 4]], IndexError, "cross_entropy: the target has 4"),
+    ("F.nll_loss(w, a)", [[0, 3]], IndexError, "nll_loss: the target has 3"),
+    ("w.gather(1, a)", [[[0], [-1]]], IndexError, "gather: the index has -1, and every element has to be from 0 to 2"),
+    ("w.scatter(1, a, 1.0)", [[[0], [-1]]], IndexError, "scatter: the index has -1"),
+    ("w.scatter_(1, a, 1.0)", [[[0], [3]]], IndexError, "scatter_: the index has 3"),
+    ("mt.zeros(2, 3).scatter_add(1, a, w[:, :1])", [[[0], [5]]], IndexError, "scatter_add: the index has 5"),
+    ("w.index_select(1, a)", [[0, -1]], IndexError, "index_select: the index has -1"),
+    ("w.index_add(0, a, w)", [[0, -1]], IndexError, "index_add: the index has -1"),
+    ("w.index_copy(0, a, w)", [[0, -2]], IndexError, "index_copy: the index has -2"),
+    ("w.index_fill(0, a, 5)", [[0, -3]], IndexError, "index_fill: the index has -3"),
+    ("w.take(a)", [[0, -7]], IndexError, "take: the index has -7, and every element has to be from -6 to 5"),
+    ("mt.take_along_dim(w, a)", [[0, -1]], IndexError, "take_along_dim: the index has -1"),
+    ("w[a]", [[0, 2]], IndexError, "index 2 is out of bounds for dim 0 of f32[2,3]"),
 ]
+WAYS = [MODES[name] for name in ("eager", "interpret", "passes", "loops", "jit", "lazy", "session", "xla")]
 
 
-@pytest.mark.parametrize(("call", "words"), VALUES)
-def test_values_out_of_range_are_refused_in_eager_mode(call: str, words: str) -> None:
-    with pytest.raises(ValueError) as refused:
-        eval(call)
+@pytest.mark.parametrize(("call", "values", "error", "words"), VALUES, ids=[f"{call}-{at}" for call, at, *_ in VALUES])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
+def test_values_out_of_range_are_refused_in_every_mode(
+    call: str, values: list[Any], error: type[Exception], words: str, way: Any
+) -> None:
+    def run(*given: mt.Tensor) -> Any:
+        return eval(call, globals(), {**dict(zip("ab", given, strict=False)), "w": given[-1]})
+
+    given = [*map(mt.tensor, values), mt.arange(6.0).reshape(2, 3)]
+    with pytest.raises(error) as refused:
+        way(run)(*given)
     assert words in str(refused.value)
-    mt.jit(lambda: eval(call))()
+
+
+# A sample in `make test`; with ``--sweep``, all of them.
+@pytest.mark.parametrize(
+    "row", [row for row in api.functions() if row.base not in LEFT_OUT], ids=lambda row: row.callee
+)
+def test_a_misuse_is_refused_alike_in_every_mode_by_name(row: api.Function, sweep: bool) -> None:
+    calls = list(misuses(row))
+    random = np.random.default_rng(len(calls))
+    for case in calls if sweep else random.permutation(np.array(calls, dtype=object))[:SAMPLE]:
+        refused = attempt(case, MODES["eager"])
+        if refused is not None:
+            assert isinstance(refused, (TypeError, ValueError, IndexError, RuntimeError)), case
+            assert case.name in first_line(refused), f"{case}: {first_line(refused)}"
+            is_named = isinstance(refused, DTypeError) or contains(str(refused), case.number)
+            assert is_named, f"{case}: {first_line(refused)}"
+        for name in ("interpret", "passes", "jit", "session", "xla") if sweep else ("interpret", "jit"):
+            other = attempt(case, MODES[name])
+            if isinstance(other, TracedValueError):  # a shape that depends on data
+                continue
+            assert type(other) is type(refused), f"{case} on {name}: {other!r}, and in eager mode {refused!r}"
+            if refused is not None:  # an index between brackets has no name, wherever it is found to be out of range
+                assert first_line(other) in (first_line(refused), first_line(refused).split(": ", 1)[1]), case
+
+
+SAMPLE = 8
+
+
+def attempt(case: Misuse, way: Any) -> Exception | None:
+    """What a call raises."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            way(case.call)(*case.tensors())
+    except Exception as error:
+        return error
+    return None
 
 
 @pytest.mark.parametrize(("call", "error", "words"), TRAINING + MODULES)

@@ -230,7 +230,7 @@ def tensordot(a: Tensor, b: Tensor, dims: int | Sequence[Any] = 2) -> Tensor:
     if not isinstance(dims, Sequence):
         dims = as_int(dims)
         if not 0 <= dims <= min(a.ndim, b.ndim):
-            raise ValueError(f"tensordot: dims={dims} dimensions of {a.spec} and {b.spec} cannot be summed over")
+            raise ValueError(f"tensordot: of {a.spec} and {b.spec} 0 to all dimensions are summed over, not {dims}")
         left, right = [*range(a.ndim - dims, a.ndim)], [*range(dims)]
     else:
         left = [wrap_dim(dim, a.ndim) for dim in ints((dims[0],))]

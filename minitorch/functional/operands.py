@@ -39,10 +39,9 @@ def as_int(value: Any) -> int:
     """
     if isinstance(value, Length):
         return value
-    try:
-        return index(value)
-    except TypeError:
-        raise TypeError(f"an int is needed here, not {type(value).__name__}: {value!r:.60}") from None
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"an int is needed here, not {type(value).__name__}: {value!r:.60}")
+    return index(value)
 
 
 # Making tensors ---------------------------------------------------------------------------------------------

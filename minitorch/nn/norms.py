@@ -35,6 +35,9 @@ class LayerNorm(Module):
         tensor([[-1.2247,  0.0000,  1.2247]])
     """
 
+    weight: Parameter | None
+    bias: Parameter | None
+
     def __init__(
         self,
         normalized_shape: int | Sequence[int],
@@ -70,6 +73,8 @@ class RMSNorm(Module):
         >>> mt.nn.RMSNorm(2)(mt.tensor([[3.0, 3.0]])).detach()
         tensor([[1., 1.]])
     """
+
+    weight: Parameter | None
 
     def __init__(
         self,
@@ -112,6 +117,9 @@ class GroupNorm(Module):
         (1, 4, 3)
     """
 
+    weight: Parameter | None
+    bias: Parameter | None
+
     def __init__(
         self,
         num_groups: int,
@@ -146,6 +154,8 @@ class _BatchNorm(Module):
     """Batch normalization of inputs with so many dimensions as `ndims` says; the subclasses are its rows."""
 
     ndims: tuple[int, ...]
+    weight: Parameter | None
+    bias: Parameter | None
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None

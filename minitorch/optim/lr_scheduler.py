@@ -87,7 +87,7 @@ class LRScheduler:
 
     def state_dict(self) -> dict[str, Any]:
         """The number of the epoch, and the learning rates at first."""
-        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs, "_last_lr": self._last_lr}
+        return {"last_epoch": self.last_epoch, "base_lrs": self.base_lrs}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over what `state_dict` gave.
@@ -115,7 +115,7 @@ class LRScheduler:
 
         def write() -> None:
             self.last_epoch, self.base_lrs = epoch, found
-            self._last_lr = list(state_dict.get("_last_lr", self._rates()))
+            self._last_lr = self._rates()
 
         return write
 
