@@ -113,7 +113,7 @@ def as_dtype(value: Any) -> DType:
     if isinstance(value, str) and value in BY_NAME:
         return BY_NAME[value]
     try:
-        return BY_NUMPY[np.dtype(() if value is None else value)]  # NumPy takes None for float64
+        return BY_NUMPY[np.dtype(value)] if value is not None else BY_NAME["None"]  # NumPy takes None for float64
     except (TypeError, KeyError):
         names = ", ".join(dtype.name for dtype in ALL)
         raise TypeError(f"{value!r} is not an element type of minitorch; it has {names}") from None

@@ -52,7 +52,11 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "str": ("a text", lambda value: isinstance(value, str)),
     "Sequence[Tensor]": ("a list or tuple of tensors", lambda value: isinstance(value, (list, tuple))),
 }
-DTYPE = ("a type", lambda value: isinstance(value, (DType, type, np.dtype)) or value in BY_NAME)
+ANYTHING: tuple[str, Callable[[Any], bool]] = ("", lambda value: True)
+
+
+def _is_dtype(value: object) -> bool:
+    return isinstance(value, (DType, type, np.dtype)) or value in BY_NAME
 
 
 def public(name: str, function: Any, module: str = "", strict: bool = False) -> Any:
@@ -118,7 +122,7 @@ def _wrong_argument(function: Any, args: tuple[Any, ...], options: dict[str, Any
     for name, value in given.arguments.items():
         parameter = given.signature.parameters[name]
         annotation = "Tensor" if name in ("tensors", "operands") else str(parameter.annotation).removesuffix(" | None")
-        what, fits = DTYPE if name == "dtype" else KINDS.get(annotation, ("", lambda value: True))
+        what, fits = ("a type", _is_dtype) if name == "dtype" else KINDS.get(annotation, ANYTHING)
         for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
             if each is not None and not fits(each):
                 return f"{name} is {what}, not {type(each).__name__}: {each!r:.60}"

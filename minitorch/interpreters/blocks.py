@@ -36,27 +36,27 @@ def decorated(make: Make, function: Callable[..., Any]) -> Any:
     if inspect.isclass(function):
         text = f"{function.__name__} is a class, and only the making of its objects is in the block: decorate methods"
         warnings.warn(text, FutureWarning, stacklevel=3)
+    called: Any
+
+    def plain(*args: Any, **options: Any) -> Any:
+        with make():
+            return function(*args, **options)
+
+    def generator(*args: Any, **options: Any) -> Any:
+        return (yield from _steps(make, function(*args, **options)))
+
+    async def awaited(*args: Any, **options: Any) -> Any:
+        return await _Awaited(make, function(*args, **options))
+
+    def asynchronous(*args: Any, **options: Any) -> Any:
+        return _asynchronous_steps(make, function(*args, **options))
+
     if inspect.isgeneratorfunction(function):
-
-        def called(*args: Any, **options: Any) -> Any:
-            return (yield from _steps(make, function(*args, **options)))
-
+        called = generator
     elif inspect.iscoroutinefunction(function):
-
-        async def called(*args: Any, **options: Any) -> Any:
-            return await _Awaited(make, function(*args, **options))
-
-    elif inspect.isasyncgenfunction(function):
-
-        def called(*args: Any, **options: Any) -> Any:
-            return _asynchronous_steps(make, function(*args, **options))
-
+        called = awaited
     else:
-
-        def called(*args: Any, **options: Any) -> Any:
-            with make():
-                return function(*args, **options)
-
+        called = asynchronous if inspect.isasyncgenfunction(function) else plain
     return functools.wraps(function)(called)
 
 
