@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnxruntime
 import pytest
+from onnx import helper, numpy_helper
 
 import minitorch as mt
-
-onnx = pytest.importorskip("onnx")
-onnxruntime = pytest.importorskip("onnxruntime")
-from onnx import helper, numpy_helper  # noqa: E402
+from minitorch.errors import OnnxError, TranslationError
 
 RANDOM = np.random.default_rng(5)
 
@@ -123,3 +122,43 @@ def test_an_old_form_computes_what_onnxruntime_computes(
         for one, other in zip(results, expected, strict=True):
             assert one.shape == other.shape and one.detach().numpy().dtype == other.dtype
             np.testing.assert_allclose(one.detach().numpy(), other, rtol=2e-6, atol=2e-6)
+
+
+def test_two_versions_of_one_set_of_operators_are_refused() -> None:
+    model, _ = model_of("Relu", 9, [CUBE], {}, 1)
+    model.opset_import[1].version = 11
+    with pytest.raises(OnnxError, match=r"the versions 9 and 11 of the operators of ai\.onnx"):
+        mt.export.load_onnx(model)
+
+
+def test_operators_older_than_broadcasting_are_named() -> None:
+    model, _ = model_of("Add", 6, [CUBE, real(4)], {"broadcast": 1}, 1)
+    with pytest.raises(TranslationError, match=r"Add of opset 6"):
+        mt.export.load_onnx(model)
+
+
+WAYS = ("align_corners", "asymmetric", "half_pixel", "pytorch_half_pixel")
+ROUNDED = ("ceil", "floor", "round_prefer_ceil", "round_prefer_floor")
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_resize_is_onnxruntimes(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    mode, opset = str(random.choice(["nearest", "linear", "cubic"])), int(random.choice([11, 13, 18, 19]))
+    given: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": str(random.choice(WAYS))}
+    if mode == "nearest":
+        given["nearest_mode"] = str(random.choice(ROUNDED))
+    elif opset >= 18:
+        given["antialias"] = int(random.integers(2))
+    if mode == "cubic":
+        given |= {"cubic_coeff_a": -0.5, "exclude_outside": int(random.integers(2))}
+    x = real(1, 2, *random.integers(2, 9, 2))
+    if random.integers(2):
+        inputs = [x, real(0), np.array([1, 1, *random.choice([0.5, 0.6, 0.8, 1, 1.5, 2, 2.3, 3], 2)], np.float32)]
+    else:
+        inputs = [x, real(0), real(0) if opset == 11 else None, ints(1, 2, *random.integers(1, 14, 2))]
+    model, _ = model_of("Resize", opset, inputs, given, 1)
+    for each, length in zip(model.graph.input[0].type.tensor_type.shape.dim, x.shape, strict=True):
+        each.dim_value = length
+    found = mt.export.load_onnx(model)(mt.tensor(x))
+    np.testing.assert_allclose(found.detach().numpy(), wanted(model, x)[0], rtol=2e-5, atol=2e-5)

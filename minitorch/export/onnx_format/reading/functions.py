@@ -51,10 +51,11 @@ _POOLED = "auto_pad = @auto_pad, ceil_mode = @ceil_mode, kernel_shape = @kernel_
 _FUSED_CONV = """<auto_pad: string = "NOTSET", group: int = 1, dilations, pads, strides>(X, W, B, Z) => (Y) {
     y = Conv<auto_pad = @auto_pad, dilations = @dilations, group = @group, pads = @pads, strides = @strides>(X, W, B)
     s = Sum(y, Z)
-    Y = ACTIVATION(s) }"""
+    ACTIVATION }"""
 _FUSED_GEMM = """<alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0>(A, B, C) => (Y) {
     y = Gemm<alpha = @alpha, beta = @beta, transA = @transA, transB = @transB>(A, B, C)
-    Y = ACTIVATION(y) }"""
+    s = Identity(y)
+    ACTIVATION }"""
 _FUSED_MATMUL = """<alpha: float = 1.0>(A, B) => (Y) {
     y = Einsum<equation = "EQUATION">(A, B)
     factor = Constant<value_float = @alpha>()
@@ -96,9 +97,6 @@ for _name, _text in {
     "QLinearGlobalAveragePool": _ONE.replace("NODE", "GlobalAveragePool"),
     "QLinearLeakyRelu": "<alpha: float = 0.01>" + _ONE.replace("NODE", "LeakyRelu<alpha = @alpha>"),
     "QLinearMul": _TWO.replace("NODE", "Mul"),
-    "QLinearReduceMean": "<axes, keepdims: int = 1>" + _ONE.replace(
-        "y1 = NODE(x1)", "axes1 = Constant<value_ints = @axes>() y1 = ReduceMean<keepdims = @keepdims>(x1, axes1)"
-    ),
     "QLinearSigmoid": _ONE.replace("NODE", "Sigmoid"),
     "QLinearSoftmax": "<axis: int = -1>" + _ONE.replace("NODE", "Softmax<axis = @axis>"),
     "QLinearWhere": """(C, A, a_scale, a_zero, B, b_scale, b_zero, y_scale, y_zero) => (Y) {
@@ -146,15 +144,21 @@ def function_of(node: Any) -> Any:
 
 
 def _activation(given: dict[str, Any]) -> str | None:
-    """A node for the attributes ``activation`` and ``activation_params``, or ``activation_alpha`` and so on."""
+    """What the attributes ``activation`` and ``activation_params``, or ``activation_alpha`` and so on, make of s."""
     name = given["activation"].s.decode() if "activation" in given else "Identity"
     names = {"LeakyRelu": ("alpha",), "HardSigmoid": ("alpha", "beta"), "Elu": ("alpha",)}.get(name, ())
     values = list(given["activation_params"].floats) if "activation_params" in given else []
     values = values or [given[f"activation_{each}"].f for each in names if f"activation_{each}" in given]
     if not name.isidentifier() or len(values) < len(names):
         return None
+    if name == "Clip" and len(values) == 2:
+        return (
+            "low = Constant<value_float = {!r}>() high = Constant<value_float = {!r}>() Y = Clip(s, low, high)".format(
+                *map(float, values)
+            )
+        )
     params = ", ".join(f"{each} = {float(value)!r}" for each, value in zip(names, values, strict=False))
-    return f"{name}<{params}>" if params else name
+    return f"Y = {name}<{params}>(s)" if params else f"Y = {name}(s)"
 
 
 def _concatenated(count: int) -> str:
