@@ -27,6 +27,7 @@ if os.environ.get("CI"):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sweep", action="store_true", help="try all combinations where otherwise some stand for them")
+    parser.addoption("--foreign", action="store_true", help="download the models of tests/foreign, and run them")
 
 
 @pytest.fixture(scope="session")

