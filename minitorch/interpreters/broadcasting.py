@@ -18,7 +18,7 @@ def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool =
     where it is undone.
     """
     shapes = [tensor.shape for tensor in inputs]
-    if shapes.count(shapes[0]) == len(shapes):
+    if len(set(map(len, shapes))) == 1 and shapes.count(shapes[0]) == len(shapes):
         return inputs
     shape = broadcast_shapes(inputs, name)
     return tuple(

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...export.onnx_format.writing.polynomials import symbol
 from ...export.onnx_format.writing.sizes import numbers_of
-from ...export.onnx_format.writing.tracked import Decision, Formula, Ratio, Size, formula_of, sized
+from ...export.onnx_format.writing.tracked import Decision, Formula, Ratio, Size, checking, formula_of, sized
 from ...graph import Graph
 from ...ir import Node, Primitive, Source, Spec, without_lengths
 from .recording import CallStaging
@@ -76,10 +76,11 @@ class SizedStaging(CallStaging):
 
     def _append(self, primitive: Primitive, nodes: tuple[Node, ...], params: Mapping[str, Any]) -> Node:
         value = params.get("value")
-        if not isinstance(value, (Size, Ratio)):
-            return super()._append(primitive, nodes, params)
-        number = int.__int__(value) if isinstance(value, Size) else float.__float__(value)
-        node = super()._append(primitive, nodes, {**params, "value": number})
+        with checking():
+            if not isinstance(value, (Size, Ratio)):
+                return super()._append(primitive, nodes, params)
+            number = int.__int__(value) if isinstance(value, Size) else float.__float__(value)
+            node = super()._append(primitive, nodes, {**params, "value": number})
         self._values[node] = value.formula
         return node
 

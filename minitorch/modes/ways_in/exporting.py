@@ -21,7 +21,7 @@ from ...export.onnx_format.common import DEFAULT_OPSET, FIRST_OPSET, newest_opse
 from ...export.onnx_format.writing.files import write
 from ...export.onnx_format.writing.model import Interface, model_of
 from ...export.onnx_format.writing.sizes import Sizes, Values, numbers_of
-from ...export.onnx_format.writing.tracked import deciding
+from ...export.onnx_format.writing.tracked import Decision, deciding
 from ...functional.operands import from_array
 from ...graph import Graph
 from ...graph.patterns import Match, number, op, wildcard
@@ -29,7 +29,7 @@ from ...graph.rewrite import Rule, Rules, rewrite
 from ...interpreters import Captured, set_grad_enabled
 from ...ir import INPUT, Node, as_input_name, is_input_name
 from ...nn import Module, Parameter
-from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, run_pipeline
+from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, Pass, run_pipeline
 from ...passes.algebra import RECIPROCALS
 from ...passes.lifting import LIFTING, MEANS
 from ...passes.lifting.recurrent import RECURRENCES
@@ -46,7 +46,7 @@ from ..tracing.recorded import record
 from ..tracing.sized import SizedStaging, Traced
 from .jit import Jitted
 from .sizing import with_sizes
-from .trying import FAR, LEAST, NEAR, Trials, undecided
+from .trying import FAR, LEAST, NEAR, Traces, Trials, undecided
 
 Array = np.ndarray[Any, Any]
 Axes = Mapping[str, Mapping[int, str] | Sequence[int]] | Sequence[Mapping[int, str] | None]
@@ -208,7 +208,7 @@ def _with_sizes(
     dynamic = _dynamic(axes, names, leaves) if axes else {}
     if not dynamic:
         found = _trace(f, _resized(leaves, {}, {}), structure, names, {})
-        return found, POSITIONS(_passed(found.graph, found)), Sizes()
+        return found, POSITIONS(run_pipeline(_without_floors(found.graph, found.parameters), PASSES).graph), Sizes()
     symbols = list(dict.fromkeys(dynamic.values()))
     first = []
     for symbol in symbols:
@@ -220,9 +220,9 @@ def _with_sizes(
     for (at, axis), symbol in dynamic.items():
         named.setdefault(as_input_name(names[at]), {})[axis] = symbol
 
-    def traced(sizes: Values) -> Traced:
+    def traced(sizes: Values, noted: dict[Decision, None]) -> Traced:
         sized = dict(zip(symbols, sizes, strict=True))
-        return _trace(f, _resized(leaves, dynamic, sized), structure, names, named)
+        return _trace(f, _resized(leaves, dynamic, sized), structure, names, named, noted)
 
     places: dict[str, tuple[str, int]] = {}
     for (at, axis), symbol in dynamic.items():
@@ -233,7 +233,7 @@ def _with_sizes(
         return with_sizes(trials, places, (_passed, _carefully_passed))
     except TranslationError as error:  # perhaps it has a loop as long as a dimension, which passes make an operator of
         try:
-            trials = _trials(symbols, first, lambda sizes: _rolled(traced(sizes)))
+            trials = _trials(symbols, first, lambda sizes, noted: _rolled(traced(sizes, noted)))
             trials.make()
             return with_sizes(trials, places, (lambda graph, _: graph,))
         except TranslationError:
@@ -258,7 +258,7 @@ def _rolled(traced: Traced) -> Traced:
     return replace(traced, graph=graph, formulas=formulas, decisions=decisions)
 
 
-def _trials(symbols: Sequence[str], lengths: Sequence[int], traced: Callable[[Values], Traced]) -> Trials:
+def _trials(symbols: Sequence[str], lengths: Sequence[int], traced: Traces) -> Trials:
     """Trials that begin with the sizes of the example, or with larger ones.
 
     With a length of 1, an operand would be repeated; and of a few more, terms such as ``n - 1`` are 0 or 1.
@@ -313,6 +313,7 @@ def _trace(
     structure: Structure,
     names: list[str],
     dynamic: Mapping[str, Mapping[int, str]],
+    noted: dict[Decision, None] | None = None,
 ) -> Traced:
     """The trace of one call; some dimensions of arguments have the names of sizes."""
     function = f.function if isinstance(f, Jitted) else f
@@ -321,7 +322,7 @@ def _trace(
     staging, attributes = SizedStaging(name, around.names, dynamic), Attributes(around.owners)
     before = set_grad_enabled(False)
     try:
-        with deciding() as decisions:
+        with deciding(noted) as decisions:
             recorded = record(function, leaves, structure, names, staging, copies=True)
     finally:
         set_grad_enabled(before)
@@ -351,13 +352,20 @@ def _trace(
 
 def _passed(graph: Graph, traced: Traced) -> Graph:
     """The graph of a trace after the passes."""
-    return run_pipeline(_without_floors(graph, traced.parameters), PASSES).graph
+    return _each(PASSES, graph, traced)
 
 
 def _carefully_passed(graph: Graph, traced: Traced) -> Graph:
     """The same without the rule that depends on which of two numbers is the larger one."""
-    careful = [_CAREFUL_MOVEMENT if each is MOVEMENT else each for each in PASSES]
-    return run_pipeline(_without_floors(graph, traced.parameters), careful).graph
+    return _each([_CAREFUL_MOVEMENT if each is MOVEMENT else each for each in PASSES], graph, traced)
+
+
+def _each(passes: Sequence[Pass], graph: Graph, traced: Traced) -> Graph:
+    """The graph after some passes. It is not verified, since that compares sizes, too."""
+    found = _without_floors(graph, traced.parameters)
+    for each in passes:
+        found = each.function(found)
+    return found
 
 
 def _without_floors(graph: Graph, parameters: Mapping[str, Array]) -> Graph:

@@ -11,6 +11,7 @@ numbers, the graphs are compared for both outcomes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -47,9 +48,9 @@ def with_sizes(
     """
     _stand_apart(trials)
     error: TranslationError | None = None
-    for passed in pipelines:
+    for is_picky, passed in itertools.product((False, True), pipelines):
         try:
-            return _lined_up(trials, places, passed, passed is not pipelines[-1])
+            return _lined_up(trials, places, passed, passed is not pipelines[-1], is_picky)
         except TranslationError as failure:
             error = error or failure
     assert error is not None
@@ -57,7 +58,7 @@ def with_sizes(
 
 
 def _lined_up(
-    trials: Trials, places: Mapping[str, tuple[str, int]], passed: Passed, strictly: bool
+    trials: Trials, places: Mapping[str, tuple[str, int]], passed: Passed, strictly: bool, is_picky: bool
 ) -> tuple[Traced, Graph, Sizes]:
     columns = Columns(trials)
     sizes = columns.values[columns.base()]
@@ -65,23 +66,27 @@ def _lined_up(
     with deciding() as decisions:
         remembering = passed(_with_formulas(written), written)
     bounds = [each for each in decisions if each.kind not in ("==", "!=")]
-    for decision in bounds:
-        trials.cover(decision, sizes, columns.distinct)
+    trials.cover(bounds, sizes, columns.distinct, columns.distinct(sizes) if is_picky else 0)
     columns = Columns(trials)
     graph = passed(written.graph, written)
+    graph.verify()
     chosen, rows = [columns.values.index(sizes)], [[*graph.inputs, *graph.nodes]]
     goals = _Goals(columns, bounds)
     error: TranslationError | None = None
-    for each in columns.by_coincidence():
-        if each not in chosen and goals.met([*chosen, each]) > goals.met(chosen):
-            trace = columns.traces[each]
-            try:
-                rows.append(lined_up(graph, passed(trace.graph, trace)))
-                chosen.append(each)
-            except TranslationError as failure:
-                if columns.coincidences(each) <= columns.coincidences(chosen[0]):
-                    raise
-                error = error or failure
+    left = [each for each in columns.by_coincidence() if each not in chosen]
+    while left:
+        each = max(left, key=lambda each: goals.met([*chosen, each]))  # of several, the one with few coincidences
+        if goals.met([*chosen, each]) <= goals.met(chosen):
+            break
+        left.remove(each)
+        trace = columns.traces[each]
+        try:
+            rows.append(lined_up(graph, passed(trace.graph, trace)))
+            chosen.append(each)
+        except TranslationError as failure:
+            if columns.coincidences(each) <= columns.coincidences(chosen[0]):
+                raise
+            error = error or failure
     every = range(len(columns.values))
     apart = columns.told_apart(chosen) == columns.told_apart(every)
     if not apart or (strictly and goals.outcomes(chosen) < goals.outcomes(every)):

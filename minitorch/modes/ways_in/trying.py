@@ -11,14 +11,19 @@ reason for the others: near the first ones, far from them, and the largest that 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ...errors import TranslationError
 from ...export.onnx_format.writing.polynomials import Polynomial
 from ...export.onnx_format.writing.sizes import Values, lined_up, named, refused
-from ...export.onnx_format.writing.tracked import Decision, Formula, Quotient
+from ...export.onnx_format.writing.tracked import Decision, Formula, Quotient, falling
 from ..tracing.sized import Traced
+
+Array = np.ndarray[Any, Any]
 
 LEAST = 3  # the smallest length that is tried; one of 1 is repeated where others are not
 NEAR = (1, 2, -1, -2, 3, -3)  # what is added to a first size
@@ -30,7 +35,17 @@ COARSE = 24  # of two lengths together, those below this one and some others
 ATTEMPTS = 12  # sizes that are tried for one outcome of a decision
 ENOUGH = 3  # of which the function takes so many
 CHOICE = 40  # and among how many these are chosen
+POOL = 512  # sizes among which those are chosen for which many decisions fall otherwise
+FAILURES = 3  # of these that the function does not take, or that reach no further outcome
 MOST = 64  # traces for the sake of decisions
+
+
+Traces = Callable[[Values, dict[Decision, None]], Traced]
+"""Traces with some sizes, and notes decisions, or raises whatever the function does."""
+
+
+Missing = tuple[Decision, bool, Values]
+"""A decision, the outcome that is to be reached, and sizes with the other one."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,7 @@ class Trials:
     Args:
         symbols: the names of the sizes.
         first: the sizes to begin with.
-        trace: traces with some sizes, or raises whatever the function does.
+        trace: traces with some sizes.
 
     Attributes:
         found: the traces by their sizes, the first one first.
@@ -63,13 +78,15 @@ class Trials:
         required: decisions that fall alike for all sizes that the function takes.
     """
 
-    def __init__(self, symbols: Sequence[str], first: Values, trace: Callable[[Values], Traced]) -> None:
+    def __init__(self, symbols: Sequence[str], first: Values, trace: Traces) -> None:
         self.symbols, self.first, self._trace = symbols, first, trace
-        self.whole = Trial(first, trace(first))
+        self.whole = Trial(first, trace(first, {}))
         self.found: dict[Values, Trial] = {first: self.whole}
         self.failed: dict[Values, Exception] = {}
         self.required: list[tuple[Decision, bool]] = []
         self._given_up: set[Decision] = set()
+        self._pool: Array = np.zeros((0, len(symbols)))
+        self._stops: dict[Values, tuple[Decision, bool]] = {}  # why sizes seem to have failed
 
     def attempt(self, sizes: Values, why: Decision | None = None) -> Trial | None:
         """Trace with these sizes, unless that was done; None if the function raises.
@@ -79,12 +96,14 @@ class Trials:
         """
         if sizes in self.found or sizes in self.failed:
             return self.found.get(sizes)
+        noted: dict[Decision, None] = {}
         try:
-            found = Trial(sizes, self._trace(sizes), why)
+            found = Trial(sizes, self._trace(sizes, noted), why)
         except TranslationError:
             raise
         except Exception as error:  # whatever the user's function raises for sizes that it does not take
             self.failed[sizes] = error
+            self._note_stop(sizes, noted)
             return None
         self.found[sizes], other = found, found
         if len(found.trace.graph.nodes) > len(self.whole.trace.graph.nodes):
@@ -98,21 +117,31 @@ class Trials:
             raise undecided(why, f"{what}{named(self.symbols, self.first)}, since {why} falls otherwise") from None
         return found
 
+    def _note_stop(self, sizes: Values, noted: dict[Decision, None]) -> None:
+        """Note the last decision before a function raised, if it fell as in no trace: that is probably the reason."""
+        last = next(reversed(noted), None)
+        if last is not None:
+            outcome = last(self.named(sizes))
+            fell = {last(self.named(each)) for each, trial in self.found.items() if last in trial.trace.decisions}
+            if fell == {not outcome}:
+                self._stops[sizes] = last, not outcome
+
     def make(self) -> None:
         """Trace with all sizes that are to be tried.
 
         Raises:
             TranslationError: if the function takes too few sizes, or decides by too much (``MT803``).
         """
-        for at, length in itertools.product(range(len(self.symbols)), NEAR):
-            if self.first[at] + length >= LEAST:
-                self.attempt(self.with_length(at, self.first[at] + length))
+        for turn in range(len(NEAR)):
+            self._together([own + NEAR[(turn + at) % len(NEAR)] for at, own in enumerate(self.first)])
         self._decide()
+        for turn in range(len(FAR)):
+            self._together([FAR[(turn + at) % len(FAR)] for at in range(len(self.symbols))])
         for at in range(len(self.symbols)):
             self._vary(at)
-            self._decide()
+        self._decide()
         for chosen in itertools.chain(*(self._chosen(count) for count in range(2, len(self.symbols) + 1))):
-            for turn in (1, 2):
+            for turn in (1, 2) if sum(self._differ(sizes, chosen) for sizes in self.found) < 2 else ():
                 sizes = list(self.first)
                 for at in chosen:
                     others = self.lengths(at)
@@ -120,13 +149,21 @@ class Trials:
                 self.attempt(tuple(sizes))
         self._decide()
 
+    def _together(self, lengths: Sequence[int]) -> None:
+        """Trace with some lengths, with each of them alone if the function does not take them together."""
+        sizes = tuple([max(length, LEAST) for length in lengths])
+        if not self.meets(sizes) or self.attempt(sizes) is None:
+            for at, length in enumerate(lengths):
+                if length >= LEAST and self.meets(self.with_length(at, length)):
+                    self.attempt(self.with_length(at, length))
+
+    def _differ(self, sizes: Values, chosen: Sequence[int]) -> bool:
+        """Whether some of the sizes are none of the first ones."""
+        return all(sizes[at] != self.first[at] for at in chosen)
+
     def lengths(self, at: int) -> list[int]:
-        """The lengths of one size that were tried with success while the others were the first ones."""
-        return [
-            sizes[at]
-            for sizes in self.found
-            if all(sizes[other] == self.first[other] for other in range(len(sizes)) if other != at)
-        ]
+        """The lengths of one size that were tried with success."""
+        return [*dict.fromkeys(sizes[at] for sizes in self.found)]
 
     def _chosen(self, count: int) -> Iterator[tuple[int, ...]]:
         return itertools.combinations(range(len(self.symbols)), count)
@@ -140,6 +177,11 @@ class Trials:
         """Sizes by the names of their symbols."""
         return dict(zip(self.symbols, sizes, strict=True))
 
+    @property
+    def _likely(self) -> list[tuple[Decision, bool]]:
+        """The decisions that seem to be why the function raised, as they fall for the sizes that it takes."""
+        return [*dict.fromkeys(self._stops.values())]
+
     def with_length(self, at: int, length: int, sizes: Values | None = None) -> Values:
         """The first sizes, or others, but for one."""
         found = list(sizes or self.first)
@@ -151,9 +193,6 @@ class Trials:
     def _vary(self, at: int) -> None:
         """Lengths of one size that are far from the first one, and the largest that the function takes."""
         own = self.first[at]
-        for length in FAR:
-            if self.meets(self.with_length(at, length)):
-                self.attempt(self.with_length(at, length))
         for length in itertools.chain(*((own + (1 << k), own - (1 << k), own * (k + 2)) for k in range(8))):
             if len(self.lengths(at)) >= 5:
                 break
@@ -174,44 +213,87 @@ class Trials:
     # Decisions ------------------------------------------------------------------------------------------
 
     def _decide(self) -> None:
-        """Trace until each decision is covered."""
-        while (missing := self._missing()) is not None:
-            decision, outcome, sizes = missing
+        """Trace until each decision is covered: with sizes for which many fall otherwise, then for one that is left."""
+        while missing := self._cover_many(self._missing):
+            decision, outcome, sizes = missing[0]
             self._given_up.add(decision)  # or it is covered
             before = len(self.found)
             tried = list(itertools.islice(self._falling(decision, outcome, sizes), ATTEMPTS))
-            reached = taken = 0
+            reached = taken = stopped = 0
             for each in tried:
                 found = self.attempt(each, decision)
                 taken += found is not None
                 reached += found is not None and decision in found.trace.decisions
+                stopped += self._stops.get(each) == (decision, not outcome)
                 # The first one lies on the bound, where the smaller of two numbers is the larger.
-                if reached == 2 or taken == ENOUGH:
+                if reached == 2 or taken == ENOUGH or stopped == ENOUGH:
                     break
-            if tried and len(self.found) == before and all(each in self.failed for each in tried):
+            if tried and len(self.found) == before and not taken:
                 self.required.append((decision, not outcome))
             if len(self.found) + len(self.failed) > MOST * len(self.symbols):
                 raise undecided(decision, f"it makes more decisions than {MOST} traces can cover")
 
-    def cover(self, decision: Decision, sizes: Values, worth: Callable[[Values], int]) -> None:
-        """Trace with sizes for which a decision that passes have made falls otherwise than for these.
+    def _cover_many(self, missing: Callable[[], list[Missing]]) -> list[Missing]:
+        """Trace with sizes for which as many decisions as possible fall as they have not yet; what is missing then."""
+        failures = 0
+        while len(pending := missing()) > 1 and failures < FAILURES:
+            if not len(self._pool):
+                self._pool = self._at_random([decision for decision, *_ in pending])
+            columns = dict(zip(self.symbols, self._pool.T.astype(float), strict=True))
+            fits = np.all([falling(*each, columns) for each in (*self.required, *self._likely)] or [True], axis=0)
+            counts = fits * sum(falling(decision, outcome, columns).astype(int) for decision, outcome, _ in pending)
+            best = int(np.argmax(counts))
+            if counts[best] < 2:
+                break
+            sizes = tuple(map(int, self._pool[best]))
+            self._pool = np.delete(self._pool, best, axis=0)
+            try:
+                trial = self.attempt(sizes)
+            except TranslationError:  # which of the decisions is the reason, trying each for itself says
+                self.found.pop(sizes, None)
+                break
+            failures += trial is None or len(missing()) >= len(pending)
+        return missing()
+
+    def _at_random(self, decisions: Sequence[Decision]) -> Array:
+        """Sizes at random, near the first ones and near the bounds of decisions: a row for each trace."""
+        random = np.random.default_rng(0)
+        fine, _ = _ladder(decisions)
+        bounds = [each for each in fine if each >= SCANNED or each < COARSE or each in _bounds(decisions)]
+        columns = []
+        for own in self.first:
+            near = [own + more for more in range(-COARSE, COARSE) if own + more >= LEAST]
+            columns.append(np.where(random.random(POOL) < 0.5, *(random.choice(each, POOL) for each in (near, bounds))))
+        return np.array(columns).T
+
+    def cover(self, decisions: Sequence[Decision], sizes: Values, worth: Callable[[Values], int], least: int) -> None:
+        """Trace with sizes for which decisions that passes have made fall otherwise than for these.
 
         Args:
             worth: how much it is worth to trace with some sizes.
+            least: how much a trace has to be worth.
         """
-        outcome = decision(self.named(sizes))
-        for each in self.found:
-            if decision(self.named(each)) != outcome and worth(each) >= worth(sizes):
-                return
-        others = sorted(
-            itertools.islice(self._falling(decision, not outcome, sizes), ATTEMPTS), key=worth, reverse=True
-        )
+        outcomes = [decision(self.named(sizes)) for decision in decisions]
+
+        def missing() -> list[Missing]:
+            found = [self.named(each) for each in self.found if worth(each) >= least]
+            return [
+                (decision, not outcome, sizes)
+                for decision, outcome in zip(decisions, outcomes, strict=True)
+                if not any(decision(each) != outcome for each in found)
+            ]
+
+        for decision, outcome, _ in self._cover_many(missing):
+            self._cover(decision, outcome, sizes, worth)
+
+    def _cover(self, decision: Decision, outcome: bool, sizes: Values, worth: Callable[[Values], int]) -> None:
+        others = sorted(itertools.islice(self._falling(decision, outcome, sizes), ATTEMPTS), key=worth, reverse=True)
         for each in others[:ENOUGH]:
             if self.attempt(each) is not None:
                 return
 
-    def _missing(self) -> tuple[Decision, bool, Values] | None:
-        """A decision of which one outcome was not reached, that outcome, and the sizes of the other one."""
+    def _missing(self) -> list[Missing]:
+        """The decisions of which one outcome was not reached, that outcome, and the sizes of the other one."""
         reached: dict[Decision, dict[bool | None, Values]] = {}
         for sizes, trial in self.found.items():
             named = self.named(sizes)
@@ -226,57 +308,67 @@ class Trials:
         ]
         # Equalities that hold come first: they are often required, and fewer sizes are then tried in vain.
         pending.sort(key=lambda each: each[0].kind not in ("==", "!=") or each[1] != (each[0].kind == "=="))
-        if not pending:
-            return None
-        decision, outcome, sizes = pending[0]
-        return decision, not outcome, sizes
+        return [(decision, not outcome, sizes) for decision, outcome, sizes in pending]
 
     def _falling(self, decision: Decision, outcome: bool, near: Values) -> Iterator[Values]:
         """Sizes for which a decision has an outcome, and those before it fall as they did: near ones first."""
         before = list(itertools.takewhile(lambda each: each != decision, self.found[near].trace.decisions))[-PATH:]
-        path = [(each, each(self.named(near))) for each in before]
+        path = [(each, fell) for each in before if (fell := each(self.named(near))) is not None]
         moved = [at for at, name in enumerate(self.symbols) if name in decision.symbols]
-        fine, coarse = _ladder((decision, *before))
+        fine, coarse = map(np.array, _ladder((decision, *before)))
 
-        def hits(candidates: Iterator[Values], kept: Sequence[tuple[Decision, bool | None]]) -> Iterator[Values]:
-            for sizes in candidates:
-                named = self.named(sizes)
-                falls = decision(named) == outcome and self.meets(sizes)
-                if falls and all(each(named) == fell for each, fell in kept):
-                    yield sizes
+        def varied(lengths: Mapping[int, Array]) -> Array:
+            """The near sizes with other lengths of some of them: a row for each."""
+            count = len(next(iter(lengths.values())))
+            return np.stack([lengths.get(at, np.full(count, own)) for at, own in enumerate(near)], 1)
 
-        def alone() -> Iterator[Values]:
-            for at in moved:
-                for length in sorted(fine, key=lambda length: abs(length - near[at])):
-                    yield self.with_length(at, length, near)
-            for length in fine if len(moved) > 1 else ():
-                yield tuple([length if at in moved else size for at, size in enumerate(near)])
+        def alone() -> Array:
+            ordered = [{at: fine[np.argsort(abs(fine - near[at]), kind="stable")]} for at in moved]
+            return np.concatenate([varied(each) for each in (*ordered, dict.fromkeys(moved, fine))])
 
-        def together() -> Iterator[Values]:
-            for one, other in itertools.combinations(range(len(self.symbols)), 2) if len(before) < PATH else ():
-                for pair in itertools.product(coarse, repeat=2):
-                    yield self.with_length(one, pair[0], self.with_length(other, pair[1], near))
+        def together() -> Array:
+            left, right = np.repeat(coarse, len(coarse)), np.tile(coarse, len(coarse))
+            chosen = itertools.combinations(range(len(near)), 2) if len(before) < PATH else ()
+            rows = [varied({one: left, other: right}) for one, other in chosen]
+            return np.concatenate([np.zeros((0, len(near)), int), *rows])
 
-        anywhere = list(itertools.islice(hits(alone(), ()), CHOICE))
-        if not anywhere and len(moved) < 2:  # it is the same for all sizes
+        anywhere = self._hits(alone(), [(decision, outcome)])
+        if not len(anywhere) and len(moved) < 2:  # it is the same for all sizes
             return
-        for candidates, kept in ((alone(), path), (together(), path), (iter(anywhere), ()), (together(), ())):
-            found = list(itertools.islice(hits(candidates, kept), CHOICE))
+        likely = [each for each in self._likely if each[0] != decision]
+        for candidates, kept in (
+            (alone, (*path, *likely)), (alone, path), (together, path), (lambda: anywhere, likely),
+            (lambda: anywhere, ()), (together, ()),
+        ):  # fmt: skip
+            found = [tuple(map(int, row)) for row in self._hits(candidates(), [(decision, outcome), *kept])]
             if found:
                 yield from dict.fromkeys([*found[:2], *found[len(found) // 2 :], *found[2:]])
                 return
+
+    def _hits(self, rows: Array, outcomes: Sequence[tuple[Decision, bool]]) -> Array:
+        """The first sizes, of which each is a row, that the function takes and for which decisions fall so."""
+        for decision, outcome in (*outcomes, *self.required):
+            if len(rows):
+                columns = dict(zip(self.symbols, rows.T.astype(float), strict=True))
+                rows = rows[falling(decision, outcome, columns)]
+        return rows[:CHOICE]
 
 
 def _ladder(decisions: Sequence[Decision]) -> tuple[list[int], list[int]]:
     """The lengths among which the other outcome of a decision is looked for: of one size, and of two together."""
     powers = [(1 << k) + more for k in range(2, POWERS) for more in (0, 1, 1 << k - 1)]
-    numbers = {number for decision in decisions for side in (decision.left, decision.right) for number in _in(side)}
-    numbers = {number for number in numbers if 0 < number < 1 << POWERS}
-    products = {a * b for a in numbers for b in numbers} if len(numbers) <= 32 else set()
-    bounds = {number + more for number in numbers | products for more in (-1, 0, 1)}
+    bounds = _bounds(decisions)
     lengths = (*range(LEAST, SCANNED), *powers, *bounds), (*range(LEAST, COARSE), *powers[:COARSE], *bounds)
     fine, coarse = (sorted({each for each in part if LEAST <= each <= 1 << POWERS}) for part in lengths)
     return fine, coarse[: SCANNED // 4]
+
+
+def _bounds(decisions: Sequence[Decision]) -> set[int]:
+    """The numbers in decisions and their products, and those beside them."""
+    numbers = {number for decision in decisions for side in (decision.left, decision.right) for number in _in(side)}
+    numbers = {number for number in numbers if 0 < number < 1 << POWERS}
+    products = {a * b for a in numbers for b in numbers} if len(numbers) <= 32 else set()
+    return {number + more for number in numbers | products for more in (-1, 0, 1)}
 
 
 def _in(formula: Formula) -> Iterator[int]:

@@ -21,6 +21,7 @@ from ....primitives import expand
 from ..common import BUFFERS, NUMBERS, PARAMETERS, package
 from . import activations, attention, choices, elementwise, movement, operators, recurrent, sums
 from .building import Building, Row
+from .files import SMALL
 from .polynomials import Polynomial, symbol
 from .repeated import not_repeated
 from .sizes import Number, Sizes
@@ -104,7 +105,33 @@ def model_of(graph: Graph, interface: Interface, opset: int, ir_version: int | N
     trained = [name for name, origin in parts.items() if origin in learned]
     lists = {PARAMETERS: trained, BUFFERS: [name for name in parts if name not in trained]}
     onnx.helper.set_model_props(model, {key: "\n".join(names) for key, names in lists.items()})
+    _check(onnx, model)
     return model
+
+
+def _check(onnx: Any, model: Any) -> None:
+    """Have ONNX's checker and its strict inference of shapes look at a model; large arrays count as inputs.
+
+    Raises:
+        TranslationError: if they find fault with it (``MT802``).
+    """
+    given, small = [*model.graph.input], []
+    for array in model.graph.initializer:
+        if len(array.raw_data) > SMALL:
+            given.append(onnx.helper.make_tensor_value_info(array.name, array.data_type, array.dims))
+        else:
+            small.append(array)
+    graph = onnx.helper.make_graph(model.graph.node, model.graph.name, given, model.graph.output, small)
+    light = onnx.helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    try:
+        onnx.checker.check_model(light, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise TranslationError(
+            "MT802",
+            f"{model.graph.name} would be a model that breaks a rule of ONNX: {str(error).strip()}",
+            why="the translation of an operation does not fit this version of the operators, or these dynamic sizes",
+            fix="try another opset_version, or fewer dynamic_axes; and report it, since it is a fault of the exporter",
+        ) from error
 
 
 def _write(b: Building, node: Node, names: dict[Node, str]) -> None:

@@ -92,9 +92,11 @@ def _group_norm(b: Building, node: Node, operands: list[str]) -> str:
     def compose(b: Building, dtype: DType, x: str, *parameters: str) -> str:
         grouped = b.op("Reshape", x, b.constant([0, groups, -1]))
         ones, zeros = (b.constant(np.full(groups, value, dtype.numpy)) for value in (1, 0))
-        found = b.reshaped(b.op("InstanceNormalization", grouped, ones, zeros, epsilon=eps), lengths, lengths)
+        found = b.op("InstanceNormalization", grouped, ones, zeros, epsilon=eps)
+        is_known = all(isinstance(each, int) for each in lengths)
+        found = b.op("Reshape", found, b.constant(lengths) if is_known else b.op("Shape", x))
         for apply, each in zip(("Mul", "Add"), parameters, strict=True):
-            found = b.op(apply, found, b.op("Reshape", each, b.constant([-1, *(1,) * (len(lengths) - 2)])))
+            found = b.op(apply, found, b.op("Reshape", each, b.constant([-1, *(1,) * (node.spec.ndim - 2)])))
         return found
 
     return in_type(compose)(b, node, operands)

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 MOST_TERMS = 64  # monomials; a longer polynomial is not looked at
 
 
@@ -158,7 +160,11 @@ class Polynomial:
 
 def _value(atom: Atom, sizes: Mapping[str, int]) -> int:
     left, right = atom.left(sizes), atom.right(sizes)
-    return left // right if atom.kind == "//" else min(left, right) if atom.kind == "min" else max(left, right)
+    if atom.kind == "//":
+        return left // right
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):  # of many sizes
+        return np.minimum(left, right) if atom.kind == "min" else np.maximum(left, right)
+    return min(left, right) if atom.kind == "min" else max(left, right)
 
 
 def _without(monomial: Monomial, part: Monomial) -> Monomial | None:

@@ -21,6 +21,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from ....errors import TranslationError
 from ....ir import Length, Source, is_ours, user_source
 from .polynomials import MOST_TERMS, Polynomial, as_polynomial
@@ -58,7 +60,8 @@ class Quotient:
 
     def __call__(self, sizes: Mapping[str, int]) -> float:
         """Its value for some sizes."""
-        return float(_COMPUTED[self.kind](value(self.left, sizes), value(self.right, sizes)))
+        found = _COMPUTED[self.kind](value(self.left, sizes), value(self.right, sizes))
+        return found if isinstance(found, np.ndarray) else float(found)
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -112,18 +115,37 @@ class Decision:
         return f"{self.left} {self.kind} {self.right}"
 
 
+def falling(decision: Decision, outcome: bool, sizes: Mapping[str, Any]) -> Any:
+    """Whether a decision has an outcome for many sizes, given as an array of floats for each symbol; nearly always."""
+    with np.errstate(all="ignore"):
+        found = _COMPARED[decision.kind](value(decision.left, sizes), value(decision.right, sizes))
+    return np.broadcast_to(found, len(next(iter(sizes.values())))) == outcome
+
+
 _NOTED: ContextVar[dict[Decision, None] | None] = ContextVar("decisions", default=None)
+
+_IS_CHECK: ContextVar[bool] = ContextVar("checking", default=False)
 
 
 @contextmanager
-def deciding() -> Iterator[dict[Decision, None]]:
+def deciding(noted: dict[Decision, None] | None = None) -> Iterator[dict[Decision, None]]:
     """Note the decisions that are made inside, each once, in order."""
-    found: dict[Decision, None] = {}
+    found: dict[Decision, None] = {} if noted is None else noted
     before = _NOTED.set(found)
     try:
         yield found
     finally:
         _NOTED.reset(before)
+
+
+@contextmanager
+def checking() -> Iterator[None]:
+    """Note no decisions inside: a rule of shapes refuses what does not fit, and does not choose between operations."""
+    before = _IS_CHECK.set(True)
+    try:
+        yield
+    finally:
+        _IS_CHECK.reset(before)
 
 
 def formula_of(number: Any) -> Formula:
@@ -180,7 +202,7 @@ def _compared(kind: str, left: Any, right: Any) -> bool:
     """The outcome of a comparison, which is noted unless it is the same for all sizes."""
     outcome = _COMPARED[kind](_plain(left), _plain(right))
     noted = _NOTED.get()
-    if noted is not None:
+    if noted is not None and not _IS_CHECK.get():
         decision = _decision(kind, left, right)
         if decision is not None and decision not in noted:
             frame = sys._getframe(1)
