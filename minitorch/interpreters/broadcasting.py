@@ -22,7 +22,9 @@ def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool =
         return inputs
     shape = broadcast_shapes(inputs, name)
     return tuple(
-        tensor if tensor.shape == shape or (recorded_only and not tensor._requires_grad) else _expanded(tensor, shape)
+        tensor
+        if (tensor.ndim == len(shape) and tensor.shape == shape) or (recorded_only and not tensor._requires_grad)
+        else _expanded(tensor, shape)
         for tensor in inputs
     )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...dtypes import stored
 from ...export.onnx_format.writing.polynomials import Polynomial, as_polynomial, bounded
-from ...export.onnx_format.writing.sizes import Column, Values, lined_up, numbers_of, products, through
+from ...export.onnx_format.writing.sizes import Column, Values, numbers_of, products, through
 from ...export.onnx_format.writing.tracked import Quotient
 from ...ir import Node
 from .trying import Trials
@@ -37,11 +37,10 @@ class Columns:
         self.traces = [trials.found[sizes].trace for sizes in self.values]
         self.named = [dict(zip(self.symbols, sizes, strict=True)) for sizes in self.values]
         rows = []
-        for trace in self.traces:
+        for sizes, trace in zip(self.values, self.traces, strict=True):
             nodes = [*trace.graph.inputs, *trace.graph.nodes]
             known = dict(zip(nodes, trace.formulas, strict=True))
-            found = nodes if trace is whole.trace else lined_up(whole.trace.graph, trace.graph)
-            rows.append([(node, known.get(node)) for node in found])
+            rows.append([(node, known.get(node)) for node in trials.lined_up(trials.found[sizes])])
         self.formulas: dict[Column, Known | None] = {}
         self._plain: set[Column] = set()  # columns of numbers that do not remember how they were computed
         for places in zip(*rows, strict=True):

@@ -26,6 +26,7 @@ from ...functional.operands import from_array
 from ...graph import Graph
 from ...graph.patterns import Match, number, op, wildcard
 from ...graph.rewrite import Rule, Rules, rewrite
+from ...graph.verify import unverified
 from ...interpreters import Captured, set_grad_enabled
 from ...ir import INPUT, Node, as_input_name, is_input_name
 from ...nn import Module, Parameter
@@ -45,8 +46,9 @@ from ..objects.roles import Argument, Output
 from ..tracing.recorded import record
 from ..tracing.sized import SizedStaging, Traced
 from .jit import Jitted
+from .lengths import LEAST
 from .sizing import with_sizes
-from .trying import FAR, LEAST, NEAR, Traces, Trials, undecided
+from .trying import FAR, FAR_OF_LOOPS, Traces, Trials, undecided
 
 Array = np.ndarray[Any, Any]
 Axes = Mapping[str, Mapping[int, str] | Sequence[int]] | Sequence[Mapping[int, str] | None]
@@ -107,7 +109,8 @@ def onnx(
 
     The lengths of dynamic dimensions are ints that remember how they were computed. Each comparison of one (a branch,
     a bound of a slice) is noted, and the function is traced again with lengths for which it falls otherwise. It is also
-    traced with lengths that differ from the example's by up to 3; with 3, 4, 5, 529 and 1031; with the largest one
+    traced with lengths that are larger than the example's by up to 3; with 3, 5, 529 and 1031 (behind a
+    loop as long as a dimension, 61 and 131); with the largest one
     below these that it takes, if that is not all of them; and with several of two sizes together. All of them are 3 or
     more: what a function does otherwise for a length of 1 or 2 is not in the model. What it does with a length that it
     hides in ``range(n)``, an index of a list or a NumPy array is known for the lengths alone that were tried.
@@ -222,7 +225,8 @@ def _with_sizes(
 
     def traced(sizes: Values, noted: dict[Decision, None]) -> Traced:
         sized = dict(zip(symbols, sizes, strict=True))
-        return _trace(f, _resized(leaves, dynamic, sized), structure, names, named, noted)
+        with unverified():  # as the graph that is written is, in the end
+            return _trace(f, _resized(leaves, dynamic, sized), structure, names, named, noted)
 
     places: dict[str, tuple[str, int]] = {}
     for (at, axis), symbol in dynamic.items():
@@ -233,7 +237,7 @@ def _with_sizes(
         return with_sizes(trials, places, (_passed, _carefully_passed))
     except TranslationError as error:  # perhaps it has a loop as long as a dimension, which passes make an operator of
         try:
-            trials = _trials(symbols, first, lambda sizes, noted: _rolled(traced(sizes, noted)))
+            trials = _trials(symbols, first, lambda sizes, noted: _rolled(traced(sizes, noted)), FAR_OF_LOOPS)
             trials.make()
             return with_sizes(trials, places, (lambda graph, _: graph,))
         except TranslationError:
@@ -252,24 +256,24 @@ def _rolled(traced: Traced) -> Traced:
     formulas = [tuple(numbers_of(node)) for node in (*graph.inputs, *graph.nodes)]
     others = [each for each in traced.decisions if not each.is_users]
     for each in others:
-        if isinstance(each.right, int) and abs(each.right) > FAR[-1] + max(NEAR):
+        if isinstance(each.right, int) and abs(each.right) > FAR_OF_LOOPS[-1]:
             raise undecided(each, f"{each} is not tried behind a loop as long as the dimension")
     decisions = [each for each in traced.decisions if each.is_users]
     return replace(traced, graph=graph, formulas=formulas, decisions=decisions)
 
 
-def _trials(symbols: Sequence[str], lengths: Sequence[int], traced: Traces) -> Trials:
+def _trials(symbols: Sequence[str], lengths: Sequence[int], traced: Traces, far: Sequence[int] = FAR) -> Trials:
     """Trials that begin with the sizes of the example, or with larger ones.
 
     With a length of 1, an operand would be repeated; and of a few more, terms such as ``n - 1`` are 0 or 1.
     """
     larger = tuple([length if length > LEAST else length + 4 for length in lengths])
     try:
-        return Trials(symbols, larger, traced)
+        return Trials(symbols, larger, traced, far)
     except Exception:  # it is the example's size alone that the function takes
         if larger == tuple(lengths):
             raise
-        return Trials(symbols, tuple(lengths), traced)
+        return Trials(symbols, tuple(lengths), traced, far)
 
 
 def _dynamic(axes: Axes, names: Sequence[str], leaves: Sequence[Any]) -> dict[tuple[int, int], str]:
@@ -345,7 +349,7 @@ def _trace(
     trained = [inside for inside, tensor in held.items() if isinstance(tensor, Parameter)]
     by_id = {id(tensor): inside for inside, tensor in held.items()}
     paths = {by_id[key]: path for key, path in _paths(function).items() if key in by_id}
-    whole = Graph(graph.inputs, outputs, graph.nodes, name)
+    whole = Graph(graph.inputs, outputs, graph.nodes, name, verify=False)
     names = _result_names(recorded.outcome.result, len(outputs))
     return Traced(whole, parameters, trained, paths, names, staging.formulas, list(decisions))
 
@@ -362,10 +366,11 @@ def _carefully_passed(graph: Graph, traced: Traced) -> Graph:
 
 def _each(passes: Sequence[Pass], graph: Graph, traced: Traced) -> Graph:
     """The graph after some passes. It is not verified, since that compares sizes, too."""
-    found = _without_floors(graph, traced.parameters)
-    for each in passes:
-        found = each.function(found)
-    return found
+    with unverified():
+        found = _without_floors(graph, traced.parameters)
+        for each in passes:
+            found = each.function(found)
+        return found
 
 
 def _without_floors(graph: Graph, parameters: Mapping[str, Array]) -> Graph:

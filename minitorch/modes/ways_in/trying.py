@@ -18,24 +18,22 @@ from typing import Any
 import numpy as np
 
 from ...errors import TranslationError
-from ...export.onnx_format.writing.polynomials import Polynomial
 from ...export.onnx_format.writing.sizes import Values, lined_up, named, refused
-from ...export.onnx_format.writing.tracked import Decision, Formula, Quotient, falling
+from ...export.onnx_format.writing.tracked import Decision, falling
+from ...ir import Node
 from ..tracing.sized import Traced
+from .lengths import COARSE, FAR_POWERS, LEAST, bounds_of, ladder
 
 Array = np.ndarray[Any, Any]
 
-LEAST = 3  # the smallest length that is tried; one of 1 is repeated where others are not
-NEAR = (1, 2, -1, -2, 3, -3)  # what is added to a first size
-FAR = (3, 4, 5, 529, 1031)
-SCANNED = 600  # up to here every length is looked at for the other outcome of a decision
-POWERS = 22  # and powers of two up to this one
+NEAR = (1, 2, 3)  # what is added to a first size: with it, all rests of divisions by 2, 3 and 4
+FAR = (3, 5, 529, 1031)
+FAR_OF_LOOPS = (3, 5, 61, 131)  # where each turn of a loop as long as the dimension is recorded
 PATH = 24  # decisions before one, of which sizes are wanted for which they fall as they did
-COARSE = 24  # of two lengths together, those below this one and some others
 ATTEMPTS = 12  # sizes that are tried for one outcome of a decision
 ENOUGH = 3  # of which the function takes so many
 CHOICE = 40  # and among how many these are chosen
-POOL = 512  # sizes among which those are chosen for which many decisions fall otherwise
+POOL = 256  # sizes among which those are chosen for which many decisions fall otherwise
 FAILURES = 3  # of these that the function does not take, or that reach no further outcome
 MOST = 64  # traces for the sake of decisions
 
@@ -70,6 +68,7 @@ class Trials:
         symbols: the names of the sizes.
         first: the sizes to begin with.
         trace: traces with some sizes.
+        far: lengths far from the first ones.
 
     Attributes:
         found: the traces by their sizes, the first one first.
@@ -78,14 +77,17 @@ class Trials:
         required: decisions that fall alike for all sizes that the function takes.
     """
 
-    def __init__(self, symbols: Sequence[str], first: Values, trace: Traces) -> None:
-        self.symbols, self.first, self._trace = symbols, first, trace
+    def __init__(self, symbols: Sequence[str], first: Values, trace: Traces, far: Sequence[int] = FAR) -> None:
+        self.symbols, self.first, self._trace, self._far = symbols, first, trace, far
         self.whole = Trial(first, trace(first, {}))
         self.found: dict[Values, Trial] = {first: self.whole}
         self.failed: dict[Values, Exception] = {}
         self.required: list[tuple[Decision, bool]] = []
+        self._rows: dict[Values, list[Node]] = {}
         self._given_up: set[Decision] = set()
         self._pool: Array = np.zeros((0, len(symbols)))
+        self._unused: Array = np.ones(POOL, int)  # the rows of the pool that were not tried
+        self._outcomes: dict[Decision, list[Array]] = {}  # for the pool
         self._stops: dict[Values, tuple[Decision, bool]] = {}  # why sizes seem to have failed
 
     def attempt(self, sizes: Values, why: Decision | None = None) -> Trial | None:
@@ -107,9 +109,9 @@ class Trials:
             return None
         self.found[sizes], other = found, found
         if len(found.trace.graph.nodes) > len(self.whole.trace.graph.nodes):
-            self.whole, other = found, self.whole
+            self.whole, other, self._rows = found, self.whole, {}
         try:
-            lined_up(self.whole.trace.graph, other.trace.graph)
+            self.lined_up(other)
         except TranslationError:
             if why is None:
                 raise
@@ -126,6 +128,12 @@ class Trials:
             if fell == {not outcome}:
                 self._stops[sizes] = last, not outcome
 
+    def lined_up(self, trial: Trial) -> list[Node]:
+        """The inputs and nodes of a trace, in the order of those of the whole one."""
+        if trial.sizes not in self._rows:
+            self._rows[trial.sizes] = lined_up(self.whole.trace.graph, trial.trace.graph)
+        return self._rows[trial.sizes]
+
     def make(self) -> None:
         """Trace with all sizes that are to be tried.
 
@@ -135,8 +143,8 @@ class Trials:
         for turn in range(len(NEAR)):
             self._together([own + NEAR[(turn + at) % len(NEAR)] for at, own in enumerate(self.first)])
         self._decide()
-        for turn in range(len(FAR)):
-            self._together([FAR[(turn + at) % len(FAR)] for at in range(len(self.symbols))])
+        for turn in range(len(self._far)):
+            self._together([self._far[(turn + at) % len(self._far)] for at in range(len(self.symbols))])
         for at in range(len(self.symbols)):
             self._vary(at)
         self._decide()
@@ -151,11 +159,13 @@ class Trials:
 
     def _together(self, lengths: Sequence[int]) -> None:
         """Trace with some lengths, with each of them alone if the function does not take them together."""
-        sizes = tuple([max(length, LEAST) for length in lengths])
+        each = [self.with_length(at, max(length, LEAST)) for at, length in enumerate(lengths)]
+        fits = [self.meets(sizes) for sizes in each]
+        sizes = tuple([length if fit else own for length, fit, own in zip(lengths, fits, self.first, strict=True)])
         if not self.meets(sizes) or self.attempt(sizes) is None:
-            for at, length in enumerate(lengths):
-                if length >= LEAST and self.meets(self.with_length(at, length)):
-                    self.attempt(self.with_length(at, length))
+            for alone, fit in zip(each, fits, strict=True):
+                if fit:
+                    self.attempt(alone)
 
     def _differ(self, sizes: Values, chosen: Sequence[int]) -> bool:
         """Whether some of the sizes are none of the first ones."""
@@ -239,14 +249,12 @@ class Trials:
         while len(pending := missing()) > 1 and failures < FAILURES:
             if not len(self._pool):
                 self._pool = self._at_random([decision for decision, *_ in pending])
-            columns = dict(zip(self.symbols, self._pool.T.astype(float), strict=True))
-            fits = np.all([falling(*each, columns) for each in (*self.required, *self._likely)] or [True], axis=0)
-            counts = fits * sum(falling(decision, outcome, columns).astype(int) for decision, outcome, _ in pending)
+            fits = np.all([self._falls(*each) for each in (*self.required, *self._likely)] or [True], axis=0)
+            counts = self._unused * fits * sum(self._falls(decision, outcome) for decision, outcome, _ in pending)
             best = int(np.argmax(counts))
             if counts[best] < 2:
                 break
-            sizes = tuple(map(int, self._pool[best]))
-            self._pool = np.delete(self._pool, best, axis=0)
+            sizes, self._unused[best] = tuple(map(int, self._pool[best])), 0
             try:
                 trial = self.attempt(sizes)
             except TranslationError:  # which of the decisions is the reason, trying each for itself says
@@ -255,11 +263,17 @@ class Trials:
             failures += trial is None or len(missing()) >= len(pending)
         return missing()
 
+    def _falls(self, decision: Decision, outcome: bool) -> Array:
+        """Whether a decision falls so for the sizes of the pool: 1 or 0."""
+        if decision not in self._outcomes:
+            columns = dict(zip(self.symbols, self._pool.T.astype(float), strict=True))
+            self._outcomes[decision] = [falling(decision, each, columns).astype(int) for each in (False, True)]
+        return self._outcomes[decision][outcome]
+
     def _at_random(self, decisions: Sequence[Decision]) -> Array:
         """Sizes at random, near the first ones and near the bounds of decisions: a row for each trace."""
         random = np.random.default_rng(0)
-        fine, _ = _ladder(decisions)
-        bounds = [each for each in fine if each >= SCANNED or each < COARSE or each in _bounds(decisions)]
+        bounds = sorted({*range(LEAST, COARSE), *(each for each in bounds_of(decisions) if each >= LEAST), *FAR_POWERS})
         columns = []
         for own in self.first:
             near = [own + more for more in range(-COARSE, COARSE) if own + more >= LEAST]
@@ -315,7 +329,7 @@ class Trials:
         before = list(itertools.takewhile(lambda each: each != decision, self.found[near].trace.decisions))[-PATH:]
         path = [(each, fell) for each in before if (fell := each(self.named(near))) is not None]
         moved = [at for at, name in enumerate(self.symbols) if name in decision.symbols]
-        fine, coarse = map(np.array, _ladder((decision, *before)))
+        fine, coarse = map(np.array, ladder((decision, *before)))
 
         def varied(lengths: Mapping[int, Array]) -> Array:
             """The near sizes with other lengths of some of them: a row for each."""
@@ -352,38 +366,6 @@ class Trials:
                 columns = dict(zip(self.symbols, rows.T.astype(float), strict=True))
                 rows = rows[falling(decision, outcome, columns)]
         return rows[:CHOICE]
-
-
-def _ladder(decisions: Sequence[Decision]) -> tuple[list[int], list[int]]:
-    """The lengths among which the other outcome of a decision is looked for: of one size, and of two together."""
-    powers = [(1 << k) + more for k in range(2, POWERS) for more in (0, 1, 1 << k - 1)]
-    bounds = _bounds(decisions)
-    lengths = (*range(LEAST, SCANNED), *powers, *bounds), (*range(LEAST, COARSE), *powers[:COARSE], *bounds)
-    fine, coarse = (sorted({each for each in part if LEAST <= each <= 1 << POWERS}) for part in lengths)
-    return fine, coarse[: SCANNED // 4]
-
-
-def _bounds(decisions: Sequence[Decision]) -> set[int]:
-    """The numbers in decisions and their products, and those beside them."""
-    numbers = {number for decision in decisions for side in (decision.left, decision.right) for number in _in(side)}
-    numbers = {number for number in numbers if 0 < number < 1 << POWERS}
-    products = {a * b for a in numbers for b in numbers} if len(numbers) <= 32 else set()
-    return {number + more for number in numbers | products for more in (-1, 0, 1)}
-
-
-def _in(formula: Formula) -> Iterator[int]:
-    """The whole numbers in a formula."""
-    pending = [formula]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, Polynomial):
-            for monomial, factor in each.terms:
-                yield abs(factor)
-                pending += [side for atom in monomial if not isinstance(atom, str) for side in (atom.left, atom.right)]
-        elif isinstance(each, Quotient):
-            pending += [each.left, each.right]
-        else:
-            yield abs(int(each))
 
 
 def undecided(decision: Decision, what: str) -> TranslationError:
