@@ -12,7 +12,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -33,6 +33,9 @@ def program(make: Callable[[], tuple[Callable[..., Any], Any]]) -> Callable[[], 
 class Norm(nn.Module):
     """A batch normalization as people write it."""
 
+    mean: Any
+    steps: Any
+
     def __init__(self) -> None:
         super().__init__()
         self.weight = nn.Parameter(mt.ones(2))
@@ -52,6 +55,10 @@ class Box:
 
     def __init__(self, **attributes: Any) -> None:
         self.__dict__.update(attributes)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class Slots:
@@ -108,7 +115,7 @@ def slot_behind_a_property() -> Any:
 
 @program
 def dict_item() -> Any:
-    state = {"m": mt.ones(2), "scale": 2.0, "inner": {"n": mt.zeros(2)}}
+    state: dict[str, Any] = {"m": mt.ones(2), "scale": 2.0, "inner": {"n": mt.zeros(2)}}
 
     def run(x: Any) -> Any:
         state["m"] = state["m"] * 0.5 + x.mean(0) * state["scale"]

@@ -11,7 +11,7 @@ import itertools
 import random
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque, namedtuple
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -321,7 +321,7 @@ def test_defaults_that_can_be_changed() -> None:
         namespace: dict[str, Any] = {}
         seen: list[Any] = []
         more: dict[str, Any] = {}
-        copy = type(function)(function.__code__, function.__globals__, "function", (seen,), None)
+        copy: Any = FunctionType(function.__code__, function.__globals__, "function", (seen,), None)
         copy.__kwdefaults__ = {"more": more}
         return copy, seen, more, namespace
 
@@ -381,7 +381,7 @@ def test_a_module_that_is_an_argument_is_freed() -> None:
 
 
 def test_a_structure_keeps_what_is_shared() -> None:
-    one = [1]
+    one: list[Any] = [1]
     one.append(one)
     leaves, structure = flatten({"a": one, "b": one})
     found = unflatten(structure, leaves)

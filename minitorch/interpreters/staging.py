@@ -248,8 +248,9 @@ class Staging:
 
     def number(self, value: bool | int | float, dtype: DType) -> Tensor:
         """A constant of no dimensions, as a node; an option that is a traced number becomes its own node."""
-        if isinstance(value, Tensor):
-            return PRIMITIVES["cast"](value if not value.shape else PRIMITIVES["reshape"](value, shape=()), dtype=dtype)
+        given: Any = value
+        if isinstance(given, Tensor):
+            return PRIMITIVES["cast"](PRIMITIVES["reshape"](given, shape=()) if given.shape else given, dtype=dtype)
         if not isinstance(value, PYTHON_NUMBERS):
             raise TypeError(f"a number is needed here, not {type(value).__name__}")
         return PRIMITIVES["constant"](value=value, shape=(), dtype=dtype)
