@@ -60,6 +60,8 @@ class Box:
 
         def __getattr__(self, name: str) -> Any: ...
 
+        def __setattr__(self, name: str, value: Any) -> None: ...
+
 
 class Slots:
     """An object with a slot, and a property."""
