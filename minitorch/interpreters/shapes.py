@@ -15,7 +15,7 @@ def common_shape(tensors: tuple[Tensor, ...], name: str = "") -> Shape:
     """
     shape: list[int] = []
     for axis in range(max(tensor.ndim for tensor in tensors), 0, -1):
-        lengths = {tensor.shape[-axis] for tensor in tensors if tensor.ndim >= axis} - {1}
+        lengths = {length for tensor in tensors if tensor.ndim >= axis and (length := tensor.shape[-axis]) != 1}
         if len(lengths) > 1:
             raise ShapeError(
                 "MT201",

@@ -34,7 +34,7 @@ ATTEMPTS = 12  # sizes that are tried for one outcome of a decision
 ENOUGH = 3  # of which the function takes so many
 CHOICE = 40  # and among how many these are chosen
 POOL = 256  # sizes among which those are chosen for which many decisions fall otherwise
-FAILURES = 3  # of these that the function does not take, or that reach no further outcome
+FRUITLESS = 6  # sizes at random that reach no further outcome, before they are given up
 MOST = 64  # traces for the sake of decisions
 
 
@@ -83,6 +83,7 @@ class Trials:
         self.found: dict[Values, Trial] = {first: self.whole}
         self.failed: dict[Values, Exception] = {}
         self.required: list[tuple[Decision, bool]] = []
+        self._fruitless = 0  # sizes at random that the function did not take, or that reached no further outcome
         self._rows: dict[Values, list[Node]] = {}
         self._given_up: set[Decision] = set()
         self._pool: Array = np.zeros((0, len(symbols)))
@@ -245,8 +246,7 @@ class Trials:
 
     def _cover_many(self, missing: Callable[[], list[Missing]]) -> list[Missing]:
         """Trace with sizes for which as many decisions as possible fall as they have not yet; what is missing then."""
-        failures = 0
-        while len(pending := missing()) > 1 and failures < FAILURES:
+        while len(pending := missing()) > 1 and self._fruitless < FRUITLESS:
             if not len(self._pool):
                 self._pool = self._at_random([decision for decision, *_ in pending])
             fits = np.all([self._falls(*each) for each in (*self.required, *self._likely)] or [True], axis=0)
@@ -260,7 +260,7 @@ class Trials:
             except TranslationError:  # which of the decisions is the reason, trying each for itself says
                 self.found.pop(sizes, None)
                 break
-            failures += trial is None or len(missing()) >= len(pending)
+            self._fruitless += trial is None or len(missing()) >= len(pending)
         return missing()
 
     def _falls(self, decision: Decision, outcome: bool) -> Array:

@@ -215,6 +215,7 @@ def _compared(kind: str, left: Any, right: Any) -> bool:
 
 def _decision(kind: str, left: Any, right: Any) -> Decision | None:
     """A comparison with all symbols on one side, if that is possible; None if it is the same for all sizes."""
+    kind = "==" if kind == "!=" else kind  # one decision with two outcomes
     if not isinstance(left, int) or not isinstance(right, int):
         return Decision(kind, formula_of(left), formula_of(right))
     difference = polynomial_of(left) - polynomial_of(right)
