@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import subprocess
@@ -280,12 +281,35 @@ def test_models_of_the_course(name, opset):
 
 def test_jitted_and_frozen_functions_are_exported_like_the_function():
     model, x = Images().eval(), real(2, 3, 16, 16)
-    for f in (mt.jit(model), mt.freeze(model, x)):
-        exported = checked(mt.export.onnx(f, x))
-        assert kinds(exported) == IMAGES
+    frozen, plain = mt.freeze(model, x), mt.export.onnx(model, x)
+    for f, axes in itertools.product((mt.jit(model), frozen, mt.freeze(mt.jit(model), x)), (None, {"x": {0: "n"}})):
+        exported = checked(mt.export.onnx(f, x, dynamic_axes=axes))
+        assert kinds(exported) == IMAGES and len(frozen.explain().signatures) == 1
+        for part in ("input", "initializer", "output"):
+            assert [each.name for each in getattr(exported.graph, part)] == [
+                each.name for each in getattr(plain.graph, part)
+            ]
+        assert exported.metadata_props == plain.metadata_props
         with mt.no_grad():
             theirs = run(exported, {exported.graph.input[0].name: x.numpy()})[0]
             np.testing.assert_allclose(theirs, model(x).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_frozen_function_is_exported_with_the_weights_that_it_was_frozen_with():
+    model, x = mt.nn.Linear(3, 2).eval(), real(2, 3)
+    frozen = mt.freeze(model, x)
+    before = frozen(x).numpy()
+    model.weight.detach().zero_()
+    with pytest.warns(mt.errors.TracingWarning, match="MT113"):
+        exported = checked(mt.export.onnx(frozen, x))
+    np.testing.assert_allclose(run(exported, {"input": x.numpy()})[0], before, rtol=1e-5)
+
+
+def test_a_frozen_function_is_exported_in_its_own_mixed_precision():
+    model, x = mt.nn.Linear(3, 2).eval(), real(2, 3)
+    with mt.autocast("cpu", mt.float16):
+        frozen = mt.freeze(model, x)
+    assert checked(mt.export.onnx(frozen, x)).graph.output[0].type.tensor_type.elem_type == onnx.TensorProto.FLOAT16
 
 
 # --- names, files -------------------------------------------------------------------------------------------------

@@ -58,6 +58,13 @@ class Constants:
             self.keep(tensor, node, str(item.input.params["name"]))
         return self._known[id(tensor)][1]
 
+    def value_of(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        """The value that a tensor had when it was met first, or has now."""
+        if id(tensor) not in self._known:
+            return np.asarray(on_host(tensor))
+        node = self._known[id(tensor)][1]
+        return np.asarray(node.primitive.evaluate(**node.params))
+
     def keep(self, tensor: Tensor, node: Node, name: str) -> None:
         """Have a constant for a tensor, which has its value now."""
         self._known[id(tensor)] = tensor, node

@@ -27,7 +27,7 @@ from ...graph import Graph
 from ...graph.patterns import Match, number, op, wildcard
 from ...graph.rewrite import Rule, Rules, rewrite
 from ...graph.verify import unverified
-from ...interpreters import Captured, set_grad_enabled
+from ...interpreters import Captured, current_autocast, set_autocast, set_grad_enabled
 from ...ir import INPUT, Node, as_input_name, is_input_name
 from ...nn import Module, Parameter
 from ...passes import COMMON_SUBEXPRESSIONS, DEAD_CODE, LAWS, MOVEMENT, Pass, run_pipeline
@@ -45,8 +45,10 @@ from ..guards.signature import Signatures, plain
 from ..objects.roles import Argument, Output
 from ..tracing.recorded import record
 from ..tracing.sized import SizedStaging, Traced
+from .frozen import Frozen
 from .jit import Jitted
 from .lengths import LEAST
+from .looking import Looking
 from .sizing import with_sizes
 from .trying import FAR, FAR_OF_LOOPS, Traces, Trials, undecided
 
@@ -202,7 +204,7 @@ def _with_sizes(
     input_names: Sequence[str] | None,
 ) -> tuple[Traced, Graph, Sizes]:
     """The trace that is written, its graph after the passes, and what is dynamic in it."""
-    signatures = Signatures(f, (), ())
+    signatures = Signatures(f.function if isinstance(f, Looking) else f, (), ())
     given, structure, _, _ = signatures.of(example, kwargs)
     leaves, names = plain(given), signatures.leaf_names(structure)
     tensors = [at for at, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
@@ -320,16 +322,17 @@ def _trace(
     noted: dict[Decision, None] | None = None,
 ) -> Traced:
     """The trace of one call; some dimensions of arguments have the names of sizes."""
-    function = f.function if isinstance(f, Jitted) else f
+    function, frozen = _behind(f)
     name = surroundings.name(function)
     around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
     staging, attributes = SizedStaging(name, around.names, dynamic), Attributes(around.owners)
-    before = set_grad_enabled(False)
+    before = set_grad_enabled(False), set_autocast(current_autocast() if frozen is None else frozen.autocast)
     try:
         with deciding(noted) as decisions:
             recorded = record(function, leaves, structure, names, staging, copies=True)
     finally:
-        set_grad_enabled(before)
+        set_grad_enabled(before[0])
+        set_autocast(before[1])
         attributes.undo()  # what the function keeps for its next call is nothing outside of the trace
     graph, captured = recorded.graph, list(staging.captured.values())
     if recorded.effects:
@@ -345,13 +348,23 @@ def _trace(
         )
     outputs = [(graph.outputs if isinstance(leaf, Output) else graph.inputs)[leaf.position] for leaf in leaves]
     held = {str(item.input.params["name"]): item.tensor for item in captured}
-    parameters = {inside: tensor.detach().numpy() for inside, tensor in held.items()}
+    value = frozen.value_of if frozen is not None else (lambda tensor: tensor.detach().numpy())
+    parameters = {inside: value(tensor) for inside, tensor in held.items()}
     trained = [inside for inside, tensor in held.items() if isinstance(tensor, Parameter)]
     by_id = {id(tensor): inside for inside, tensor in held.items()}
     paths = {by_id[key]: path for key, path in _paths(function).items() if key in by_id}
     whole = Graph(graph.inputs, outputs, graph.nodes, name, verify=False)
     names = _result_names(recorded.outcome.result, len(outputs))
     return Traced(whole, parameters, trained, paths, names, staging.formulas, list(decisions))
+
+
+def _behind(f: Callable[..., Any]) -> tuple[Callable[..., Any], Frozen[..., Any] | None]:
+    """The function that is traced, and the frozen one whose constants it has."""
+    if isinstance(f, Jitted):
+        return f.function, None
+    if type(f) is Frozen and not f.is_changed:
+        return f.function, f
+    return f, None
 
 
 def _passed(graph: Graph, traced: Traced) -> Graph:

@@ -166,13 +166,22 @@ class Frozen(Looking[P, R]):
         Raises:
             TypeError: if the weights have changed since: the function would be traced with others.
         """
-        self._constants.look()
-        if self._constants.changed:
+        if self.is_changed:
             raise TypeError(
                 f"{self.__name__} cannot be pickled, since {self._constants.changed} after it was frozen: "
                 "frozen.save(folder) keeps its graphs, and mt.load_frozen reads them"
             )
         return _again, (self.function, self.backend, self.autocast, self.static_argnames, self._constants.known)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the function, or a tensor that it uses, has changed since."""
+        self._constants.look()
+        return bool(self._constants.changed)
+
+    def value_of(self, tensor: Tensor) -> np.ndarray[Any, Any]:
+        """The constant for a tensor that the function uses."""
+        return self._constants.value_of(tensor)
 
     def explain(self) -> Frozenness:  # type: ignore[override]
         """The work that is done beforehand, by source line: the bytes and operations saved per call, and the memory.
