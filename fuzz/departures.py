@@ -27,11 +27,10 @@ INFINITE = re.compile(r"type (float|double|c10::Half|c10::BFloat16|at::Half|at::
 
 
 # PyTorch looks at values before it computes, or has no gradient; minitorch computes what comes of it.
-# A view of what PyTorch computed with other strides is one of what is contiguous here. Indices may count from the end.
+# A view of what PyTorch computed with other strides is one of what is contiguous here.
 CHECKS = re.compile(
-    r"between 0 and 1|not differentiable|view size is not compatible|more than 1 value per channel|not have a device"
-    r"|unique cannot be applied|ZeroTensor|select\(\): index|step must be nonzero|index -\d+ is out of bounds"
-    r"|shape '\[0\]' is invalid|index out of range in self"
+    r"not differentiable|view size is not compatible|more than 1 value per channel|not have a device"
+    r"|unique cannot be applied|ZeroTensor|select\(\): index|step must be nonzero|shape '\[0\]' is invalid"
     r"|Expected grad_output to have non-zero size|undefined Tensor"  # errors in the way back
 )
 
@@ -171,11 +170,8 @@ def unordered(program: Program) -> bool:
 
 
 def overflows(program: Program) -> bool:
-    """Whether a result may be infinite where PyTorch's is not: "a variance that overflows its type is infinite".
-
-    PyTorch's mean beside a variance is NaN where a number is infinite.
-    """
-    return bool(names(program) & {"std", "std_mean", "var_mean"})
+    """Whether a result may be infinite where PyTorch's is not: its mean beside a variance is NaN beside an infinity."""
+    return bool(names(program) & {"std_mean", "var_mean"})
 
 
 def carried(program: Program) -> bool:

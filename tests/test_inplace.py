@@ -761,3 +761,29 @@ def test_a_copy_that_is_contiguous_does_not_see_writes():
 def test_a_view_that_cannot_be_one_is_refused_in_every_mode(way):
     with pytest.raises(RuntimeError, match="contiguous"):
         way(lambda x: x.T.view(6))(mt.zeros(2, 3))
+
+
+WRITES = {
+    "x[0]": lambda x, value: x.__setitem__(0, value),
+    "x[:1]": lambda x, value: x.__setitem__(slice(1), value),
+    "x[mask]": lambda x, value: x.__setitem__(mt.tensor([True, False]), value),
+    "x[index]": lambda x, value: x.__setitem__(mt.tensor([0]), value),
+    "where": lambda x, value: x.copy_(mt.where(mt.tensor([True, False]), value, x)),
+}
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("value", [1e39, -1e39, 7e4, 1e400])
+@pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float32])
+def test_a_number_beyond_a_16_bit_float_is_infinite_and_beyond_float32_refused(write, value, dtype):
+    def f(x):
+        WRITES[write](x, value)
+        return x + 0
+
+    for mode in (lambda f: f, mt.jit, lambda f: mt.jit(f, backend="interpret")):
+        if dtype is mt.float32 and abs(value) == 1e39:
+            with pytest.raises(DTypeError, match=r"1e\+39 does not fit float32"):
+                mode(f)(mt.ones(2, dtype=dtype))
+        else:
+            with np.errstate(all="ignore"):
+                assert mode(f)(mt.ones(2, dtype=dtype)).tolist() == mt.tensor([value, 1.0], dtype=dtype).tolist()

@@ -376,3 +376,45 @@ def test_a_module_of_a_function_is_compiled_alone_and_takes_its_tensors_by_name(
         np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5)
     with pytest.raises(TypeError, match=name):
         module(*tensors[1:], wrong=tensors[0])
+
+
+@pytest.mark.parametrize("name", ["weight", "bias", "absent", "layer", "average"])
+@pytest.mark.parametrize("value", ["parameter", "module", "tensor", "number", "none"])
+@pytest.mark.parametrize("after", ["at first", "after None", "after del"])
+def test_what_is_assigned_to_a_part_of_the_state_is_part_of_it_or_refused(name, value, after):
+    """The table is PyTorch's: a part keeps its kind, also while it is None, until it is deleted."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(mt.zeros(2))
+            self.bias = nn.Parameter(mt.zeros(2))
+            self.register_parameter("absent", None)
+            self.layer = nn.Linear(1, 1)
+            self.register_buffer("average", mt.zeros(2))
+
+    given: dict[str, Any] = {"tensor": mt.ones(2), "number": 3, "none": None}
+    given |= {"parameter": nn.Parameter(mt.ones(2)), "module": nn.Linear(1, 1)}
+    model = Model()
+    if after == "after None":
+        setattr(model, name, None)
+    if after == "after del":
+        delattr(model, name)
+    kind = {"layer": "module", "average": "tensor"}.get(name, "parameter")
+    fits = after == "after del" or value in (kind, "none", "parameter")
+    if not fits:
+        with pytest.raises(TypeError, match=f"Model: cannot assign .* as .* '{name}'"):
+            setattr(model, name, given[value])
+        return
+    setattr(model, name, given[value])
+    assert getattr(model, name) is given[value]
+    is_state = value in ("parameter", "module") or (value == "tensor" and name == "average" and after != "after del")
+    assert any(key.split(".")[0] == name for key in model.state_dict()) == is_state
+
+
+def test_a_layer_without_bias_takes_no_plain_tensor_for_one():
+    for layer in (nn.Linear(2, 2, bias=False), nn.Conv1d(2, 2, 1, bias=False), nn.LayerNorm(2, bias=False)):
+        with pytest.raises(TypeError, match="as parameter 'bias'"):
+            layer.bias = mt.zeros(2)
+        layer.bias = nn.Parameter(mt.zeros(2))
+        assert "bias" in layer.state_dict()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -382,3 +384,31 @@ def test_an_optimiser_of_ones_own_reads_its_learning_rate_in_every_mode(compiled
         optimizer.param_groups[0]["lr"] = lr
         run()
         assert w.tolist() == expected and optimizer.param_groups[0]["lr"] == lr
+
+
+CHAINED = {
+    "StepLR": ({"step_size": 2, "gamma": 0.5}, lambda epoch: 0.5 ** (epoch // 2)),
+    "CosineAnnealingLR": ({"T_max": 9}, lambda epoch: (1 + math.cos(math.pi * epoch / 9)) / 2),
+}
+
+
+@pytest.mark.parametrize("by_hand", [None, 0, 3])
+@pytest.mark.parametrize("names", [["StepLR"], ["CosineAnnealingLR"], ["StepLR", "StepLR"], list(CHAINED)], ids=str)
+def test_schedulers_multiply_the_rate_that_is_there(names, by_hand):
+    optimizer = optim.SGD([{"params": [p], "lr": rate} for p, rate in zip(start(), (0.5, 0.1), strict=True)], lr=1.0)
+    schedulers = [getattr(optim.lr_scheduler, name)(optimizer, **CHAINED[name][0]) for name in names]
+    rates = [0.5, 0.1]
+    for epoch in range(8):
+        if epoch == by_hand:
+            rates[0] *= 3
+            optimizer.param_groups[0]["lr"] *= 3
+        factor = math.prod(CHAINED[name][1](epoch) for name in names)
+        assert [group["lr"] for group in optimizer.param_groups] == pytest.approx([rate * factor for rate in rates])
+        for scheduler in schedulers:
+            scheduler.step()
+    assert [group["initial_lr"] for group in optimizer.param_groups] == [0.5, 0.1]
+    again = optim.SGD([{"params": [p]} for p in start()], lr=1.0)
+    again.load_state_dict(optimizer.state_dict())
+    last = optimizer.param_groups[0]["lr"]
+    resumed = optim.lr_scheduler.StepLR(again, step_size=100, last_epoch=8)
+    assert (resumed.base_lrs, again.param_groups[0]["lr"]) == ([0.5, 0.1], last)

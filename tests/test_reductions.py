@@ -9,6 +9,7 @@ import pytest
 
 import minitorch as mt
 from minitorch.autograd import gradcheck
+from minitorch.backends import BACKENDS
 from tests.helpers import check
 
 INF, NAN = math.inf, math.nan
@@ -241,3 +242,26 @@ def test_a_sum_of_negative_zeros_is_zero(dtype: mt.DType, shape: tuple[int, ...]
         for backend in ("interpret", "loops", "llvm"):
             found = mt.jit(function, backend=backend)(z)
             assert found.tolist() == function(z).tolist() == mt.full_like(found, math.inf).tolist()
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1e-30, 1e-15, 1e15, 1e30])
+@pytest.mark.parametrize("dtype", [mt.float32, mt.bfloat16])
+@pytest.mark.parametrize("mode", ["eager", *BACKENDS])
+def test_a_standard_deviation_scales_with_its_numbers(scale: float, dtype: mt.DType, mode: str) -> None:
+    """Where the squares of the deviations are 0 or infinite in float32, too, and its gradient stays."""
+
+    def f(x: mt.Tensor) -> mt.Tensor:
+        return x.std(1).sum()
+
+    def run(x: mt.Tensor) -> tuple[mt.Tensor, mt.Tensor]:
+        return f(x), mt.grad(f)(x)
+
+    x = mt.tensor([[1.0, 3.0, 2.0], [4.0, -1.0, 6.0]], dtype=mt.float64)
+    way = run if mode == "eager" else mt.jit(run, backend=mode)
+    given = (x * scale).to(dtype)
+    value, gradient = way(given)
+    right, slope = run(given.to(mt.float64))
+    is_denormal = scale == 1e-40 and mode == "xla"  # which XLA's CPU takes for 0
+    if not is_denormal:
+        np.testing.assert_allclose(value.double().numpy(), right.numpy(), rtol=1e-2 if dtype is mt.bfloat16 else 1e-5)
+        np.testing.assert_allclose(gradient.double().numpy(), slope.numpy(), rtol=1e-2, atol=1e-2)

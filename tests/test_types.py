@@ -1,5 +1,6 @@
 """The types of results are PyTorch's, recorded, for every public function and every pair of types of its arguments."""
 
+import numpy as np
 import pytest
 
 import minitorch as mt
@@ -44,3 +45,33 @@ def test_no_exception_is_listed_in_vain():
                 if answer(mt, case, first, rest) != theirs:
                     found[theirs == "-"].add(case.name)
     assert found == {True: WIDER, False: OTHERWISE}
+
+
+NAMES = [(float, "float64"), ("float", "float64"), (int, "int64"), ("int", "int64"), (bool, "bool"), ("bool", "bool")]
+NAMES += [
+    (np.float32, "float32"),
+    (np.dtype("f4"), "float32"),
+    ("float32", "float32"),
+    ("half", "float16"),
+    (np.int8, "int8"),
+]
+
+
+@pytest.mark.parametrize(("given", "name"), NAMES, ids=str)
+def test_a_type_means_what_it_means_in_numpy(given, name):
+    wanted, x = getattr(mt, name), mt.ones(2)
+    made = [
+        mt.zeros(2, dtype=given),
+        mt.tensor([1], dtype=given),
+        x.to(given),
+        x.type(given),
+        mt.full_like(x, 1, dtype=given),
+    ]
+    assert [each.dtype for each in made] == [wanted] * len(made)
+
+
+@pytest.mark.parametrize("given", [complex, "complex64", np.complex128, str, "nothing", object, 5, np.str_], ids=str)
+def test_what_is_no_type_is_refused_by_name(given):
+    for name, call in (("zeros", mt.zeros), ("rand", mt.rand)):
+        with pytest.raises(TypeError, match=f"{name}.* is not an element type of minitorch"):
+            call(2, dtype=given)

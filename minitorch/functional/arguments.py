@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import BY_NAME, DType
 from ..errors import MinitorchError, by_name, published
 from ..tensor import Tensor
 from .operands import is_operand, require_tensor
@@ -53,10 +52,6 @@ KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "Sequence[Tensor]": ("a list or tuple of tensors", lambda value: isinstance(value, (list, tuple))),
 }
 ANYTHING: tuple[str, Callable[[Any], bool]] = ("", lambda value: True)
-
-
-def _is_dtype(value: object) -> bool:
-    return isinstance(value, (DType, type, np.dtype)) or value in BY_NAME
 
 
 def public(name: str, function: Any, module: str = "", strict: bool = False) -> Any:
@@ -122,7 +117,7 @@ def _wrong_argument(function: Any, args: tuple[Any, ...], options: dict[str, Any
     for name, value in given.arguments.items():
         parameter = given.signature.parameters[name]
         annotation = "Tensor" if name in ("tensors", "operands") else str(parameter.annotation).removesuffix(" | None")
-        what, fits = ("a type", _is_dtype) if name == "dtype" else KINDS.get(annotation, ANYTHING)
+        what, fits = KINDS.get(annotation, ANYTHING)
         for each in value if parameter.kind is parameter.VAR_POSITIONAL else (value,):
             if each is not None and not fits(each):
                 return f"{name} is {what}, not {type(each).__name__}: {each!r:.60}"

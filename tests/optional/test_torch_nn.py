@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -523,24 +524,41 @@ def test_optimisers(name, options, dtype):
             np.testing.assert_allclose(a[key], b[key], err_msg=key)
 
 
-SCHEDULERS = [
-    ("StepLR", {"step_size": 3, "gamma": 0.3}),
-    ("CosineAnnealingLR", {"T_max": 5, "eta_min": 0.01}),
-    ("LambdaLR", {"lr_lambda": lambda epoch: 1 / (1 + epoch)}),
-]
+SCHEDULERS = {
+    "StepLR": lambda random: {"step_size": random.randint(1, 4), "gamma": random.choice([0.5, 0.1, 2.0])},
+    "CosineAnnealingLR": lambda random: {"T_max": random.randint(1, 6), "eta_min": random.choice([0, 0.01])},
+    "LambdaLR": lambda random: {"lr_lambda": lambda epoch: 1 / (1 + epoch)},
+}
 
 
-@pytest.mark.parametrize("name, options", SCHEDULERS, ids=lambda value: str(value)[:20])
-def test_schedulers(name, options):
+@pytest.mark.parametrize("seed", range(30))
+def test_schedulers(seed):
+    """Several groups and schedulers, rates that are set by hand, and a break with everything loaded again."""
+    random = Random(seed)
+    chosen = [(name, SCHEDULERS[name](random)) for name in random.choices(list(SCHEDULERS), k=random.randint(1, 3))]
+    first = [random.choice([0.5, 1.0, 0.1]) for _ in range(random.randint(1, 3))]
+    by_hand = {random.randrange(15): random.choice([0.3, 0.7]) for _ in range(2)}
+    until = random.choice([3, 7, 99])
     rates: list[Any] = []
     for lib, optimisers in ((mt, optim), (torch, torch.optim)):
-        optimizer = optimisers.SGD([lib.zeros(1, requires_grad=True)], lr=0.5)
-        scheduler = getattr(optimisers.lr_scheduler, name)(optimizer, **options)
-        rates.append([])
-        for _ in range(12):
-            rates[-1] += scheduler.get_last_lr()
+        groups = [{"params": [lib.zeros(1, requires_grad=True)], "lr": rate} for rate in first]
+        optimizer, last, seen = optimisers.SGD(groups, lr=1.0), {}, []
+        rates.append(seen)
+        made = optimisers.lr_scheduler
+        schedulers = [getattr(made, name)(optimizer, **options) for name, options in chosen]
+        for epoch in range(15):
             optimizer.step()
-            scheduler.step()
+            if epoch in by_hand:
+                optimizer.param_groups[-1]["lr"] = by_hand[epoch]
+            for scheduler in schedulers:
+                scheduler.step()
+                seen += [group["lr"] for group in optimizer.param_groups] + scheduler.get_last_lr()
+            if epoch == until:
+                last = {"last_epoch": schedulers[0].last_epoch}
+                state = optimizer.state_dict()
+                optimizer = optimisers.SGD([{"params": [lib.zeros(1, requires_grad=True)]} for _ in first], lr=1.0)
+                optimizer.load_state_dict(state)
+                schedulers = [getattr(made, name)(optimizer, **options, **last) for name, options in chosen]
     assert rates[0] == pytest.approx(rates[1])
 
 
