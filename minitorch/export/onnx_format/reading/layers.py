@@ -42,7 +42,8 @@ def layers_of(program: Program, state: Mapping[str, Tensor]) -> tuple[Program, d
     readers.update(program.outputs)
     frame = Frame({name: Value(tensor) for name, tensor in state.items()})
     frame.values.update({name: Value(from_array(array)) for name, array in program.constants.items()})
-    own = {name for name in state if readers[name] == 1} | set(program.constants)  # which no other layer trains
+    trained = {name for name, tensor in state.items() if isinstance(tensor, Parameter) and readers[name] > 1}
+    own = {*state, *program.constants} - trained  # what a layer may have for its own
     made = {name: step.op for step in program.steps for name in step.outputs}
     unused: set[str] = set()  # steps that computed weights of layers
     layers: dict[str, Module] = {}
