@@ -120,10 +120,8 @@ def test_a_model_of_two_inputs_is_calibrated_and_reported() -> None:
             return self.one(x) + self.other(y) * scale
 
     model = Both().eval()
-    read = mt.export.load_onnx(mt.export.onnx(model, mt.ones(2, 4), mt.ones(2, 5))).eval().with_layers().eval()
-    batches = [
-        (np.float32(RANDOM.standard_normal((8, 4))), mt.randn(8, 5), mt.zeros(8, dtype="int64")) for _ in range(3)
-    ]
+    read = mt.export.load_onnx(mt.export.onnx(model, mt.ones(8, 4), mt.ones(8, 5))).eval().with_layers().eval()
+    batches = [(real(8, 4), mt.randn(8, 5), mt.zeros(8, dtype="int64")) for _ in range(3)]
     given = (mt.tensor(batches[0][0]), batches[0][1])
     for each in (model, read):
         quantised = quantization.convert(quantization.calibrate(quantization.prepare(each, example=given), batches))
