@@ -233,3 +233,14 @@ def test_it_computes_what_onnxruntime_computes(name: str, inputs: list[Any], att
     close(mt.jit(loaded, backend="interpret")(x), wanted)
     with mt.no_grad():
         close(mt.freeze(loaded, x)(x), wanted)
+
+
+def test_scales_are_no_parameters() -> None:
+    """Not even those that an operator hands to a function of others."""
+    held = {"s": ONE, "z": zero(120, 1), "w": FILTERS[0], "ws": CHANNELS, "wz": FILTERS[2], "t": ONE}
+    node = helper.make_node("QLinearConv", ["x", "s", "z", "w", "ws", "wz", "t", "z"], ["y"])
+    info = helper.make_tensor_value_info("x", 2, [2, 3, 4, 4])
+    initializers = [numpy_helper.from_array(array, name) for name, array in held.items()]
+    graph = helper.make_graph([node], "g", [info], [helper.make_empty_tensor_value_info("y")], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    assert not list(mt.export.load_onnx(model).parameters())

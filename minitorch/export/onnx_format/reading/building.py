@@ -21,7 +21,7 @@ from ..common import TYPES, newest_opset, package
 from . import attributes, functions, versions
 from .external import Files
 from .limits import MOST_BODIES, MOST_DIMS, MOST_NODES, refuse
-from .program import Declared, Program, Row, Step
+from .program import Declared, Program, Row, Step, places_of
 from .rows import ROWS
 from .running import Call, Value
 from .running import run as run_program
@@ -247,8 +247,13 @@ class Builder:
         inputs = tuple([Declared(each, None, None) for each in function.input if each not in absent])
         outputs = tuple(function.output)
         program = Program(function.name, inputs, outputs, {}, (), _freed(steps, outputs, own))
+        names = [each.name for each in inputs]
+        known, untrained = (
+            tuple([at for at, each in enumerate(names) if each in found]) for found in places_of(program, names)
+        )
         given = tuple([each for each in node.input if each])
-        return Step(name, node.op_type, 0, Row(partial(_run, program), control=True), given, tuple(node.output))
+        row = Row(partial(_run, program), known, untrained, control=True)
+        return Step(name, node.op_type, 0, row, given, tuple(node.output))
 
     def _array(self, tensor: Any) -> Array | None:
         """The array of a tensor; None, and a line for the user, if there is no such element type."""

@@ -19,7 +19,7 @@ from ....tensor import Tensor
 from ..common import BUFFERS, PARAMETERS
 from . import limits
 from .layers import layers_of
-from .program import Declared, Program, all_steps
+from .program import Declared, Program, places_of
 from .running import MOST_KNOWN, Run, Value, run
 
 Array = np.ndarray[Any, Any]
@@ -171,7 +171,7 @@ def _sorted(
         program: whose they are.
         parameters, buffers: which are which, if the model says so.
     """
-    known, untrained = _places_of(program)
+    known, untrained = places_of(program, program.constants)
     found: tuple[dict[str, Array], ...] = ({}, {}, {})
     for name, array in program.constants.items():
         if parameters is not None and buffers is not None:
@@ -186,26 +186,6 @@ def _sorted(
             place = 1 if name in untrained else 0
         found[place][name] = array
     return found  # type: ignore[return-value]
-
-
-def _places_of(program: Program) -> tuple[set[str], set[str]]:
-    """The names whose numbers somebody has to know, and those that are not trained.
-
-    A number that is computed from initializers alone, such as the condition of an If, makes all of these known.
-    """
-    steps = all_steps(program.steps)
-    fixed = set(program.constants)
-    for step in steps:
-        if step.row.of_shape or (not step.bodies and fixed.issuperset(filter(None, step.inputs))):
-            fixed.update(step.outputs)
-    known: set[str] = set()
-    untrained: set[str] = set()
-    for step in reversed(steps):
-        for places, names in ((step.row.known, known), (step.row.untrained, untrained)):
-            names.update(step.inputs[place] for place in places if place < len(step.inputs))
-        if known.intersection(step.outputs) and fixed.issuperset(step.outputs):
-            known.update(step.inputs)
-    return known, untrained
 
 
 def _value(tensor: Any, given: Any) -> Value:

@@ -6,7 +6,7 @@ GraphProto ──building──► Program: steps ──running──► values
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,3 +124,27 @@ def all_steps(steps: Sequence[Step]) -> list[Step]:
         for body in step.bodies.values():
             found += all_steps(body.steps)
     return found
+
+
+def places_of(program: Program, given: Iterable[str]) -> tuple[set[str], set[str]]:
+    """The names whose numbers somebody has to know, and those that are not trained.
+
+    A number that is computed from given names alone, such as the condition of an If, makes all of these known.
+
+    Args:
+        program: what reads them.
+        given: the names that may become constants: initializers, or the inputs of a function.
+    """
+    steps = all_steps(program.steps)
+    fixed = set(given)
+    for step in steps:
+        if step.row.of_shape or (not step.bodies and fixed.issuperset(filter(None, step.inputs))):
+            fixed.update(step.outputs)
+    known: set[str] = set()
+    untrained: set[str] = set()
+    for step in reversed(steps):
+        for places, names in ((step.row.known, known), (step.row.untrained, untrained)):
+            names.update(step.inputs[place] for place in places if place < len(step.inputs))
+        if known.intersection(step.outputs) and fixed.issuperset(step.outputs):
+            known.update(step.inputs)
+    return known, untrained
