@@ -20,8 +20,8 @@ def load_onnx(path: str | os.PathLike[str] | Any) -> OnnxModule:
     A file may be hostile: reading takes memory in proportion to its bytes, and an eager call refuses a value for which
     the machine has no memory, and more than a million steps. Time is not bounded: a few nodes can ask for hours.
 
-    Operators of the domain ai.onnx of opset 13 and newer are read, those that have not changed until then from older
-    files, too, and functions that the model defines. Sizes that the model computes have to be known when a graph is
+    Operators of the domain ai.onnx of opset 7 and newer are read, those that have not changed until then from older
+    files, too, functions that the model defines, and what ONNX Runtime's quantiser and optimiser write. Sizes that the model computes have to be known when a graph is
     made; in eager mode, every size is.
 
     Args:
