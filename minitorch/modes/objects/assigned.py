@@ -39,7 +39,8 @@ class _Slot:
     structure: Structure
     leaves: list[Any]
     last: Any  # what was found there last
-    is_fixed: bool = False  # whether nothing in that can be changed
+    containers: list[Any]  # the containers and objects in that
+    is_fixed: bool = False  # whether there are none
 
 
 class Assigned:
@@ -58,7 +59,7 @@ class Assigned:
         self.slots: list[_Slot] = []
         for change in changes:
             parts, structure = apart(change.before)
-            self.slots.append(_Slot(change.place, structure, parts.leaves, change.before))
+            self.slots.append(_Slot(change.place, structure, parts.leaves, change.before, parts.containers))
         self._own = [slot.place for slot in self.slots]
         for slot in self.slots:
             for leaf in slot.leaves:
@@ -137,13 +138,15 @@ class Assigned:
         return f"{self.names()[0]} holds a value of another kind" if self.slots and self._moved() is None else ""
 
     def _move(self, moved: dict[int, Tensor], watches: Sequence[Watch]) -> dict[int, Tensor] | None:
-        if not all(_explains(moved, watch) for watch in watches):
+        now = [(slot, apart(slot.place.get())[0].containers) for slot in self.slots]
+        pairs = [pair for slot, containers in now for pair in zip(slot.containers, containers, strict=True)]
+        replaced = {**moved, **{id(old): new for old, new in pairs if old is not new}}
+        if not all(_explains(replaced, watch) for watch in watches):
             return None
         for variable in self._variables:
             variable.tensor = moved.get(id(variable.tensor), variable.tensor)
-        for slot in self.slots:
-            slot.last = slot.place.get()
-            slot.is_fixed = not apart(slot.last)[0].containers
+        for slot, containers in now:
+            slot.containers, slot.last, slot.is_fixed = containers, slot.place.get(), not containers
         for watch in watches:
             watch.settle()
         return moved
@@ -188,7 +191,7 @@ def _is_equal(a: Any, b: Any) -> bool:
     return type(a) is type(b) and type(a) in PLAIN and bool(a == b)
 
 
-def _explains(moved: Mapping[int, Tensor], watch: Watch) -> bool:
+def _explains(moved: Mapping[int, Any], watch: Watch) -> bool:
     """Whether what a watch looks at differs in tensors alone that have been replaced at their places."""
     leaves, structure = flatten(watch.expected)
     now, other = flatten(watch.look())
