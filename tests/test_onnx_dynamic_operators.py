@@ -1,4 +1,4 @@
-"""Each operator with dynamic dimensions, in several opsets: a valid model with the right numbers, or a refusal."""
+"""Each operator with dynamic dimensions, in several opsets: a valid model with the right numbers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,18 @@ ROWS, TRIPLES, IMAGES = (3, 6), (3, 6, 8), (3, 4, 10, 10)
 Case = tuple[Callable[[], Callable[..., Any]], tuple[int, ...], tuple[int, ...]]
 
 
-def plain(f: Callable[..., Any], *args: Any, shape: tuple[int, ...] = ROWS, **options: Any) -> Case:
-    """A function of one tensor, whose dimensions may all be dynamic."""
-    return lambda: lambda x: f(x, *args, **options), shape, tuple(range(len(shape)))
+def plain(f: Callable[..., Any], *args: Any, shape: tuple[int, ...] = ROWS, most: int = 9, **options: Any) -> Case:
+    """A function of one tensor, whose first dimensions may be dynamic."""
+    return lambda: lambda x: f(x, *args, **options), shape, tuple(range(len(shape)))[:most]
 
 
 def layer(make: Callable[[], nn.Module], shape: tuple[int, ...], *axes: int) -> Case:
     """A module, and the dimensions of its input that may be dynamic."""
     return lambda: make().eval(), shape, axes
+
+
+def attention(x: mt.Tensor, is_causal: bool = False) -> mt.Tensor:
+    return F.scaled_dot_product_attention(x, x, x, is_causal=is_causal)
 
 
 def quantized() -> nn.Module:
@@ -41,8 +45,8 @@ def quantized() -> nn.Module:
 
 
 CASES: dict[str, Case] = {
-    "attention": plain(lambda x: F.scaled_dot_product_attention(x, x, x), shape=(2, 3, 5, 8)),
-    "causal attention": plain(lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), shape=(2, 3, 5, 8)),
+    "attention": plain(attention, shape=(2, 3, 5, 8), most=3),
+    "causal attention": plain(attention, is_causal=True, shape=(2, 3, 5, 8), most=3),
     "avg_pool": layer(lambda: nn.AvgPool2d(2), IMAGES, 0, 2, 3),
     "avg_pool padded": layer(lambda: nn.AvgPool2d(3, 2, 1), IMAGES, 0, 2, 3),
     "adaptive pool": layer(lambda: nn.AdaptiveAvgPool2d(1), IMAGES, 0, 2, 3),
@@ -93,7 +97,7 @@ CASES: dict[str, Case] = {
     "concatenate": plain(lambda x: mt.cat([x, x * 2], 1)),
     "flatten": plain(lambda x: x.flatten(1), shape=TRIPLES),
     "split heads": plain(lambda x: x.reshape(x.shape[0], x.shape[1], 2, 4).transpose(1, 2).reshape(-1, x.shape[1], 4),
-                         shape=(3, 6, 8)),
+                         shape=(3, 6, 8), most=2),
     "slice": plain(lambda x: x[1:, :-1]),
     "stride": plain(lambda x: x[:, ::2]),
     "pad": plain(F.pad, (1, 2)),
@@ -124,7 +128,7 @@ def given(shape: tuple[int, ...]) -> mt.Tensor:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_written_is_valid_and_right_or_refused(name: str, sweep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_written_is_valid_and_right(name: str, sweep: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     make, shape, axes = CASES[name]
     mt.manual_seed(0)
     f = make()
@@ -134,13 +138,8 @@ def test_what_is_written_is_valid_and_right_or_refused(name: str, sweep: bool, m
     turn = itertools.cycle(OPSETS[1:])
     for dynamic in chosen:
         for opset in OPSETS if sweep else (OPSETS[0], next(turn)):
-            try:
-                model = mt.export.onnx(
-                    f, x, dynamic_axes={argument: {axis: f"d{axis}" for axis in dynamic}}, opset_version=opset
-                )
-            except TranslationError as error:
-                assert error.code in ("MT802", "MT803") and "report it" not in str(error)
-                continue
+            named = {argument: {axis: f"d{axis}" for axis in dynamic}}
+            model = mt.export.onnx(f, x, dynamic_axes=named, opset_version=opset)
             runner = session(checked(model))
             for turns in (0, 1):
                 other = given(tuple(OTHER[axis][turns] if axis in dynamic else n for axis, n in enumerate(shape)))
