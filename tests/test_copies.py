@@ -228,7 +228,7 @@ def _error(kind: type[BaseException]) -> BaseException:
     if isinstance(error, mt.errors.MinitorchError):
         error.locate("line 5")
     error.add_note("a note")
-    error.more = [1, 2]  # type: ignore[attr-defined]
+    error.more = [1, 2]
     try:
         raise error from ValueError("the cause")
     except kind as caught:

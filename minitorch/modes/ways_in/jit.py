@@ -49,8 +49,8 @@ class Jitted(Looking[P, R]):
         if instance is None:
             return self
         key = f"_jit_{self.__name__}"
-        bound: Any = instance.__dict__.get(key)
-        if bound is None or bound.function.__self__ is not instance:  # that of which `instance` is a copy
+        bound: Jitted[..., R] | None = instance.__dict__.get(key)
+        if bound is None or getattr(bound.function, "__self__", None) is not instance:  # it is another one's, copied
             method = self.function.__get__(instance, owner)
             bound = instance.__dict__[key] = self._of(method)
         return bound

@@ -11,6 +11,7 @@ reason for the others: near the first ones, far from them, and the largest that 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -249,7 +250,7 @@ class Trials:
         while len(pending := missing()) > 1 and self._fruitless < FRUITLESS:
             if not len(self._pool):
                 self._pool = self._at_random([decision for decision, *_ in pending])
-            fits = np.all([self._falls(*each) for each in (*self.required, *self._likely)] or [True], axis=0)
+            fits = math.prod([self._falls(*each) for each in (*self.required, *self._likely)])
             counts = self._unused * fits * sum(self._falls(decision, outcome) for decision, outcome, _ in pending)
             best = int(np.argmax(counts))
             if counts[best] < 2:

@@ -93,8 +93,8 @@ def _group_norm(b: Building, node: Node, operands: list[str]) -> str:
         grouped = b.op("Reshape", x, b.constant([0, groups, -1]))
         ones, zeros = (b.constant(np.full(groups, value, dtype.numpy)) for value in (1, 0))
         found = b.op("InstanceNormalization", grouped, ones, zeros, epsilon=eps)
-        is_known = all(isinstance(each, int) for each in lengths)
-        found = b.op("Reshape", found, b.constant(lengths) if is_known else b.op("Shape", x))
+        known = [each for each in lengths if isinstance(each, int)]
+        found = b.op("Reshape", found, b.constant(known) if len(known) == len(lengths) else b.op("Shape", x))
         for apply, each in zip(("Mul", "Add"), parameters, strict=True):
             found = b.op(apply, found, b.op("Reshape", each, b.constant([-1, *(1,) * (node.spec.ndim - 2)])))
         return found

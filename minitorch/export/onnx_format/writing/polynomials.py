@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -159,7 +160,8 @@ class Polynomial:
 
 
 def _value(atom: Atom, sizes: Mapping[str, int]) -> int:
-    left, right = atom.left(sizes), atom.right(sizes)
+    left: Any = atom.left(sizes)
+    right: Any = atom.right(sizes)
     if atom.kind == "//":
         return left // right
     if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):  # of many sizes

@@ -60,8 +60,8 @@ class Quotient:
 
     def __call__(self, sizes: Mapping[str, int]) -> float:
         """Its value for some sizes."""
-        found = _COMPUTED[self.kind](value(self.left, sizes), value(self.right, sizes))
-        return found if isinstance(found, np.ndarray) else float(found)
+        found: Any = _COMPUTED[self.kind](value(self.left, sizes), value(self.right, sizes))
+        return found if isinstance(found, np.ndarray) else float(found)  # type: ignore[return-value]  # of many sizes
 
     @property
     def symbols(self) -> frozenset[str]:
