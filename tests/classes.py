@@ -22,7 +22,6 @@ Cell = dict[str, Any]
 ROOT = Path(__file__).resolve().parents[1]
 EXERCISE = "01-sample"
 PLANTED = {"PLANTED": "a planted secret"}  # an environment variable of whoever grades
-ORDINARY = 54321  # a user that this machine does not know
 
 BLANK = """
 def {name}(gradient, shape):
@@ -127,54 +126,17 @@ def _running(folder: str, marks: Sequence[str]) -> Iterator[str]:
                 yield line
 
 
-def start(root: Path, *options: str, prefix: Sequence[str] = (), **pipes: Any) -> subprocess.Popen[str]:
+def start(root: Path, *options: str, **pipes: Any) -> subprocess.Popen[str]:
     """Begin to grade the course by the command line."""
-    return subprocess.Popen([*prefix, *command(root, *options)], env=environment(root), cwd=root, text=True, **pipes)
+    return subprocess.Popen(command(root, *options), env=environment(root), cwd=root, text=True, **pipes)
 
 
-def grade(root: Path, *options: str, prefix: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
+def grade(root: Path, *options: str) -> dict[str, dict[str, Any]]:
     """Grade the course by the command line; what the report says of each student."""
-    with start(root, *options, prefix=prefix, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with start(root, *options, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         said, complaints = process.communicate()
     assert process.returncode in (0, 1), complaints
     return {row["student"]: row for row in json.loads(said)["submissions"]}
-
-
-def ordinary_user(*needed: Path) -> list[str]:
-    """What to put before a command that is to run without root's rights; nothing if this process has none anyway.
-
-    The user has no name and owns nothing. What a test needs may lie in a folder that is root's alone, such as its home:
-    such a folder is replaced, for the command, by one that shows this and nothing else.
-    """
-    if os.geteuid() != 0:
-        return []
-    shown = {Path(sys.base_prefix), Path(sys.prefix), ROOT, *needed}
-    closed = {
-        next((each for each in reversed(path.parents) if not each.stat().st_mode & 0o001), None) for path in shown
-    } - {None}
-    hidden = [option for folder in sorted(map(str, closed)) for option in ("--perms", "0755", "--tmpfs", folder)]
-    inside = [path for path in sorted(shown) if any(path.is_relative_to(str(folder)) for folder in closed)]
-    above = sorted({parent for path in inside for parent in path.parents if parent not in closed and parent.name})
-    opened = [option for folder in above for option in ("--perms", "0755", "--dir", str(folder))]
-    again = [option for path in inside for option in ("--bind", str(path), str(path))]
-    rights = [option for name in ("SETUID", "SETGID", "SETPCAP") for option in ("--cap-add", f"CAP_{name}")]
-    user = [
-        "--reuid",
-        str(ORDINARY),
-        "--regid",
-        str(ORDINARY),
-        "--clear-groups",
-        "--inh-caps=-all",
-        "--bounding-set=-all",
-    ]
-    view = ["--die-with-parent", "--dev-bind", "/", "/", *hidden, *opened, *again]
-    return ["bwrap", *view, "--cap-drop", "ALL", *rights, "--", "setpriv", *user]
-
-
-def own(root: Path) -> None:
-    """Give a folder to the ordinary user."""
-    for path in (root, *root.rglob("*")):
-        os.chown(path, ORDINARY, ORDINARY, follow_symlinks=False)
 
 
 def points(row: dict[str, Any]) -> dict[str, float]:

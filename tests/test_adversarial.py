@@ -304,17 +304,15 @@ def scores(root: Path) -> dict[tuple[str, str], float]:
         return {(student, cell): score for student, cell, score in connection.execute(rows)}
 
 
-@pytest.fixture(scope="module", params=["root", "ordinary"] if os.geteuid() == 0 else ["ordinary"])
-def graded(request: pytest.FixtureRequest) -> Iterator[tuple[Path, dict[str, dict[str, Any]], dict[str, str]]]:
-    """The course, the report by student, and what was there before; graded by root, and by an ordinary user."""
+@pytest.fixture(scope="module")
+def graded() -> Iterator[tuple[Path, dict[str, dict[str, Any]], dict[str, str]]]:
+    """The course, the report by student, and what was there before."""
     classes.needs_bubblewrap()
     with tempfile.TemporaryDirectory(prefix="minitorch-hostile-") as folder:
-        root = Path(folder)
-        root.chmod(0o755)
-        yield _graded(root, request.param == "ordinary")
+        yield _graded(Path(folder))
 
 
-def _graded(root: Path, ordinary: bool) -> tuple[Path, dict[str, dict[str, Any]], dict[str, str]]:
+def _graded(root: Path) -> tuple[Path, dict[str, dict[str, Any]], dict[str, str]]:
     classes.course(root)
     hand_in(root, "ana", notebook(CELLS))
     for attack in ATTACKS:
@@ -328,12 +326,7 @@ def _graded(root: Path, ordinary: bool) -> tuple[Path, dict[str, dict[str, Any]]
     link.symlink_to(root / "submitted" / "ana" / classes.EXERCISE / f"{classes.EXERCISE}.ipynb")
     before = state(root)
     limits = ("--cell-time", "4", "--time", "40", "--memory", "600")
-    prefix: list[str] = []
-    if ordinary:
-        classes.temporary(root)
-        classes.own(root)
-        prefix = classes.ordinary_user(root)
-    return root, classes.grade(root, *limits, "--workers", "3", prefix=prefix), before
+    return root, classes.grade(root, *limits, "--workers", "3"), before
 
 
 @pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.name)

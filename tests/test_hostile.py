@@ -1,4 +1,4 @@
-"""Ways to take memory unseen, and to leave something to the next submission, as root and as an ordinary user."""
+"""Ways to take memory unseen, and to leave something to the next submission."""
 
 from __future__ import annotations
 
@@ -105,28 +105,18 @@ SHOWN = {
 }
 
 
-@pytest.fixture(scope="module", params=["root", "ordinary"])
-def graded(request: pytest.FixtureRequest) -> Iterator[Any]:
+@pytest.fixture(scope="module")
+def graded() -> Iterator[Any]:
     """What became of each cell: the report's row, and the words that it printed."""
     classes.needs_bubblewrap()
-    with tempfile.TemporaryDirectory(
-        prefix="minitorch-unseen-"
-    ) as folder:  # where pytest's own are, others may not look
-        yield graded_in(classes.course(Path(folder)), ordinary=request.param == "ordinary")
-
-
-def graded_in(root: Path, ordinary: bool) -> Any:
-    for name, source in CELLS.items():
-        cells = classes.sample(classes.RIGHT, classes.RIGHT)
-        cells.insert(len(cells) if name in LAST else 1, classes.added(source))
-        classes.hand_in(root, name, classes.notebook(cells))
-    prefix: list[str] = []
-    if ordinary:
-        classes.temporary(root)
-        classes.own(root)
-        prefix = classes.ordinary_user(root)
-    rows = classes.grade(root, *("--workers", "1", "--memory", "600"), prefix=prefix)
-    return rows, {name: printed(root, name) for name in CELLS}
+    with tempfile.TemporaryDirectory(prefix="minitorch-unseen-") as folder:  # where others may not look
+        root = classes.course(Path(folder))
+        for name, source in CELLS.items():
+            cells = classes.sample(classes.RIGHT, classes.RIGHT)
+            cells.insert(len(cells) if name in LAST else 1, classes.added(source))
+            classes.hand_in(root, name, classes.notebook(cells))
+        rows = classes.grade(root, *("--workers", "1", "--memory", "600"))
+        yield rows, {name: printed(root, name) for name in CELLS}
 
 
 def printed(root: Path, name: str) -> str:
