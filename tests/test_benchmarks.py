@@ -406,10 +406,9 @@ def test_processor_time_of_what_was_killed_counts():
     assert used.look() - before > 0.29
 
 
-@pytest.mark.parametrize("name", [grading.ALONE, grading.RIVAL])
-def test_others_can_do_what_we_hand_out(name):
+def test_others_can_do_what_we_hand_out():
     pytest.importorskip("nbgrader", reason="it is measured beside nbgrader")
-    found = grading.by(name, "01-eager", 2)
+    found = grading.by(grading.RIVAL, "01-eager", 1)
     assert all(used > 0 for step in found.values() for used in step)
 
 

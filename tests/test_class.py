@@ -18,7 +18,7 @@ from tests import classes, simulated
 from tests.helpers import require
 from tests.simulated import EXERCISES, Class
 
-STUDENTS, KILLS, SEED = 12, 2, 1
+STUDENTS, KILLS, SEED = 6, 2, 9
 HOW = ("--workers", "2")
 
 

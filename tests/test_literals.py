@@ -105,11 +105,12 @@ def test_a_number_that_the_type_cannot_hold_is_refused(name, mode):
 def test_a_number_at_the_end_of_the_range_is_taken_in_every_mode(name):
     function = {**EXACT, **ROUNDED}[name]
     for dtype in NUMBERS:
-        for value in (*limits(dtype), *([math.inf, -math.inf] if dtype.is_floating_point else [])):
-            expected = function(sample(dtype), value)
-            for mode in BACKENDS:
-                result = MODES[mode](lambda x, v=value: function(x, v))(sample(dtype))
-                assert (result.dtype, repr(result.tolist())) == (expected.dtype, repr(expected.tolist())), (dtype, mode)
+        values = (*limits(dtype), *([math.inf, -math.inf] if dtype.is_floating_point else []))
+        expected = [function(sample(dtype), value) for value in values]
+        for mode in BACKENDS:
+            results = MODES[mode](lambda x, vs=values: [function(x, v) for v in vs])(sample(dtype))
+            for one, other in zip(results, expected, strict=True):
+                assert (one.dtype, repr(one.tolist())) == (other.dtype, repr(other.tolist())), (dtype, mode)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -118,12 +119,11 @@ def test_in_arithmetic_an_integer_wraps_around(name, mode):
     function = WRAPPED[name]
     for dtype in (dtype for dtype in NUMBERS if dtype.category == "int"):
         x, bits = sample(dtype), 8 * dtype.itemsize
-        for value in (2 ** (bits - 1) + 3, -(2 ** (bits - 1)) - 5, 300, 2**63 - 1):
-            if not -(2**63) <= value < 2**64:
-                continue
-            same = mt.tensor(value - 2**64 if value >= 2**63 else value).to(dtype)
-            expected = function(x, same)
-            result = MODES[mode](lambda x, v=value: function(x, v))(x)
+        values = (2 ** (bits - 1) + 3, -(2 ** (bits - 1)) - 5, 300, 2**63 - 1)
+        values = tuple(value for value in values if -(2**63) <= value < 2**64)
+        same = [mt.tensor(value - 2**64 if value >= 2**63 else value).to(dtype) for value in values]
+        results = MODES[mode](lambda x, vs=values: [function(x, v) for v in vs])(x)
+        for result, expected in zip(results, [function(x, each) for each in same], strict=True):
             assert (result.dtype, result.tolist()) == (expected.dtype, expected.tolist())
     with pytest.raises(DTypeError, match="64 bits"):
         MODES[mode](lambda x: function(x, 2**64))(sample(mt.int64))

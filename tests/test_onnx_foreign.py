@@ -42,7 +42,9 @@ def test_all_kinds_are_recorded() -> None:
 def test_it_gives_the_results_of_its_maker_in_every_mode(name: str) -> None:
     model, inputs, wanted = loaded(name)
     close(model(*inputs), wanted)
-    close(mt.jit(model)(*inputs), wanted)
+    function = mt.jit(model)
+    close(function(*inputs), wanted)
+    assert "return" in str(function.graph(*inputs)) and "kernel" in str(function.ledger(*inputs))
     close(mt.freeze(model, *inputs)(*inputs), wanted)
     with mt.lazy():
         late = model(*inputs)
@@ -71,14 +73,6 @@ def test_it_is_exported_again(name: str) -> None:
     feeds = {each.name: x.numpy() for each, x in zip(exported.graph.input, inputs, strict=True)}
     for found, other in zip(run(exported, feeds), wanted, strict=True):
         np.testing.assert_allclose(found, other, rtol=1e-5, atol=2e-6)
-
-
-@by_name
-def test_it_is_shown_and_explained(name: str) -> None:
-    model, inputs, _ = loaded(name)
-    function = mt.jit(model)
-    assert "return" in str(function.graph(*inputs))
-    assert "kernel" in str(function.ledger(*inputs))
 
 
 @by_name
