@@ -8,10 +8,10 @@ ARGS ?=
 RUN := .venv/bin/python
 UV := $(firstword $(wildcard .venv/bin/uv) uv)
 
-.PHONY: help setup lab test check stubs bench fuzz class notebooks lock clean
+.PHONY: help setup lab test test-fast check stubs bench fuzz class notebooks lock clean
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):[^#]*## /  make \1|/p' Makefile | awk -F'|' '{ printf "%-18s %s\n", $$1, $$2 }'
 	@echo
 	@echo "  PYTHON=python3.13   the Python that .venv is made with     PORT=8899   JupyterLab's port"
 	@echo "  MINUTES=10 SEED=1     how long make fuzz runs, and from where"
@@ -24,7 +24,10 @@ lab: setup ## Open JupyterLab at the first notebook
 	@$(RUN) -m minitorch lab $(if $(PORT),--port $(PORT)) -- $(ARGS)
 
 test: setup ## Run all tests, every notebook included
-	@$(RUN) -m pytest -q --numprocesses auto --dist worksteal $(ARGS)
+	@$(RUN) -m pytest -q --progress --numprocesses auto --dist worksteal $(ARGS)
+
+test-fast: setup ## Run a tenth of the tests, some of every file
+	@$(RUN) -m pytest -q --progress --fast --numprocesses auto --dist worksteal $(ARGS)
 
 check: setup ## Lint, format check and types, of Python and JavaScript
 	@failed=0; \

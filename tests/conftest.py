@@ -6,11 +6,13 @@ import gc
 import os
 import tempfile
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from minitorch.classroom.imports import quick_imports
+from tests import suite
 
 _folder = tempfile.TemporaryDirectory(prefix="minitorch-tests-", ignore_cleanup_errors=True)
 os.environ.setdefault("MINITORCH_CACHE_DIR", os.path.join(_folder.name, "code"))
@@ -28,6 +30,35 @@ if os.environ.get("CI"):
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sweep", action="store_true", help="try all combinations where otherwise some stand for them")
     parser.addoption("--foreign", action="store_true", help="download the models of tests/foreign, and run them")
+    parser.addoption("--fast", action="store_true", help="run a tenth of the tests, some of every file, none slow")
+    parser.addoption("--progress", action="store_true", help="print how far the tests are, not a letter for each")
+    parser.addoption("--record-seconds", action="store_true", help="write the times that --fast and --progress know")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "sweep: each value of each parameter occurs; with --sweep, all combinations do")
+    config.addinivalue_line("markers", "user: depends on who runs it, so that .ci/run runs it as an ordinary user, too")
+    if config.getoption("progress") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(suite.Progress(config))
+    if config.getoption("record_seconds"):
+        config.pluginmanager.register(suite.Recorder(config))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    files = {item.path for item in items if item.path.is_relative_to(here)}
+    users = {path for path in files if suite.depends_on_user(path)}
+    for item in items:
+        if item.path in users:
+            item.add_marker("user")
+    left_out = set() if config.getoption("sweep") else suite.spared(items)
+    if config.getoption("fast"):
+        costs = suite.costs_of(item for item in items if item.nodeid not in left_out)
+        left_out = {item.nodeid for item in items} - suite.fast(costs)
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in left_out])
+        items[:] = [item for item in items if item.nodeid not in left_out]
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +69,7 @@ def sweep(request: pytest.FixtureRequest) -> bool:
 
 def pytest_xdist_auto_num_workers() -> int:
     """One process more than there are cores: some tests wait for a browser, a sandbox or a time limit."""
-    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+    return suite.cores() + 1
 
 
 def pytest_collection() -> None:

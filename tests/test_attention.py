@@ -110,6 +110,7 @@ def capped(q: mt.Tensor, k: mt.Tensor, v: mt.Tensor) -> mt.Tensor:
     return ((q @ k.mT).tanh() * 3 + v[..., 0].unsqueeze(-2)).softmax(-1) @ v
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("function", [plain, by_hand, scaled, capped])
 @pytest.mark.parametrize("columns", [9, 64, 130])
 @pytest.mark.parametrize("rows", [20, 64, 90])
@@ -149,6 +150,7 @@ LENGTHS = (  # queries, keys, features, features of the result
 )  # fmt: skip
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("function", "queries", "keys", "features", "outputs"),
     [
@@ -163,6 +165,7 @@ def test_lengths(function: Function, queries: int, keys: int, features: int, out
     check(gradient(function), q, k, v, g.mT if function is transposed else g)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("function", [plain, causal, window])
 @pytest.mark.parametrize("dtype", [mt.float16, mt.bfloat16, mt.float64])
 def test_types(function: Function, dtype: mt.DType) -> None:
@@ -184,6 +187,7 @@ def test_layouts() -> None:
     check(gradient(lambda q, k: causal(q, k.expand(4, -1, -1), k.expand(4, -1, -1))), q, shared, g)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("shape", [(77, 93), (2, 1, 77, 93), (3, 77, 93), (2, 1, 1, 93), (77, 1)])
 @pytest.mark.parametrize("kind", ["bool", "float"])
 def test_masks(shape: tuple[int, ...], kind: str) -> None:
@@ -359,6 +363,7 @@ def normalised_again(weights: mt.Tensor) -> mt.Tensor:
     return weights / (weights.abs().sum(-1, keepdim=True) + 0.1)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("columns", [40, 200])
 @pytest.mark.parametrize("with_gradient", [False, True])
 @pytest.mark.parametrize(

@@ -101,6 +101,7 @@ PLACES: dict[str, Callable[[Callable[[Tensor, Tensor], Tensor], Tensor, Tensor],
 SHAPES = ((3, 5), (2, 37), (19, 16), (40, 3), (70, 7), (5, 600))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("name", EXPRESSIONS)
 def test_an_expression_has_the_same_bits_wherever_it_stands(name: str, dtype: mt.DType, sweep: bool) -> None:

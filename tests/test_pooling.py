@@ -94,6 +94,7 @@ VALUES: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("values", VALUES)
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize("mode", MODES)
