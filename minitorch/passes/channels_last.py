@@ -97,8 +97,16 @@ def _image(node: Node, users: Users, outputs: set[Node]) -> _Image | None:
         return None
     for channel in range(node.spec.ndim - 1):
         if node.shape[channel] % GROUP == 0 and _is_summed(node, channel, users):
-            return _Image(node, frozenset(cone), products.pop(), channel)
+            (product,) = products
+            return None if _is_depthwise(product) else _Image(node, frozenset(cone), product, channel)
     return None
+
+
+def _is_depthwise(product: Node) -> bool:
+    """Whether an operand has no rows of its own: one filter for each channel, of an image with the channels first."""
+    left, right = ({label for dim in product.params[side] for label in dim} for side in ("left", "right"))
+    kept = {*range(product.params["kept"])}
+    return kept & left <= right or kept & right <= left
 
 
 def _is_summed(node: Node, axis: int, users: Users) -> bool:

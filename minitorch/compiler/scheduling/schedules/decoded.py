@@ -51,8 +51,8 @@ def decoded_schedule(nest: Nest, target: Target, past_caches: Collection[int] = 
         return None
     lanes, (*_, last) = layout.lanes, sums.columns
     group = _group(total.value, sums.columns)
-    if lanes < 2 or last.extent % lanes or not group:
-        return None
+    if lanes < 2 or last.extent % lanes or not group or math.prod(each.extent for each in group) == lanes:
+        return None  # a group of one vector has a term in each lane, and no sum to apply its scale to
     return tuple(_steps(nest, f"total{total.slot}", group, lanes))
 
 

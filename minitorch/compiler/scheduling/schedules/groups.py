@@ -15,6 +15,10 @@ from ..contractions.groups import SIDE, in_planes
 from ..rewrites import Rewrite, fuse, overcompute, pack, regroup, reorder, split, transpose, unroll, vectorise
 from .dimensions import apart, in_order
 
+# Rows of an image that the elements of a vector may lie in. Raising it makes vectors longer, and of more pieces: one of
+# 64 bytes from images of 14 columns took 4 times as long as two of 32.
+MOST_RUNS = 4
+
 
 def left_in_groups(argument: int | None, left: Operand, at: str, cut: Tiling) -> Iterator[Rewrite]:
     """left[row, k], of which a step of a tile reads one group in each row."""
@@ -57,7 +61,10 @@ def right_in_groups(argument: int | None, right: Operand, at: str, cut: Tiling) 
         if len(loops) > 1:
             yield fuse("right_w", *loops)
         ks = yield from apart("right_k", _of_groups(right.ks, size), cut.steps)
-        chunk = _power_of_two_in(cut.width, 4 * cut.lanes // cut.groups.right.itemsize)
+        most = 4 * cut.lanes // cut.groups.right.itemsize
+        if len(right.across) > 1:
+            most = min(most, _power_of_two(MOST_RUNS * right.across[-1].extent) // 2)
+        chunk = _power_of_two_in(cut.width, most)
         yield split("right_w" if len(loops) > 1 else loops[0], chunk, "right_c", "right_x")
         if len(ks) > 1:
             yield reorder("right_jt", "right_c", *in_order(right, _of_groups(right.ks, size), ks), "right_x", "right_g")
