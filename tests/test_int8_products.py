@@ -202,6 +202,43 @@ def test_a_group_of_channels_is_of_one_place() -> None:
     assert "vpcmp" not in packing and packing.count("\n") < 40
 
 
+def filtered(x: mt.Tensor, weight: mt.Tensor, stride: int) -> mt.Tensor:
+    """A filter for each channel of an image, with sums in int32."""
+    channels, height, width = weight.shape
+    for dim, size in ((1, height), (2, width)):
+        x = P.unfold(x, dim=dim, size=size, step=stride, dilation=1)
+    x = P.reshape(P.permute(x, dims=(0, 3, 4, 1, 2)), shape=(channels, height * width, x.shape[1] * x.shape[2]))
+    return P.dot(P.reshape(weight, shape=(channels, 1, height * width)), x, dtype=dtypes.int32)
+
+
+@pytest.mark.parametrize("target", here())
+def test_a_filter_for_each_channel_is_exact(target: str) -> None:
+    """Windows of neighbours, of all lengths, at the ends of rows too, and at the end of the image."""
+    random = np.random.default_rng(sorted(here()).index(target))
+    for turn in range(10):
+        (left, right), stride = PAIRS[turn % 4], int(random.integers(1, 4))
+        height, width = (int(each) for each in random.integers(1, 6, 2))
+        sides = [int(each) + stride * int(random.integers(1, 40)) for each in (height, width)]
+        x, weight = numbers((3, *sides), left, turn), numbers((3, height, width), right, turn)
+        kernel = kernel_of(lambda x, weight, stride=stride: filtered(x, weight, stride), [x, weight], here()[target])
+        wanted = filtered(mt.tensor(x), mt.tensor(weight), stride).numpy()
+        found = run(kernel, [x, weight]).reshape(wanted.shape)
+        assert np.array_equal(found, wanted), (left, right, stride, height, width, sides)
+
+
+@pytest.mark.parametrize(
+    ("target", "instruction", "count"),
+    [(VNNI["avx512"], "vpdpbusd", 3), (VNNI["avx2"], "vpdpbusd", 3), (TARGETS["avx2"], "vpmaddwd", 6)],
+)
+@pytest.mark.parametrize("stride", [1, 2])
+def test_a_row_of_a_filter_is_one_instruction(target: Target, instruction: str, count: int, stride: int) -> None:
+    """Three terms with `vpdpbusd`, two with `vpmaddwd`, and no other product."""
+    x, weight = numbers((3, 114, 114), dtypes.uint8), numbers((3, 3, 3), dtypes.int8)
+    kernel = kernel_of(lambda x, weight: filtered(x, weight, stride), [x, weight], target)
+    loop = max(inner_loops(kernel.assembly), key=len)
+    assert count <= loop.count(instruction) <= 2 * count and "vpmulld" not in loop
+
+
 @pytest.mark.parametrize("target", here())
 def test_rows_times_a_vector_are_exact(target: str) -> None:
     """A weight as a linear layer keeps it is read where it is, whatever is left over at the end of a row."""

@@ -19,6 +19,7 @@ from ...loop_ir.index import Index, Variable
 from ...loop_ir.tree import Place, Read
 from ..instructions import PRIMITIVES, after_load, cast, computed_type, constant, nearest, rounded
 from .conditions import Conditions
+from .groups import Groups
 from .indices import Indices
 from .memory import Memory
 from .registers import Registers
@@ -41,6 +42,7 @@ class Expressions:
     ) -> None:
         self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
         self.indices, self.conditions, self.memory = indices, conditions, memory
+        self.groups = Groups(scopes, memory)
 
     def value(self, expression: Expression) -> Any:
         """The value of an expression: a number, or one per lane if it differs between them."""
@@ -76,6 +78,8 @@ class Expressions:
                 condition = self.conditions.condition(expression.inside)
                 here, elsewhere = self.value(expression.here), self.value(expression.elsewhere)
                 return lambda: builder.select(*self.scopes.alike(condition, here, elsewhere))
+            case Apply(primitive="add") if (windows := self.groups.windows(expression)) is not None:
+                return windows
             case Apply():
                 operands = [self.value(part) for part in expression.arguments]
                 old = expression.arguments[0].dtype

@@ -8,16 +8,19 @@ computed term by term, with the same result, since integers add up exactly in an
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, TypeGuard
 
 import numpy as np
 from llvmlite import ir
 
-from ....dtypes import DType, int16
-from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load
+from ....dtypes import DType, int8, int16, int32, uint8
+from ...loop_ir.expressions import ALWAYS, Apply, Expression, Inside, Load, Number
 from ...loop_ir.tree import Accumulate, Place, Read
-from ..instructions import cast, dot_product
-from ..vector_memory import broadcast, load_words
+from ...target import MOST_STEP
+from ..builder import is_known_mask
+from ..instructions import BIT, cast, dot_product
+from ..vector_memory import broadcast, integer, integers, load_words, shuffled
 from .memory import Memory
 from .scopes import Scopes
 
@@ -55,6 +58,83 @@ class Groups:
                 ]
                 return instruction(total, *words)
         return None
+
+    def windows(self, value: Expression) -> Callable[[], Any] | None:
+        """How to compute a sum of products that is written out, of a filter's rows with neighbours in memory.
+
+        Lane l reads the elements from ``step * l`` on, as many as the filter has in a row: a window of what lanes next
+        to each other read once. It is shuffled into one word for each lane. None if there is no instruction, or some
+        term is no part of such a row.
+        """
+        lane, mask = self.scopes.lane, self.scopes.mask
+        if lane is None or value.dtype is not int32 or not (mask is None or is_known_mask(mask)):
+            return None
+        start, *terms = _terms(value)
+        if not isinstance(start, Number) or start.value or len(terms) < 2:
+            return None
+        products = [self._by_step(term) for term in terms]
+        if any(each is None for each in products):
+            return None
+        for size in (4, 2):
+            rows = _rows([each for each in products if each is not None], size)
+            (first, *_), *_ = rows
+            kinds = (int16, int16) if size == 2 else (first[0].dtype, first[1].dtype)
+            instruction = dot_product(self.builder, size, kinds, lane.extent)
+            if instruction is not None and len(rows) < len(terms):
+                words = [
+                    [self._window(one, size, len(row), kind) for kind, one in zip(kinds, row[0], strict=True)]
+                    for row in rows
+                ]
+                zeros = ir.Constant(ir.VectorType(ir.IntType(32), lane.extent), None)
+                return lambda: reduce(lambda total, row: instruction(total, *row), words, zeros)
+        return None
+
+    def _by_step(self, term: Expression) -> tuple[Element, Element] | None:
+        """The factors of a product of bytes, one of which is the same in all lanes; None of another term."""
+        parts = [part.arguments[0] if _is(part, "cast") else part for part in term.parts() if _is(term, "mul")]
+        elements = [part for part in parts if isinstance(part, Load) or (isinstance(part, Read) and _is_stored(part))]
+        if len(elements) != 2 or any(one.dtype not in (int8, uint8) or _inside(one).bounds for one in elements):
+            return None
+        steps = [self.scopes.step(one.index) for one in elements]
+        if steps.count(0) != 1 or any(step is None or not 0 <= step <= MOST_STEP for step in steps):
+            return None
+        return elements[0], elements[1]
+
+    def _window(self, first: Element, size: int, count: int, kind: DType) -> Any:
+        """A word for each lane, of so many neighbours from an element on; what it has beyond them counts for nothing.
+
+        Where the element is the same in all lanes, it is zero; else it may be anything.
+        """
+
+        def prepared(element: Element) -> Callable[[], Any]:
+            builder, lane, target = self.builder, self.scopes.lane, self.scopes.target
+            assert lane is not None
+            own, step = element.dtype, self.scopes.step(element.index)
+            mask = self.scopes.mask if step else None
+            used = [each for each in range(lane.extent if step else 1) if mask is None or mask.constant[each]]
+            length = (step or 0) * (used[-1] - used[0]) + count
+            order = [number if number < count else length for number in range(size)]
+            if step:
+                starts = [step * (each - used[0]) if each in used else 0 for each in range(lane.extent)]
+                order = [start + min(number, count - 1) for start in starts for number in range(size)]
+            whole, there = 1 << (length - 1).bit_length(), None
+            if "avx512bw" in target.required and length < whole <= target.vector_bytes:
+                there = integers(BIT, tuple(each < length for each in range(whole)))
+            stored = ir.VectorType(ir.IntType(8), length if there is None else whole)
+            word = ir.IntType(8 * size * kind.itemsize)
+            address = self.memory.address(_array(element), element.index)
+
+            def read() -> Any:
+                place = builder.gep(address, [integer((step or 0) * used[0])], source_etype=ir.IntType(8))
+                found = cast(builder, load_words(builder, place, stored, there, 1), own, kind)
+                found = shuffled(builder, found, ir.Constant(found.type, None), order)
+                if step:
+                    return builder.bitcast(found, ir.VectorType(word, lane.extent))
+                return broadcast(builder, builder.bitcast(found, word), lane.extent)
+
+            return read
+
+        return self.scopes.shared(("window", size, count, kind, first), first, prepared)
 
     def _neighbours(self, parts: list[Expression]) -> Element | None:
         """The first of some elements that lie beside each other, of one lane or the same for all; else None."""
@@ -102,6 +182,25 @@ class Groups:
             return read
 
         return prepared
+
+
+def _rows(products: list[tuple[Element, Element]], size: int) -> list[list[tuple[Element, Element]]]:
+    """Products whose factors both lie beside those of the product before, in rows of up to so many."""
+    rows: list[list[tuple[Element, Element]]] = []
+    for product in products:
+        last = rows[-1][-1] if rows and len(rows[-1]) < size else None
+        if last is not None and all(
+            _array(one) == _array(before) and one.index == before.index + 1
+            for one, before in zip(product, last, strict=True)
+        ):
+            rows[-1].append(product)
+        else:
+            rows.append([product])
+    return rows
+
+
+def _is_stored(element: Read) -> bool:
+    return element.local.place is not Place.REGISTERS
 
 
 def _holds(kinds: tuple[DType, DType], elements: tuple[Element, Element]) -> bool:

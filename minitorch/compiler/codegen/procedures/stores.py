@@ -16,7 +16,6 @@ from ..instructions import before_store, combine, constant, multiply_add
 from ..vector_memory import integer, shuffled, store_interleaved, store_past_caches
 from .conditions import lanes_in_use
 from .expressions import Expressions
-from .groups import Groups
 from .memory import Memory
 from .registers import Registers
 from .scopes import Scopes
@@ -37,7 +36,7 @@ class Stores:
         self, scopes: Scopes, registers: Registers, memory: Memory, expressions: Expressions, procedure: Procedure
     ) -> None:
         self.scopes, self.registers, self.builder = scopes, registers, scopes.builder
-        self.memory, self.expressions, self.groups = memory, expressions, Groups(scopes, memory)
+        self.memory, self.expressions, self.groups = memory, expressions, expressions.groups
         self.read = {
             part.buffer
             for each in statements(procedure.body)
