@@ -894,7 +894,7 @@ class TensorMethods(Drawable):
     def vdot(self, other: Tensor) -> Tensor:
         """`dot`, from which it differs for complex numbers alone."""
     def view(self, *shape: Any) -> Tensor:
-        """As `reshape`, but never a copy; with an element type, the same bits read as that type of the same size."""
+        """As `reshape`, but never a copy; with an element type, the same bits read as that type."""
     def view_as(self, other: Tensor) -> Tensor:
         """`view` with the shape of another tensor."""
     def where(self, condition: Tensor, other: Operand) -> Tensor:
