@@ -377,7 +377,28 @@ def test_a_module_that_is_an_argument_is_freed() -> None:
         del module
         gc.collect()
         assert reference() is None
-    assert not traced._traced
+    assert not traced._traced and not traced.explain().signatures
+
+
+def test_traces_of_many_modules_are_bounded() -> None:
+    traced = mt.jit(lambda m, x: m(x), max_signatures=3)
+    modules = [mt.nn.Linear(2, 2) for _ in range(5)]
+    with pytest.warns(mt.errors.TracingWarning, match="MT107"):
+        for module in modules * 2:
+            assert np.allclose(traced(module, X).detach().numpy(), module(X).detach().numpy(), atol=1e-6)
+    assert len(traced._traced) == len(traced.explain().signatures) == 3
+
+
+def test_a_write_to_bits_is_one_to_the_tensor() -> None:
+    def function(x: Any) -> Any:
+        y = x.clone()
+        y.view(mt.int32).add_(1)
+        return y
+
+    x = mt.arange(4)
+    assert mt.jit(function)(x).tolist() == function(x).tolist()
+    with mt.lazy():
+        assert function(x).tolist() == mt.jit(function)(x).tolist()
 
 
 def test_a_structure_keeps_what_is_shared() -> None:

@@ -6,7 +6,7 @@ from .. import primitives as P
 from ..dtypes import DType, bool_, int16, int64, uint8, uint32
 from ..errors import ShapeError
 from ..interpreters import current_staging
-from ..tensor import Tensor
+from ..tensor import Tensor, View
 from .operands import like
 
 _INTEGERS = {1: uint8, 2: int16, 4: uint32, 8: int64}  # by bytes
@@ -21,9 +21,9 @@ def read_as(x: Tensor, dtype: DType) -> Tensor:
         ShapeError: if the last dimension does not fit (``MT201``).
     """
     have, want = x.dtype.itemsize, dtype.itemsize
-    staged = current_staging() is not None
+    staging = current_staging()
     if have == want:
-        is_flag = staged and dtype is bool_ and x.dtype is not bool_
+        is_flag = staging is not None and dtype is bool_ and x.dtype is not bool_
         return P.cast(P.bitcast(x, dtype=uint8), dtype=bool_) if is_flag else P.bitcast(x, dtype=dtype)
     if not x.shape or x.shape[-1] * have % want:
         raise ShapeError(
@@ -34,9 +34,11 @@ def read_as(x: Tensor, dtype: DType) -> Tensor:
             else "elements of another size make the last dimension longer or shorter, and there is none",
             fix="reshape it first",
         )
-    if not staged:
+    if staging is None:
         return P.bitcast(x, dtype=dtype)
-    return _taken_apart(x, dtype) if have > want else _put_together(x, dtype)
+    result = _taken_apart(x, dtype) if have > want else _put_together(x, dtype)
+    result._view = View(x, P.bitcast, {"dtype": dtype}, staging.node_of(x._root))  # a write to it is one to x
+    return result
 
 
 def _taken_apart(x: Tensor, dtype: DType) -> Tensor:

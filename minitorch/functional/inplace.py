@@ -19,6 +19,7 @@ from ..interpreters import current, current_staging, is_grad_enabled, readers, s
 from ..ir import Shape, user_source
 from ..primitives.movement import folded, inverse_permutation, on_diagonal, windows_overlap
 from ..tensor import Tensor, note_write
+from .bits import read_as
 
 __all__: list[str] = []
 
@@ -141,7 +142,7 @@ _WRITE_BACK: dict[P.Primitive, Callable[..., Tensor]] = {
     P.permute: lambda base, value, dims: P.permute(value, dims=inverse_permutation(dims)),
     P.slice_: _into_slice,
     P.diagonal: _into_diagonal,
-    P.bitcast: lambda base, value, dtype: P.bitcast(value, dtype=base.dtype),
+    P.bitcast: lambda base, value, dtype: read_as(value, base.dtype),
     P.barrier: lambda base, value: P.barrier(value),
     P.expand: _into_expanded,
     P.unfold: _into_windows,

@@ -7,6 +7,7 @@ from typing import Any
 from weakref import ref
 
 from ...nn import Module
+from .explain import SignatureReport
 from .traced import Traced
 
 
@@ -17,13 +18,19 @@ class Variants(list[Traced]):
 
 
 class Lent:
-    """The traces of a signature with a module among the arguments: they live as long as the module, which has them."""
+    """The traces of a signature with a module among the arguments: they live as long as the module, which has them.
 
-    def __init__(self, module: Module, forget: Callable[[], object]) -> None:
-        kept = vars(module).setdefault("_traces", Kept())
-        variants = Variants()
+    Args:
+        module: the module.
+        forget: called with the reports of the traces when these are gone.
+    """
+
+    def __init__(self, module: Module, forget: Callable[[list[SignatureReport]], object]) -> None:
+        kept: Kept = vars(module).setdefault("_traces", Kept())
+        variants, reports = Variants(), list[SignatureReport]()
+        self._reports = reports
         kept.all.append(variants)
-        self._variants = ref(variants, lambda _: forget())
+        self._kept, self._variants = ref(kept), ref(variants, lambda _: forget(reports))
 
     def __iter__(self) -> Iterator[Traced]:
         return iter(self._variants() or ())
@@ -32,11 +39,16 @@ class Lent:
         """Add a trace."""
         if (variants := self._variants()) is not None:
             variants.append(traced)
+            self._reports.append(traced.report)
 
     def remove(self, traced: Traced) -> None:
-        """Take a trace out."""
-        if (variants := self._variants()) is not None:
+        """Take a trace out; the last one takes the signature with it."""
+        variants, kept = self._variants(), self._kept()
+        if variants is not None and kept is not None:
             variants.remove(traced)
+            self._reports.remove(traced.report)
+            if not variants:
+                kept.all = [each for each in kept.all if each is not variants]
 
 
 class Kept:

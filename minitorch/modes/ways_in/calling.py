@@ -165,13 +165,18 @@ class Calling(Generic[P, R]):
         traced = self._made(values, structure, names, donated, report)
         if key not in self._traced:
             module = next((leaf for leaf in values if isinstance(leaf, Module)), None)
-            self._traced[key] = [] if module is None else Lent(module, partial(self._traced.pop, key, None))
+            self._traced[key] = [] if module is None else Lent(module, partial(self._forget, key))
         self._traced[key].append(traced)
         self._reports.append(report)
         self._traces += 1
         if len(self._reports) > self.max_signatures:
             self._make_room(report)
         return traced
+
+    def _forget(self, key: Any, reports: Sequence[SignatureReport]) -> None:
+        """Forget a signature whose module is gone."""
+        self._traced.pop(key, None)
+        self._reports = [each for each in self._reports if not any(each is gone for gone in reports)]
 
     def _made(
         self,
