@@ -37,6 +37,7 @@ from ...passes.lifting.recurrent import RECURRENCES
 from ...passes.movement import SLICE_OF_CONCATENATE
 from ...passes.pipeline import table_pass
 from ...passes.positions import POSITIONS
+from ...primitives import concatenate
 from ...tensor import Tensor
 from ...tree import Structure
 from ..guards import surroundings
@@ -236,7 +237,8 @@ def _with_sizes(
     try:
         trials = _trials(symbols, first, traced)
         trials.make()
-        return with_sizes(trials, places, (_passed, _carefully_passed))
+        joins = any(node.primitive is concatenate for node in trials.whole.trace.graph.nodes)
+        return with_sizes(trials, places, (_passed, _carefully_passed) if joins else (_carefully_passed,))
     except TranslationError as error:  # perhaps it has a loop as long as a dimension, which passes make an operator of
         try:
             trials = _trials(symbols, first, lambda sizes, noted: _rolled(traced(sizes, noted)), FAR_OF_LOOPS)

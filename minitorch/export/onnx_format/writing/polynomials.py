@@ -159,7 +159,7 @@ class Polynomial:
         return whole, rest
 
 
-def _value(atom: Atom, sizes: Mapping[str, int]) -> int:
+def _value(atom: Atom, sizes: Mapping[str, int]) -> Any:
     left: Any = atom.left(sizes)
     right: Any = atom.right(sizes)
     if atom.kind == "//":
