@@ -23,9 +23,9 @@ def expand_operands(inputs: tuple[Tensor, ...], name: str, recorded_only: bool =
     shape = broadcast_shapes(inputs, name)
     return tuple(
         tensor
-        if (tensor.ndim == len(shape) and tensor.shape == shape) or (recorded_only and not tensor._requires_grad)
+        if (len(own) == len(shape) and own == shape) or (recorded_only and not tensor._requires_grad)
         else _expanded(tensor, shape)
-        for tensor in inputs
+        for tensor, own in zip(inputs, shapes, strict=True)
     )
 
 
