@@ -92,11 +92,11 @@ def test_clamp_of_nan_is_nan_and_has_no_gradient():
 
 def test_one_hot_refuses_a_class_that_there_is_not():
     for wrong in (3, -1):
-        with pytest.raises(ValueError, match="one_hot"):
-            F.one_hot(mt.tensor([0, wrong]), 3)
-    with pytest.raises(ValueError, match="not negative"):
+        for mode in (lambda f: f, mt.jit):
+            with pytest.raises(ValueError, match=f"one_hot: the input has {wrong}"):
+                mode(lambda i: F.one_hot(i, 3))(mt.tensor([0, wrong]))
+    with pytest.raises(ValueError, match="one_hot: the input has -1"):
         F.one_hot(mt.tensor([-1]))
-    assert mt.jit(lambda i: F.one_hot(i, 3))(mt.tensor([5])).tolist() == [[0, 0, 0]]
 
 
 def test_bools_have_the_powers_true_and_false_and_no_difference():

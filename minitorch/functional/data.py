@@ -69,7 +69,7 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray[Any, Any]:
         raise ValueError(text) from None
     if array.dtype.kind in "OuU" and array.dtype not in dtypes.BY_NUMPY:
         for each in array.flat:
-            if not isinstance(each, dtypes.PYTHON_NUMBERS):
+            if not isinstance(each, (*dtypes.PYTHON_NUMBERS, np.number)):
                 raise TypeError(f"tensor: a tensor holds numbers, not {type(each).__name__}: {each!r}")
         if dtype is None or not dtype.is_floating_point:
             worst = max(array.flat, key=abs)

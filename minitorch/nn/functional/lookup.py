@@ -80,7 +80,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
     index, num_classes = class_numbers(input, "one_hot"), as_int(num_classes)
     if num_classes < 0:
         fix = "say how many classes there are: one_hot(x, num_classes=10)"
-        num_classes = int(concrete(index, "one_hot without num_classes", "MT103", fix).max()) + 1
+        num_classes = max(1, int(concrete(index, "one_hot without num_classes", "MT103", fix).max()) + 1)
     index = checked("one_hot: the input", index, 0, num_classes - 1)
     places = P.iota(size=num_classes, dtype=int64)
     return P.cast(P.equal(P.reshape(index, shape=(*index.shape, 1)), places), dtype=int64)

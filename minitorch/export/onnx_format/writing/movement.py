@@ -197,6 +197,7 @@ _UINT64 = 13  # `TensorProto.UINT64`, which no tensor of ours has
 
 ROWS: dict[str, Row] = {
     "barrier": _barrier,
+    "check": _barrier,  # which says nothing to a runtime
     "concatenate": _concatenate,
     "constant": _constant,
     "diagonal": _diagonal,
