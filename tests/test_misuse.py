@@ -248,7 +248,7 @@ def test_a_misuse_is_refused_alike_in_every_mode_by_name(row: api.Function, swee
             assert case.name in first_line(refused), f"{case}: {first_line(refused)}"
             is_named = isinstance(refused, DTypeError) or contains(str(refused), case.number)
             assert is_named, f"{case}: {first_line(refused)}"
-        for name in ("interpret", "passes", "jit", "session", "xla") if sweep else ("interpret", "jit"):
+        for name in ("interpret", "passes", "jit", "session", "xla") if sweep else ("interpret",):
             other = attempt(case, MODES[name])
             if isinstance(other, TracedValueError):  # a shape that depends on data
                 continue
@@ -257,7 +257,7 @@ def test_a_misuse_is_refused_alike_in_every_mode_by_name(row: api.Function, swee
                 assert first_line(other) in (first_line(refused), first_line(refused).split(": ", 1)[1]), case
 
 
-SAMPLE = 8
+SAMPLE = 6
 
 
 def attempt(case: Misuse, way: Any) -> Exception | None:
