@@ -20,7 +20,7 @@ from ..primitives.elementwise import scalar
 from ..primitives.movement import on_diagonal
 from ..tensor import Tensor
 from .casting import clone, own
-from .operands import fitting, from_array, is_operand, is_traced, number, promote_all, real, whole, wrap_dim
+from .operands import as_int, fitting, from_array, is_operand, is_traced, number, promote_all, real, whole, wrap_dim
 from .parts import diagonal as diagonal_of
 from .parts import dim_with_places, part
 from .shaping import Ints, atleast_1d, atleast_2d, flatten, ints, unsqueeze
@@ -348,6 +348,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     first, second = wrap_dim(dim1, input.ndim + 1), wrap_dim(dim2, input.ndim + 1)
     if first == second:
         raise RuntimeError(f"diag_embed: the dimensions must differ, both are {first}")
+    offset = as_int(offset)
     side = input.shape[-1] + abs(offset)
     order = list(range(input.ndim - 1))
     for place, axis in sorted(((first, input.ndim - 1), (second, input.ndim))):

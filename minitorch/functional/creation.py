@@ -75,7 +75,9 @@ def full(
         return leaf(P.cast(P.expand(fill_value, shape=shape), dtype=wanted or fill_value.dtype), requires_grad, device)
     value = fill_value.item() if isinstance(fill_value, np.generic) else fill_value
     if not isinstance(value, dtypes.PYTHON_NUMBERS):
-        raise TypeError(f"full: the value is a number or a 0-dimensional tensor, not {type(value).__name__}")
+        raise TypeError(
+            f"full: the value is a number or a 0-dimensional tensor, not {type(value).__name__}: {value!r:.60}"
+        )
     wanted = wanted or dtypes.PYTHON_TYPES[type(value)]
     return leaf(P.constant(value=fitting("full", value, wanted), shape=shape, dtype=wanted), requires_grad, device)
 
