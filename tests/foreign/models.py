@@ -28,11 +28,11 @@ Array = np.ndarray[Any, Any]
 FOLDER = Path(os.environ.get("MINITORCH_FOREIGN") or Path.home() / ".cache" / "minitorch" / "foreign")
 """Where packages are kept once they are downloaded."""
 
-CLOSE, QUANTISED = 2e-5, 5e-3
+CLOSE, QUANTISED = 3e-5, 3e-2
 """How far a result may be from ONNX Runtime's, in parts of its largest number, if that is above 1.
 
 A quantised model rounds to 8 bits between its layers: where two runtimes round a number beside a tie to two sides, what
-comes behind differs by a step.
+comes behind differs by a step. ONNX Runtime's own results of ddddocr's differ by 2e-2 if its input differs by 1e-6.
 """
 
 

@@ -21,8 +21,9 @@ def load_onnx(path: str | os.PathLike[str] | Any) -> OnnxModule:
     the machine has no memory, and more than a million steps. Time is not bounded: a few nodes can ask for hours.
 
     Operators of the domain ai.onnx of opset 7 and newer are read, those that have not changed until then from older
-    files, too, functions that the model defines, and what ONNX Runtime's quantiser and optimiser write. Sizes that the model computes have to be known when a graph is
-    made; in eager mode, every size is.
+    files, too, functions that the model defines, and what ONNX Runtime's quantiser and optimiser write. Sizes that the
+    model computes, and conditions that choose between results of different shapes, have to be known when a graph is
+    made; in eager mode, all are.
 
     Args:
         path: of the file. Arrays in other files are read from its folder, and from nowhere else. An `onnx.ModelProto`

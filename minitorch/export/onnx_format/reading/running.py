@@ -296,7 +296,7 @@ def literal(value: Value) -> Any:
     if value.known and isinstance(value.data, Tensor) and not isinstance(value.data._value, Node):
         array: Array = value.data._value
         bits = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, array.itemsize)
-        if array.size > 1 and (bits == bits[0]).all():
+        if array.size and (bits == bits[0]).all():
             return P.constant(value=array.flat[0].item(), shape=array.shape, dtype=value.data.dtype)
         return from_array(array)
     return value.data
