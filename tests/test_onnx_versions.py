@@ -162,3 +162,33 @@ def test_a_random_resize_is_onnxruntimes(seed: int) -> None:
         each.dim_value = length
     found = mt.export.load_onnx(model)(mt.tensor(x))
     np.testing.assert_allclose(found.detach().numpy(), wanted(model, x)[0], rtol=2e-5, atol=2e-5)
+
+
+def test_nodes_of_one_name_keep_their_numbers() -> None:
+    """Names of nodes say nothing: only those of values are there once."""
+    nodes = [
+        helper.make_node("Squeeze", ["x"], ["h"], name="same", axes=[0]),
+        helper.make_node("Squeeze", ["h"], ["y"], name="same", axes=[1]),
+    ]
+    graph = helper.make_graph(
+        nodes, "g", [helper.make_tensor_value_info("x", 1, [1, 3, 1])], [helper.make_empty_tensor_value_info("y")]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    assert mt.export.load_onnx(model)(mt.ones(1, 3, 1)).shape == (3,)
+
+
+def test_a_scan_of_a_batch() -> None:
+    """Before opset 9 each sequence of a batch is scanned by itself."""
+    info = helper.make_tensor_value_info
+    nodes = [helper.make_node("Add", ["s", "r"], ["t"]), helper.make_node("Identity", ["t"], ["o"])]
+    body = helper.make_graph(
+        nodes, "body", [info("s", 1, [2]), info("r", 1, [2])], [info("t", 1, [2]), info("o", 1, [2])]
+    )
+    scan = helper.make_node("Scan", ["", "b", "x"], ["e", "y"], num_scan_inputs=1, body=body, directions=[1])
+    given = [info("b", 1, [3, 2]), info("x", 1, [3, 4, 2])]
+    results = [helper.make_empty_tensor_value_info(name) for name in "ey"]
+    graph = helper.make_graph([scan], "g", given, results)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 8)], ir_version=4)
+    begin, x = mt.randn(3, 2), mt.randn(3, 4, 2)
+    end, sums = mt.export.load_onnx(model)(begin, x)
+    assert mt.allclose(sums, begin[:, None] + x.flip(1).cumsum(1), atol=1e-6) and mt.allclose(end, sums[:, -1])

@@ -146,8 +146,8 @@ def report(model: Module, data: Iterable[Any], qconfig: QConfig = default_qconfi
     quantized = convert(calibrate(prepare(model, qconfig, given[0]), batches))
     with no_grad():
         scores = [floats(*each) for each in given]
-        rows = [(batch[len(inputs) :], each) for batch, inputs, each in zip(batches, given, scores, strict=True)]
-        labels = [labels_of(rest[0], each) if rest else None for rest, each in rows]
+        behind = [batch[len(inputs) :] for batch, inputs in zip(batches, given, strict=True)]
+        labels = [labels_of(rest[0], each) if rest else None for rest, each in zip(behind, scores, strict=True)]
         decided = [_decisions(each) for each in scores]
         wanted = [mine if label is None else label for mine, label in zip(decided, labels, strict=True)]
         whole = _share(quantized, given, wanted)

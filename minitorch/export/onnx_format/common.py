@@ -8,7 +8,7 @@ from ... import dtypes
 from ...dtypes import DType
 
 FIRST_OPSET = 13
-"""The oldest version of the operators that is written and read: from it on, ReduceSum and Squeeze take axes as data."""
+"""The oldest version of the operators that is written: from it on, ReduceSum and Squeeze take axes as data."""
 
 DEFAULT_OPSET = 20
 """The version that is written by default: the oldest with Gelu. ONNX Runtime reads it since 1.17 (January 2024)."""

@@ -178,7 +178,7 @@ class Builder:
             return [self._composed(node, name, schema, opset, found, depth)]
         inputs, steps = list(node.input), []
         for each, (at, array) in versions.moved(schema, found).items():
-            text = f"{each} of {name}"
+            text = f"{each} of {next(filter(None, node.output), name)}"  # whose name is there once
             inputs += [""] * (at + 1 - len(inputs))
             inputs[at] = text
             steps.append(Step(text, "Constant", 1, ROWS["Constant"], (), (text,), {"value": array}))

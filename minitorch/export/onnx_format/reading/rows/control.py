@@ -128,7 +128,7 @@ def _scanned(call: Call, given: Sequence[Value | None]) -> list[Value]:
     count = call["num_scan_inputs"]
     if not 0 < count <= len(given):
         refuse(f"it scans {count} of {len(given)} inputs")
-    states = list(given[: len(given) - count])
+    states = [Value(_tensor(each)) if each is None else each for each in given[: len(given) - count]]
     scanned = [_tensor(each) for each in given[len(given) - count :]]
     axes = call["scan_input_axes"] or [0] * count
     turned = call["scan_input_directions"] or call["directions"] or [0] * count

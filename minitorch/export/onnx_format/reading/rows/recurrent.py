@@ -5,7 +5,7 @@ ONNX has the gates of an LSTM as input, output, forget, cell, and those of a GRU
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from .....functional.arranging import cat, stack
 from .....functional.creation import zeros
@@ -43,22 +43,23 @@ def _kind(call: Call, direction: int) -> Kind:
     return Kind(1, 1, rnn_step(FUNCTIONS[names[0]])) if op == "RNN" else KINDS[op]
 
 
-def _plain(x: Tensor) -> Tensor:
-    return x
+def _read(call: Call, x: Tensor) -> Tensor:
+    """What a product reads; ONNX Runtime's LSTM of integers rounds it to 8 bits, by the range that it has."""
+    return x if call.op in ORDERS else rounded_to_8_bits(x)
 
 
 def _quantised(call: Call, x: Tensor, weight: Tensor, recurrent: Tensor, *others: Tensor | None) -> tuple[Tensor, ...]:
-    """ONNX Runtime's LSTM of integers: what products read is rounded to 8 bits, by the range that it has."""
-    *state, w_scale, w_zero, r_scale, r_zero = (*others, *(None,) * (9 - len(others)))
-    if w_scale is None or r_scale is None:
-        refuse("its weights have no scale")
+    """ONNX Runtime's LSTM of integers, which has a scale for each direction, or for each column of it."""
+    bias, lengths, first, cell, peepholes, *scales = (*others, *(None,) * (9 - len(others)))
     wide = []
-    for integers, scale, zero in ((weight, w_scale, w_zero), (recurrent, r_scale, r_zero)):
-        shape = (scale.shape[0], 1, -1)  # a scale for each direction, or for each column of it
+    for integers, scale, zero in ((weight, *scales[:2]), (recurrent, *scales[2:])):
+        if scale is None:
+            refuse("its weights have no scale")
+        shape = (scale.shape[0], 1, -1)
         floats = to_dtype(integers, scale.dtype)
         floats = floats if zero is None else floats - reshape(to_dtype(zero, scale.dtype), shape)
         wide.append(transpose(floats * reshape(scale, shape), 1, 2))
-    return _recurrence(call, x, *wide, *state, rounded=rounded_to_8_bits)
+    return _recurrence(call, x, wide[0], wide[1], bias, lengths, first, cell, peepholes)
 
 
 def _ordered(x: Tensor, op: str, axis: int) -> Tensor:
@@ -76,7 +77,6 @@ def _recurrence(
     first: Tensor | None = None,
     cell: Tensor | None = None,
     peepholes: Tensor | None = None,
-    rounded: Callable[[Tensor], Tensor] = _plain,
 ) -> tuple[Tensor, ...]:
     if peepholes is not None:
         refuse("a recurrence with peepholes")
@@ -100,10 +100,10 @@ def _recurrence(
         )
         both = None if bias is None else chunk(bias[at], 2, 0)
         ih, hh = _ordered(weight[at], _op(call), 0), _ordered(recurrent[at], _op(call), 0)
-        given = matmul(rounded(x), transpose(ih, 0, 1))
+        given = matmul(_read(call, x), transpose(ih, 0, 1))
         b_ih, b_hh = (None, None) if both is None else [_ordered(each, _op(call), 0) for each in both]
         given = given if b_ih is None else given + b_ih
-        rows, end = _steps(call, kind, given, begin, hh, b_hh, backwards, lengths, rounded)
+        rows, end = _steps(call, kind, given, begin, hh, b_hh, backwards, lengths)
         outputs.append(stack(rows))
         ends.append(end)
     y = stack(outputs, 1)
@@ -132,7 +132,7 @@ def _check_shapes(call: Call, directions: int, x: Tensor, weight: Tensor, *other
 
 def _steps(
     call: Call, kind: Kind, given: Tensor, state: State, weight: Tensor, bias: Tensor | None, back: bool,
-    lengths: Tensor | None, rounded: Callable[[Tensor], Tensor],
+    lengths: Tensor | None,
 ) -> tuple[Sequence[Tensor], State]:  # fmt: skip
     """The recurrence over time; sequences that have ended keep their state, and give zeros."""
     right = transpose(weight, 0, 1)
@@ -144,7 +144,7 @@ def _steps(
         if early_reset:
             new: State = (_gru_step(x, state[0], right, bias),)
         else:
-            product = matmul(rounded(state[0]), right)
+            product = matmul(_read(call, state[0]), right)
             new = kind.step(x, product if bias is None else product + bias, state)
         if lengths is not None:
             running = unsqueeze(lengths > time, 1)

@@ -45,7 +45,8 @@ NEAREST: dict[str, Callable[[Array], Array]] = {
 
 
 def _linear(distance: Array, a: float) -> Array:
-    return np.maximum(1 - distance, 0)
+    found: Array = np.maximum(1 - distance, 0)
+    return found
 
 
 def _cubic(distance: Array, a: float) -> Array:
@@ -86,7 +87,7 @@ def _resize(call: Call, x: Tensor, *given: Array | None) -> Tensor:
             continue
         check_numbers("its positions", m)
         # As in runtimes, the nearest element is found in float32: 3 / 0.6 is 5 there, and less in float64.
-        kind = np.float32 if call["mode"] == "nearest" else np.float64
+        kind: Any = np.float32 if call["mode"] == "nearest" else np.float64
         places = np.broadcast_to(way(np.arange(m, dtype=kind), kind(scale), n, m, region), m)
         if call["mode"] == "nearest":
             rounded = np.ceil(places) if is_old and scale < 1 else nearest(places)
