@@ -50,9 +50,9 @@ def _read(call: Call, x: Tensor) -> Tensor:
 
 def _quantised(call: Call, x: Tensor, weight: Tensor, recurrent: Tensor, *others: Tensor | None) -> tuple[Tensor, ...]:
     """ONNX Runtime's LSTM of integers, which has a scale for each direction, or for each column of it."""
-    bias, lengths, first, cell, peepholes, *scales = (*others, *(None,) * (9 - len(others)))
+    bias, lengths, first, cell, peepholes, *scales = [*others, *[None] * (9 - len(others))]
     wide = []
-    for integers, scale, zero in ((weight, *scales[:2]), (recurrent, *scales[2:])):
+    for integers, (scale, zero) in ((weight, scales[:2]), (recurrent, scales[2:])):
         if scale is None:
             refuse("its weights have no scale")
         shape = (scale.shape[0], 1, -1)
