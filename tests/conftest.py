@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from minitorch.classroom.imports import quick_imports
 from tests import suite
@@ -21,10 +21,11 @@ os.environ.setdefault("MPLCONFIGDIR", os.path.join(_folder.name, "matplotlib")) 
 with quick_imports(), suppress(ImportError):  # before the test files import it, in each of the processes
     import nbformat  # noqa: F401
 
-# In CI the same examples every time: a red run then is red again, and says something about the change.
-settings.register_profile("ci", derandomize=True, deadline=None)
-if os.environ.get("CI"):
-    settings.load_profile("ci")
+# How long an example takes says how busy the machine is. In CI the examples are the same every time: a red run then is
+# red again, and says something about the change.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", settings.get_profile("suite"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "suite")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "sweep: each value of each parameter occurs; with --sweep, all combinations do")
+    config.addinivalue_line("markers", "sweep: some cases stand for others, but with --sweep")
     config.addinivalue_line("markers", "user: depends on who runs it, so that .ci/run runs it as an ordinary user, too")
     if config.getoption("progress") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(suite.Progress(config))
@@ -52,7 +53,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path in users:
             item.add_marker("user")
-    left_out = set() if config.getoption("sweep") else suite.spared(items)
+    left_out = set()
+    if not config.getoption("sweep"):
+        left_out = suite.spared(items)
+        suite.with_fewer_examples(items)
     if config.getoption("fast"):
         costs = suite.costs_of(item for item in items if item.nodeid not in left_out)
         left_out = {item.nodeid for item in items} - suite.fast(costs)

@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 RECORD = Path(__file__).parent / "recorded" / "seconds.json"
 LISTED = 0.2  # seconds from which a function or fixture is listed; lowering it makes a longer list
 OTHERS = 0.03  # seconds of a test that is not listed: their mean
 FAST = 1.0  # the most seconds of a test, fixtures included, that `make test-fast` may take
+EXAMPLES = 3  # of so many random examples that a test asks for, a run without --sweep tries one
 SHARE = 10  # of so many tests of a file, `make test-fast` takes one
 USER = re.compile(
     r"minitorch\.classroom|import classes|tests\.classes|tools\.clone|chmod|st_mode|geteuid|browser|setup\.sh"
@@ -91,12 +93,30 @@ def representatives(cases: Mapping[str, Mapping[str, object]]) -> set[str]:
 
 
 def spared(items: Iterable[pytest.Item]) -> set[str]:
-    """The names of tests marked ``sweep`` that are left out, since others stand for them."""
+    """The names of tests marked ``sweep`` that are left out, since others stand for them.
+
+    With a number, as in ``sweep(3)``, one of so many cases is left; without, see `representatives`.
+    """
     tests: dict[str, dict[str, Mapping[str, object]]] = defaultdict(dict)
+    of: dict[str, int] = {}
     for item in items:
-        if item.get_closest_marker("sweep"):
-            tests[function_of(item.nodeid)][item.nodeid] = item.callspec.params  # type: ignore[attr-defined]
-    return {name for cases in tests.values() for name in cases.keys() - representatives(cases)}
+        if mark := item.get_closest_marker("sweep"):
+            test = function_of(item.nodeid)
+            tests[test][item.nodeid] = item.callspec.params  # type: ignore[attr-defined]
+            of[test] = mark.args[0] if mark.args else 0
+    return {
+        name
+        for test, cases in tests.items()
+        for name in cases.keys() - ({*list(cases)[:: of[test]]} if of[test] else representatives(cases))
+    }
+
+
+def with_fewer_examples(items: Iterable[pytest.Item]) -> None:
+    """Have Hypothesis try a part of the random examples that each test asks for."""
+    key = "_hypothesis_internal_use_settings"
+    for function in {item.function for item in items if hasattr(getattr(item, "function", None), key)}:
+        asked = getattr(function, key)
+        setattr(function, key, settings(asked, max_examples=-(-asked.max_examples // EXAMPLES)))
 
 
 # --- make test-fast ----------------------------------------------------------------------------------------------

@@ -55,6 +55,7 @@ def carried_out(frozen: Any, x: mt.Tensor, target: Target) -> Array:
     return np.asarray(results[-1].numpy())
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("seed", range(6))
 def test_random_chains_give_the_integers_of_the_definition(seed: int) -> None:
     """The graph before the pass, carried out by NumPy, is the definition; for every target that runs here."""

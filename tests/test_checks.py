@@ -335,6 +335,7 @@ def test_inputs_are_plain_and_the_same_for_the_same_seed(task: Task) -> None:
     assert encode(task.inputs(6)) != one
 
 
+@pytest.mark.sweep(3)
 @by_task
 def test_a_student_cannot_reach_the_judges_inputs(task: Task) -> None:
     """Whoever changes what he is given changes his own copy."""

@@ -202,6 +202,7 @@ def interruptions() -> Iterator[tuple[str, int]]:
     yield from ((name, stop) for name, make in CASES.items() for stop in range(places(make())))
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("backend", ["interpret", "llvm"])
 @pytest.mark.parametrize(("name", "stop"), list(interruptions()))
 def test_an_interrupted_step_has_not_happened(name: str, stop: int, backend: str) -> None:

@@ -96,6 +96,7 @@ def defined(layer: Any, x: Array) -> Array:
     return result if layer.bias is None else result + layer.bias.numpy().reshape(columns)
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("label", CASES)
 def test_every_layer_of_a_converted_model_is_its_definition(label: str) -> None:
     make, given = CASES[label]

@@ -482,6 +482,7 @@ KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
 }
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_step_computes_the_eager_result(name: str) -> None:
     """Its machine code does, and so does its Python, in the order of the machine code."""
