@@ -69,16 +69,16 @@ NOTEBOOKS, RELEASED, SOLUTIONS = (Path(_copy.name, folder) for folder in FOLDERS
 
 def use() -> None:
     """Leave what a session in JupyterLab leaves: outputs, answers, checkpoints of every file, files of one's own."""
-    for name in [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.ipynb")]:
-        notebook = json.loads(name.read_bytes())
+    for path in [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.ipynb")]:
+        notebook = json.loads(path.read_bytes())
         for count, cell in enumerate(notebook["cells"], 1):
             if cell["cell_type"] == "code":
                 cell["execution_count"] = count
                 cell["source"] = ["1 / 0  # an attempt"]
                 cell["outputs"] = [{"output_type": "stream", "name": "stderr", "text": ["an output\n"]}]
         notebook["metadata"] |= {"widgets": {}, "language_info": {"name": "python", "version": "3"}}
-        name.write_text(json.dumps(notebook, indent=1))
-        shutil.copy(name, name.with_name(f"{name.stem}-Copy1.ipynb"))
+        path.write_text(json.dumps(notebook, indent=1))
+        shutil.copy(path, path.with_name(f"{path.stem}-Copy1.ipynb"))
     for path in [path for path in ROOT.rglob("*.*") if path.is_file() and not path.is_relative_to(ROOT / ".venv")]:
         if not any(part.startswith(".") for part in path.relative_to(ROOT).parts):
             checkpoints = path.parent / ".ipynb_checkpoints"
