@@ -34,6 +34,7 @@ CODES: dict[str, str] = {
     "MT112": "a function that cannot be frozen",
     "MT113": "a frozen function whose weights have changed",
     "MT114": "a folder without a frozen program in order",
+    "MT115": "a value that is read and cannot be watched",
     "MT201": "shapes that do not fit",
     "MT202": "types that do not fit",
     "MT203": "a device that does not exist",

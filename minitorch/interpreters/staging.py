@@ -98,7 +98,7 @@ class Staging:
     intercepts = True
     keeps_values = False  # whether captured tensors become constants: of a frozen function
 
-    def __init__(self, name: str, names: Mapping[int, str] | None = None) -> None:
+    def __init__(self, name: str, names: dict[int, str] | None = None) -> None:
         self.trace = Trace(name, self.is_definition, self.defers)
         self.nodes: list[Node] = []
         self.captured: dict[int, Captured] = {}
@@ -108,7 +108,7 @@ class Staging:
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.guards: list[tuple[Tensor, Tensor | None]] = []  # gradients that the program has looked at
         self.grad_owners: dict[int, Tensor] = {}
-        self.names = dict(names or {})
+        self.names = {} if names is None else names
         self.taken_names: set[str] = set()
         self.made: list[weakref.ref[Tensor]] = []
         self.callbacks: list[Callback] = []

@@ -65,7 +65,7 @@ class Module(Drawable):
     """
 
     training: bool
-    changes: ClassVar[int] = 0  # how often an attribute of any module was assigned; compiled functions look at it
+    changes: ClassVar[int] = 0  # assignments to attributes of any module, and new hooks; compiled functions look at it
     forward: Any = _no_forward  # a method, or what `jit` makes of one
     quantised: Any = None  # of the operations in `forward`, those whose operands are quantised
 
@@ -424,11 +424,13 @@ class Module(Drawable):
     def register_forward_hook(self, hook: Callable[[Any, Any, Any], Any]) -> HookHandle:
         """Call ``hook(module, args, result)`` after `forward`; what it returns, if not None, replaces the result."""
         self._hooks["after"].append(hook)
+        Module.changes += 1
         return HookHandle(self._hooks["after"], hook)
 
     def register_forward_pre_hook(self, hook: Callable[[Any, Any], Any]) -> HookHandle:
         """Call ``hook(module, args)`` before `forward`; what it returns, if not None, replaces the arguments."""
         self._hooks["before"].append(hook)
+        Module.changes += 1
         return HookHandle(self._hooks["before"], hook)
 
     # Text --------------------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ import numpy as np
 from ...interpreters import Reads, rehearsing
 from ...tensor import Tensor, forget_writes, on_host
 from ...tree import Structure, Whole
-from ..guards.watch import PLAIN, Watch
+from ..guards.kinds import How, kind_of
+from ..guards.watch import Watch
 from ..objects.outcome import Outcome, contents, outcome_of
 from ..objects.roles import Argument, Held, New, Output
 
@@ -177,7 +178,7 @@ class Rehearsal:
                     return Rehearsed({}, f"result {place} is not the argument that the trace takes it for")
             elif type(traced) is Held and isinstance(own, Tensor):
                 continue  # which tensor it is, is looked up at each call
-            elif type(own) is not type(traced) or (isinstance(own, PLAIN) and not _equal(own, traced)):
+            elif type(own) is not type(traced) or (kind_of(own) is How.VALUE and not _equal(own, traced)):
                 return Rehearsed({}, f"result {place} is {own!r:.40}, and {traced!r:.40} in the trace")
         targets: dict[int, Tensor | None] = {}
         for place, (where, is_grad) in self._effects.writes().items():

@@ -7,37 +7,27 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from types import CellType, FrameType
 from typing import Any
 
 from ...errors import compose
-from ...interpreters import Trace, made_by
+from ...interpreters import made_by
 from ...ir import Node, warn_user
 from ...tensor import TapeEntry, Tensor, View
 
 
 class Attributes:
-    """The attributes of some objects, as they are before a function is traced.
+    """The attributes of some objects, as they are before a traced function uses them."""
 
-    Args:
-        owners: the objects.
-    """
+    def __init__(self) -> None:
+        self._spaces: list[tuple[dict[str, Any], dict[str, Any]]] = []
+        self._held: list[tuple[Any, Any]] = []
 
-    def __init__(self, owners: Iterable[Any]) -> None:
-        self._spaces = [(space, dict(space)) for owner in owners if isinstance(space := vars(owner), dict)]
-        held = [value for space, _ in self._spaces for value in space.values()]
-        self._held = [(value, value.copy()) for value in held if type(value) in (list, dict, set)]
-
-    def restore(self, trace: Trace) -> None:
-        """Give the attributes that hold a value of this trace what they held before."""
-        for space, before in self._spaces:
-            for name, found in _tensors(space).items():
-                if isinstance(found._value, Node) and found._value.trace is trace:
-                    if name in before:
-                        space[name] = before[name]
-                    else:
-                        del space[name]
+    def note(self, space: dict[str, Any]) -> None:
+        """Note the attributes of one more object."""
+        self._spaces.append((space, dict(space)))
+        self._held += [(value, value.copy()) for value in space.values() if type(value) in (list, dict, set)]
 
     def undo(self) -> None:
         """Give the objects the attributes that they had, and lists, dicts and sets among these what was in them."""
@@ -48,10 +38,6 @@ class Attributes:
         for value, before in self._held:
             value.clear()
             value.extend(before) if type(value) is list else value.update(before)
-
-
-def _tensors(space: dict[str, Any]) -> dict[str, Tensor]:
-    return {name: value for name, value in space.items() if isinstance(value, Tensor)}
 
 
 def warn_of_leaks(made: Sequence[weakref.ref[Tensor]], name: str) -> bool:

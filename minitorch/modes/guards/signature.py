@@ -23,6 +23,7 @@ from ...tensor import OnDevice, Tensor, on_host
 from ...tree import LEAF, Parts, Structure
 from . import donation, surroundings
 from .donation import Names as Donations
+from .kinds import exact
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), DType, np.dtype, range, enum.Enum)
 
@@ -100,16 +101,23 @@ class Signatures:
         takes_devices: bool = False,
     ) -> None:
         self.takes_devices = takes_devices
+        self._function = function
         self._name = surroundings.name(function)
         self._static_argnames = static_argnames
-        self.parameters = surroundings.parameters(function, static_argnames)
+        self._read_parameters()
         self.usual_length = surroundings.usual_length(self.parameters, static_argnames)
         self.donated = donation.parameters(donate, self.parameters, self._name)
+
+    def _read_parameters(self) -> None:
+        self._given = surroundings.given_defaults(self._function)
+        self.parameters = surroundings.parameters(self._function, self._static_argnames)
         self._defaults = surroundings.defaults(self.parameters)
 
     def of(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """The signature of a call, and what its arguments contain: leaves, tensors, aliases."""
         missing = self.usual_length - len(args)
+        if (kwargs or missing) and surroundings.given_defaults(self._function) != self._given:
+            self._read_parameters()
         if not kwargs and 0 < missing <= len(self._defaults):
             args += self._defaults[-missing:]
         elif kwargs or missing:
@@ -134,9 +142,9 @@ class Signatures:
                 if needs == 2 and (hooks := hooks_of(leaf)):  # a backward inside runs them
                     kinds.append(hooks)
             elif isinstance(leaf, Static):
-                kinds.append((type(leaf.value), leaf.value))
+                kinds.append(exact(leaf.value))
             elif isinstance(leaf, PLAIN):
-                kinds.append((type(leaf), repr(leaf) if type(leaf) in (float, range) else leaf))
+                kinds.append(exact(leaf))
             elif isinstance(leaf, slice) and all(type(part) in (int, type(None)) for part in _parts(leaf)):
                 kinds.append((slice, *_parts(leaf)))
             elif isinstance(leaf, Module):

@@ -5,17 +5,15 @@ An assignment gives a place a new tensor, as in eager mode: whoever holds the ea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import Enum
-from types import FunctionType
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ...nn import Module
 from ...tensor import Tensor
-from ...tree import Structure, flatten
-from ..guards.watch import PLAIN, Watch
+from ...tree import Structure
+from ..guards.kinds import How, Taken, exact, kind_of
+from ..guards.watch import Watch
 from .places import Change, Place, Places, apart
 
 _assigned: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # by id: what compiled calls have assigned
@@ -138,10 +136,8 @@ class Assigned:
         return f"{self.names()[0]} holds a value of another kind" if self.slots and self._moved() is None else ""
 
     def _move(self, moved: dict[int, Tensor], watches: Sequence[Watch]) -> dict[int, Tensor] | None:
-        now = [(slot, apart(slot.place.get())[0].containers) for slot in self.slots]
-        pairs = [pair for slot, containers in now for pair in zip(slot.containers, containers, strict=True)]
-        replaced = {**moved, **{id(old): new for old, new in pairs if old is not new}}
-        if not all(_explains(replaced, watch) for watch in watches):
+        taken = Taken({id(now): before for before, now in moved.items()})
+        if not all(watch.holds(taken) for watch in watches):
             return None
         for variable in self._variables:
             variable.tensor = moved.get(id(variable.tensor), variable.tensor)
@@ -188,21 +184,10 @@ def _is_like(now: Any, before: Any) -> bool:
 
 
 def _is_equal(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and type(a) in PLAIN and bool(a == b)
-
-
-def _explains(moved: Mapping[int, Any], watch: Watch) -> bool:
-    """Whether what a watch looks at differs in tensors alone that have been replaced at their places."""
-    leaves, structure = flatten(watch.expected)
-    now, other = flatten(watch.look())
-    pairs = [(a, b) for a, b in zip(leaves, now, strict=False) if a is not b or not isinstance(a, (*_FIXED, Tensor))]
-    return structure == other and bool(pairs) and all(moved.get(id(a)) is b or _is_equal(a, b) for a, b in pairs)
+    return kind_of(a) is How.VALUE and exact(a) == exact(b)
 
 
 def _follows(now: Any, variable: _Variable) -> bool:
     """Whether a trace is one for another tensor in the place of a known one, too."""
     is_like = isinstance(now, Tensor) and _kind(now) == _kind(variable.tensor)
     return is_like and (variable.is_own or _assigned.get(id(now)) is now)
-
-
-_FIXED = (Module, FunctionType, type, Enum)  # the same, if they are the same object

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...autograd.tape import LeafHooks
 from ...errors import TracingError, compose
 from ...graph import Graph
 from ...graph.build import literal
@@ -19,8 +20,9 @@ from ...interpreters import Callback, Captured, Span, made_by
 from ...ir import Node, warn_user
 from ...nn import Module
 from ...tensor import Tensor, on_host
-from ..guards.surroundings import Surroundings, follows_training
-from ..guards.watch import Watch
+from ..guards.observed import Observed
+from ..guards.surroundings import follows_training
+from ..guards.watch import Watches
 from ..objects.roles import New
 from .effects import Effects
 
@@ -40,8 +42,8 @@ class Constants:
         self.changed = ""
         self._known: dict[int, tuple[Tensor, Node]] = {}
         self._versions: list[tuple[Tensor, np.ndarray[tuple[int, ...], np.dtype[np.generic]], Tensor, int, str]] = []
-        self._watches: list[Watch] = []
-        self._module_watches: list[Watch] = []
+        self._watches = Watches()
+        self._module_watches = Watches()
         self._modules: list[tuple[Module, bool]] = []
         self._module_changes = -1
 
@@ -86,13 +88,13 @@ class Constants:
         found = [Callback(each.function, tuple(islice(rest, len(each.nodes)))) for each in callbacks]
         return Graph(baked.inputs, results, baked.nodes, graph.name), found
 
-    def watch(self, around: Surroundings) -> None:
+    def watch(self, around: Observed) -> None:
         """Watch what a trace depends on, in place of its guards."""
-        self._watches += around.watches
-        self._module_watches += around.module_watches
+        self._watches = Watches([*self._watches, *around.watches])
+        self._module_watches = Watches([*self._module_watches, *around.module_watches])
         self._modules += around.modules
-        around.watches, around.module_watches, around.modules = [], [], []
-        self._module_changes = Module.changes
+        around.watches, around.module_watches, around.modules = Watches(), Watches(), []
+        self._module_changes = Module.changes + LeafHooks.changes
 
     # Changes --------------------------------------------------------------------------------------------
 
@@ -104,11 +106,11 @@ class Constants:
             if root._version != version or tensor._value is not array:
                 break
         else:
-            if self._module_changes == Module.changes and all(watch.holds() for watch in self._watches):
+            if self._module_changes == Module.changes + LeafHooks.changes and self._watches.hold():
                 return
         found = self._change()
         if not found:
-            self._module_changes = Module.changes
+            self._module_changes = Module.changes + LeafHooks.changes
             return
         self.changed = found
         warn_user(
@@ -154,7 +156,7 @@ def _refused(name: str, what: str, why: str, fix: str) -> TracingError:
     return TracingError("MT112", f"{name} cannot be frozen: {what}", why=why, fix=fix)
 
 
-def refuse_training(name: str, calls: Sequence[Span], around: Surroundings) -> None:
+def refuse_training(name: str, calls: Sequence[Span], around: Observed) -> None:
     """Refuse a function that has called a module in training, if that module depends on it.
 
     Raises:
@@ -238,7 +240,7 @@ def refuse_outcome(name: str, assigned: Sequence[str], changes_containers: bool)
         )
 
 
-def _paths(around: Surroundings) -> Iterable[tuple[str, Module]]:
+def _paths(around: Observed) -> Iterable[tuple[str, Module]]:
     for module, _ in around.modules:
         yield from ((path, inner) for path, inner in module.named_modules() if path)
 

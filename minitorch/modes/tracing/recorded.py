@@ -13,6 +13,7 @@ from ...interpreters import ArgumentLayout, Callback, interpreting, layout_text,
 from ...ir import Node, Shape, Spec
 from ...tensor import OnDevice, Tensor, forget_writes
 from ...tree import Structure, Whole
+from ..guards.observed import Observed
 from ..objects.assigned import Assigned
 from ..objects.outcome import Outcome, contents, outcome_of
 from ..objects.places import Places
@@ -86,12 +87,14 @@ def record(
     structure: Structure,
     names: list[str],
     staging: CallStaging,
+    around: Observed,
     copies: bool = False,
     places: Places | None = None,
 ) -> Recorded:
     """Run the function under a recording. No traced tensor outlives this call, unless it leaked.
 
     Args:
+        around: observes what the function reads.
         copies: whether a tensor from outside that is returned is an output of the graph, or itself.
         places: that the function can reach; what it assigns to them is undone, and a part of the outcome.
     """
@@ -110,7 +113,8 @@ def record(
             whole = Whole(stand_ins)
             args, kwargs = whole.build(structure)
             before = contents(whole.containers)
-            holder = [function(*args, **kwargs)]
+            with around.running():
+                holder = [function(*args, **kwargs)]
             for owner, state in staging.states.items():
                 owner.require_settled(state, staging.trace.name)
             assigned = Assigned()

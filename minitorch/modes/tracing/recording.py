@@ -148,7 +148,7 @@ class CallStaging(Staging):
         known: tensors from outside whose values decide shapes; the trace depends on these.
     """
 
-    def __init__(self, name: str, names: Mapping[int, str]) -> None:
+    def __init__(self, name: str, names: dict[int, str]) -> None:
         super().__init__(name, names)
         self.untaped: set[Node] = set()
         self.overwritten: Spec | None = None

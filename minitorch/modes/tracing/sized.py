@@ -59,7 +59,7 @@ class SizedStaging(CallStaging):
             numbers.
     """
 
-    def __init__(self, name: str, names: Mapping[int, str], dynamic: Mapping[str, Mapping[int, str]]) -> None:
+    def __init__(self, name: str, names: dict[int, str], dynamic: Mapping[str, Mapping[int, str]]) -> None:
         super().__init__(name, names)
         self.dynamic = dict(dynamic)
         self.formulas: list[tuple[Formula | Any, ...]] = []

@@ -24,9 +24,11 @@ from ...tensor import Tensor, on_host
 from ...tree import Structure
 from ..checking.rehearsal import Rehearsal, changes
 from ..guards import surroundings
+from ..guards.kinds import MOST_BYTES
 from ..guards.leaks import leak, warn_of_leaks
 from ..guards.naming import Names
-from ..guards.watch import ArrayWatch, Watch
+from ..guards.observed import Observed
+from ..guards.watch import Watch
 from ..objects.outcome import Outcome
 from ..objects.places import Places
 from ..objects.roles import Argument
@@ -79,12 +81,12 @@ def trace(
     name = surroundings.name(function)
     recorder = current_recorder()
     with recorder.span("trace", name) if recorder else nullcontext():
-        around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
+        around = Observed(function, zip(names, leaves, strict=True), libraries=not check)  # which runs the function
         staging = CallStaging(name, around.names)
         staging.keeps_values = constants is not None
         reachable = Places(function, [leaf for leaf in leaves if isinstance(leaf, Module) or callable(leaf)])
         try:
-            recorded = record(function, leaves, structure, names, staging, constants is not None, reachable)
+            recorded = record(function, leaves, structure, names, staging, around, constants is not None, reachable)
             if constants is not None:
                 refuse_leaks(name, leak(staging.made))
                 refuse_outcome(name, recorded.assigned.names(), bool(recorded.outcome.changed))
@@ -156,7 +158,12 @@ def trace(
 
 def contents_of(item: Captured) -> Watch:
     """A watch on the values of a tensor from outside."""
-    return ArrayWatch(str(item.input.params["name"]), lambda: on_host(item.tensor), on_host(item.tensor))
+    return Watch(str(item.input.params["name"]), _contents, item.tensor, "")
+
+
+def _contents(tensor: Tensor, key: str, default: Any) -> Any:
+    array = on_host(tensor)
+    return array if array.nbytes <= MOST_BYTES else array.tobytes()
 
 
 def of_graph(
@@ -177,7 +184,7 @@ def of_graph(
         backend, passes: as for `trace`.
         contiguous: positions of the arguments that have to be contiguous.
     """
-    staging, around = CallStaging(graph.name, {}), surroundings.Surroundings(None, [])
+    staging, around = CallStaging(graph.name, {}), Observed(None)
     program = Program(graph, backend, passes)
     report.program = program
     report.nodes_traced, report.nodes = graph.count().total(), program.pipeline.graph.count().total()
@@ -187,7 +194,7 @@ def of_graph(
     return Traced(staging, around, program, recorded, None, {}, report, None)
 
 
-def _bake(recorded: Recorded, staging: CallStaging, around: surroundings.Surroundings, constants: Constants) -> None:
+def _bake(recorded: Recorded, staging: CallStaging, around: Observed, constants: Constants) -> None:
     """Put constants in the place of all tensors from outside, and no guards in that of guards."""
     captured, gradients = list(staging.captured.values()), any(owner is not None for owner in recorded.owners)
     names = {id(item.tensor): str(item.input.params["name"]) for item in captured}
@@ -209,11 +216,11 @@ def names_of(
         leaves, structure, names: as for `trace`.
         graph: as it was traced before. If the new trace differs, nothing is known of the variables.
     """
-    around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
+    around = Observed(function, zip(names, leaves, strict=True))
     staging, reachable = CallStaging(surroundings.name(function), around.names), Places(function, leaves)
     found = Names()
     with found.collected(staging.trace):
-        again = record(function, leaves, structure, names, staging, places=reachable).graph
+        again = record(function, leaves, structure, names, staging, around, places=reachable).graph
     alike = again.key() == graph.key() and len(again.nodes) == len(graph.nodes)
     before, now = ((*each.inputs, *each.nodes) for each in (graph, again))
     return found.moved(dict(zip(now, before, strict=True)) if alike else {})

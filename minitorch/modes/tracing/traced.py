@@ -17,8 +17,8 @@ from ...nn import Module
 from ...tensor import OnDevice, Tensor, on_host
 from ...tree import LEAF, Structure
 from ..checking.rehearsal import Rehearsal
-from ..guards import surroundings
 from ..guards.donation import give_away
+from ..guards.observed import Observed
 from ..guards.signature import Given
 from ..guards.watch import Watch
 from ..objects.roles import Argument, Held, New, Output
@@ -40,7 +40,7 @@ class Traced:
     def __init__(
         self,
         staging: CallStaging,
-        around: surroundings.Surroundings,
+        around: Observed,
         program: Program,
         recorded: Recorded,
         differentiable: Differentiable | None,
@@ -91,12 +91,9 @@ class Traced:
         """Whether all guards besides the signature hold."""
         if self._assigns and not self._assigned.is_settled() and not self._follow():
             return False
-        for watch in self._watches:
-            if not watch.holds():
-                if not self._follow():
-                    return False
-                break
-        if self._module_changes != Module.changes and not self._modules_are_current():
+        if not self._watches.hold() and not self._follow():
+            return False
+        if self._module_changes != Module.changes + LeafHooks.changes and not self._modules_are_current():
             return False
         if self._hook_changes != LeafHooks.changes and not self._hooks_are_current():
             return False
@@ -144,12 +141,12 @@ class Traced:
         self._seen_there = list(map(ref, arrays)) if all(type(array) is OnDevice for array in arrays) else []
 
     def _modules_are_current(self) -> bool:
-        """Whether all modules are unchanged. Checked only after an attribute of some module was assigned."""
-        changes = Module.changes
+        """Whether all modules are unchanged. Checked only after an attribute of some module was assigned, or a hook."""
+        changes = Module.changes + LeafHooks.changes
         for module, training in self._modules:
             if module.training is not training:
                 return False
-        if not all(watch.holds() for watch in self._module_watches) and not self._follow():
+        if not self._module_watches.hold() and not self._follow():
             return False
         self._module_changes = changes
         return True

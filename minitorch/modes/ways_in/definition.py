@@ -99,7 +99,7 @@ class GraphStaging(Staging):
     is_definition = True
     remedy = "fetch it: mt.Session(graph).run(tensor, feed_dict={...}) gives a tensor with a value"
 
-    def __init__(self, names: Mapping[int, str]) -> None:
+    def __init__(self, names: dict[int, str]) -> None:
         super().__init__("this `with mt.Graph()` block", names)
         self.placeholders: list[Node] = []
         self._handles: dict[int, tuple[Tensor, Node]] = {}  # by the id of what `placeholder` returned

@@ -41,7 +41,7 @@ from ...primitives import concatenate
 from ...tensor import Tensor
 from ...tree import Structure
 from ..guards import surroundings
-from ..guards.leaks import Attributes
+from ..guards.observed import Observed
 from ..guards.signature import Signatures, plain
 from ..objects.roles import Argument, Output
 from ..tracing.recorded import record
@@ -326,16 +326,16 @@ def _trace(
     """The trace of one call; some dimensions of arguments have the names of sizes."""
     function, frozen = _behind(f)
     name = surroundings.name(function)
-    around = surroundings.Surroundings(function, list(zip(names, leaves, strict=True)))
-    staging, attributes = SizedStaging(name, around.names, dynamic), Attributes(around.owners)
+    around = Observed(function, zip(names, leaves, strict=True))
+    staging = SizedStaging(name, around.names, dynamic)
     before = set_grad_enabled(False), set_autocast(current_autocast() if frozen is None else frozen.autocast)
     try:
         with deciding(noted) as decisions:
-            recorded = record(function, leaves, structure, names, staging, copies=True)
+            recorded = record(function, leaves, structure, names, staging, around, copies=True)
     finally:
         set_grad_enabled(before[0])
         set_autocast(before[1])
-        attributes.undo()  # what the function keeps for its next call is nothing outside of the trace
+        around.attributes.undo()  # what the function keeps for its next call is nothing outside of the trace
     graph, captured = recorded.graph, list(staging.captured.values())
     if recorded.effects:
         raise _stateful(name, recorded.effects.nodes, captured)

@@ -1,0 +1,401 @@
+"""`Observed`: what a function reads from outside while it is traced, so that a change is noticed at the next call.
+
+Python tells of each function that begins to run. The code of the user's own is read once (`reads`): its global
+variables, those of enclosing functions, its defaults, and the attributes of what it is given. Each becomes a `Watch`,
+with the value that it has before the function goes on. Where an attribute is read from something that the code does
+not name, such as the variable of a loop, it counts for all objects that were found.
+"""
+
+from __future__ import annotations
+
+import gc
+import io
+import operator
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import (
+    CodeType,
+    FrameType,
+    FunctionType,
+    MappingProxyType,
+    MemberDescriptorType,
+    ModuleType,
+)
+from typing import Any
+
+import numpy as np
+
+from ...amp import GradScaler
+from ...functional.generator import default_generator
+from ...ir import Source
+from ...nn import Module
+from ...tensor import Tensor
+from . import kinds
+from .kinds import How, items_of, kind_of, parts_of
+from .leaks import Attributes
+from .objects import (
+    MISSING,
+    PLAIN_METHODS,
+    class_attribute,
+    is_ours,
+    is_plain,
+    is_users_file,
+    is_users_frame,
+    is_users_module,
+    is_users_object,
+    space_of,
+    variables_of,
+)
+from .reads import CELL, GLOBAL, IMPORT, Chain, reads_in
+from .surroundings import children_of, names_in_methods, plain_name, tensors_in
+from .watch import Watch, Watches, warn_of_change, warn_of_unknown
+
+_ENDS = object()  # of a chain, at something whose attributes do not change
+_COMPUTED = object()  # by a property or the like: it runs, and is observed itself
+
+
+class Observed:
+    """The surroundings of a function, observed once while it is traced.
+
+    Args:
+        function: what is traced; None for nothing.
+        arguments: its arguments by name; those that are no tensors may be read from.
+        libraries: whether what the modules of libraries remember counts, such as the state of ``random``.
+
+    Attributes:
+        names: names of the tensors found, by `id`.
+        watches: variables and attributes that the graph depends on.
+        module_watches: those that only an assignment to an attribute of a module can change, which is counted.
+        modules: the modules found, with their training flags.
+        attributes: of the objects found, as they were.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any] | None, arguments: Iterable[tuple[str, Any]] = (), libraries: bool = True
+    ) -> None:
+        self.names: dict[int, str] = {id(default_generator._state): "random_state"}
+        self.watches = Watches()
+        self.module_watches = Watches()
+        self.modules: list[tuple[Module, bool]] = []
+        self.attributes = Attributes()
+        self._found: dict[tuple[Any, Any], Watch] = {}
+        self._seen: dict[int, Any] = {}
+        self._known: dict[int, tuple[Any, str]] = {}
+        self._open: list[tuple[Any, str]] = []  # the objects whose attributes may be read from any variable
+        self._free: set[str] = set()
+        self._asked: set[str] = set()  # of these, those that an object may not have
+        self._reads_all = False
+        self._libraries = libraries
+        self._functions: dict[CodeType, list[FunctionType]] = {}
+        self._inner: set[CodeType] = set()  # of functions that are made during the trace
+        self._imports: set[str] = set()
+        self._frames: set[Any] = set()
+        self._place = ""
+        self._unknown: dict[str, tuple[Any, str]] = {}
+        for variable, value in arguments:
+            if not isinstance(value, Tensor):
+                self._escape(value, variable)
+        if function is not None:
+            self._escape(function, "" if isinstance(function, Module) else "self")
+
+    # Which code runs ------------------------------------------------------------------------------------
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Observe what runs inside the block. A profiler that is there goes on being told of everything."""
+        before: Any = sys.getprofile()
+        told = before if callable(before) else None
+
+        def look(frame: FrameType, event: str, argument: Any) -> None:
+            if event == "call" and is_users_frame(frame):
+                self._entered(frame)
+            if told is not None:
+                told(frame, event, argument)
+
+        sys.setprofile(look)
+        try:
+            yield
+        finally:
+            sys.setprofile(told)
+            if told is None and before is not None:  # the profiler of `cProfile`
+                before.enable()
+
+    def _entered(self, frame: FrameType) -> None:
+        code, given = frame.f_code, frame.f_locals
+        function = self._function_of(frame)
+        known = [id(value) for value in given.values() if id(value) in self._known]
+        key = code, id(function), id(frame.f_globals), *known
+        if key in self._frames:
+            return
+        self._frames.add(key)
+        self._place = str(Source(code.co_filename, frame.f_lineno))
+        if function is not None:
+            for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                if getattr(function, name) is not None:
+                    self._escape(self._watch(f"{code.co_name}.{name}", getattr, function, name), code.co_name)
+        self._inner.update(constant for constant in code.co_consts if isinstance(constant, CodeType))
+        reads = reads_in(code)
+        for chain in reads.chains:
+            self._read_chain(chain, frame, function)
+        self._asked |= reads.asked
+        if reads.is_computed:
+            self._read_all()
+        self._add_free(reads.free)
+
+    def _function_of(self, frame: FrameType) -> FunctionType | None:
+        """The function that runs in a frame, unless it was made during the trace."""
+        code, given = frame.f_code, frame.f_locals
+        found = self._functions.setdefault(code, [])
+        while True:
+            for function in found:
+                if all(given.get(name, MISSING) is cell.cell_contents for name, cell in variables_of(function)):
+                    return function
+            if code in self._inner or code.co_name == "<module>" or code.co_filename == "<string>":
+                return None
+            found += [function for function in gc.get_referrers(code) if isinstance(function, FunctionType)]
+            self._inner.add(code)
+
+    # What it reads --------------------------------------------------------------------------------------
+
+    def _read_chain(self, chain: Chain, frame: FrameType, function: FunctionType | None) -> None:
+        variable, written = chain.variable, chain.is_written and not chain.attributes
+        name = variable
+        if chain.kind == GLOBAL:
+            value = self._watch(variable, dict.get, frame.f_globals, variable, written)
+        elif chain.kind == CELL:
+            names = [] if function is None else function.__code__.co_freevars
+            if function is None or variable not in names or variable == "__class__":
+                return
+            cell = (function.__closure__ or ())[names.index(variable)]
+            value = self._watch(variable, getattr, cell, "cell_contents", written)
+        elif chain.kind == IMPORT:
+            self._imports.add(variable)
+            value = sys.modules.get(variable, MISSING)
+        else:
+            value = frame.f_locals.get(variable, MISSING)
+            if id(value) in self._known:
+                name = self._known[id(value)][1] or "self"
+            elif not isinstance(value, type):  # made during the trace; but what is in it may be from outside
+                if chain.attributes:
+                    self._of_class(type(value), chain.attributes[0], variable)
+                self._add_free(chain.attributes)
+                return
+        self._follow(value, name, chain)
+
+    def _follow(self, value: Any, name: str, chain: Chain) -> None:
+        """Watch the attributes of a chain, as far as plain reads go."""
+        for place, attribute in enumerate(chain.attributes, 1):
+            self._pass(value, name)
+            is_last = place == len(chain.attributes)
+            found = self._read(value, attribute, f"{name}.{attribute}", chain.is_written and is_last)
+            if found is _COMPUTED:
+                self._add_free(chain.attributes[place:])
+            if found is _COMPUTED or found is _ENDS:
+                return
+            value, name = found, f"{name}.{attribute}"
+        if not chain.is_written:
+            self._escape(value, name)
+
+    def _watch(
+        self, name: str, read: Callable[..., Any], owner: Any, key: Any, written: bool = False, same: Any = None
+    ) -> Any:
+        """Watch a value, and return it."""
+        place = (id(owner) if same is None else same, key)
+        watched = self._found.get(place)
+        if watched is None:
+            watched = self._found[place] = Watch(name, read, owner, key, written)
+            if watched.too_large is not None:
+                self._unknown.setdefault(name, (watched.too_large, self._place))
+        watched.is_written &= written
+        return watched.look()
+
+    def _read(self, owner: Any, attribute: str, name: str, written: bool = False) -> Any:
+        """Watch an attribute of an object, and return its value."""
+        if isinstance(owner, ModuleType) and not is_users_module(owner.__name__):
+            found = _ENDS if is_ours(owner.__name__) else getattr(owner, attribute, _ENDS)
+            found = os.environ if found is os.getenv else found
+            leads_on = isinstance(found, (ModuleType, type(os.environ))) or kind_of(found) in (How.PARTS, How.UNKNOWN)
+            return found if self._libraries and leads_on and not isinstance(found, io.IOBase) else _ENDS
+        if isinstance(owner, type):
+            for kind in (owner, type(owner)):
+                found = self._of_class(kind, attribute, name.rpartition(".")[0])
+                if found is not MISSING:
+                    return found if is_plain(found) else _ENDS
+            return _ENDS
+        if isinstance(owner, Tensor) and attribute == "requires_grad":
+            return self._watch(name, getattr, owner, attribute)
+        space, is_module = space_of(owner), isinstance(owner, Module)
+        if (kind_of(owner) is How.VALUE and not space) or (is_ours(type(owner).__module__) and not is_module):
+            return _ENDS
+        if attribute == "training" and is_module:
+            return _ENDS
+        found = class_attribute(type(owner), attribute)
+        is_first = hasattr(type(found), "__set__")  # before the attributes of the object itself
+        if space is not None and attribute in space and not is_first:
+            return self._watch(name, dict.get, space, attribute, written)
+        self._of_class(type(owner), attribute, name.rpartition(".")[0])
+        if isinstance(found, MemberDescriptorType):
+            return self._watch(name, getattr, owner, attribute, written)
+        if found is not MISSING and not is_plain(found):
+            self._escape(found, name)
+            return _ENDS if attribute == "__dict__" else _COMPUTED
+        if space is not None:
+            self._watch(name, dict.get, space, attribute, written)
+        if isinstance(found, FunctionType) and not is_users_file(found.__code__.co_filename):
+            self._escape(owner, name.rpartition(".")[0])  # to code of a library, which is not observed
+        return getattr(found, "__func__", found) if isinstance(found, PLAIN_METHODS) else found
+
+    def _of_class(self, kind: type, attribute: str, name: str) -> Any:
+        """What a class has under a name, as it is; watched in the user's classes."""
+        for base in kind.__mro__:
+            space = vars(base)
+            if is_users_module(base.__module__):
+                self._watch(f"{name}.{attribute}", MappingProxyType.get, space, attribute, same=id(base))
+            if attribute in space:
+                return space[attribute]
+        return MISSING
+
+    def _add_free(self, names: Iterable[str]) -> None:
+        """Watch these attributes of all objects that were found, and will be."""
+        new = set(names) - self._free
+        self._free |= new
+        for value, name in list(self._open) if new else ():
+            self._read_free(value, name, new)
+
+    def _read_all(self) -> None:
+        """The same for attributes of all names."""
+        if not self._reads_all:
+            self._reads_all = True
+            for value, name in list(self._open):
+                self._read_free(value, name, self._free)
+
+    def _read_free(self, value: Any, name: str, names: set[str]) -> None:
+        space = space_of(value) or {}
+        has = set(space).union(*(vars(base) for base in type(value).__mro__ if is_users_module(base.__module__)))
+        if isinstance(value, type):
+            has = set(dir(value))
+        by_others = not (isinstance(value, Module) or is_users_object(value))  # whose code is not observed
+        every = [each for each in has if not each.startswith("__")] if self._reads_all or by_others else ()
+        for attribute in sorted({*((has | self._asked) & names), *every}, key=str):
+            found = self._read(value, attribute, f"{name}.{attribute}" if name else attribute)
+            if found is not _ENDS and found is not _COMPUTED:
+                self._escape(found, f"{name}.{attribute}" if name else attribute)
+
+    # What is found --------------------------------------------------------------------------------------
+
+    def _pass(self, value: Any, name: str) -> None:
+        """Note an object whose attributes are read."""
+        if kind_of(value) is How.OBJECT and not isinstance(value, Module):
+            self._know(value, name)
+        else:
+            self._escape(value, name)
+
+    def _know(self, value: Any, name: str) -> None:
+        if id(value) not in self._known:
+            self._known[id(value)] = value, name
+            self.attributes.note(space_of(value) or {})
+
+    def _escape(self, value: Any, name: str) -> None:
+        """Note a value that any code may read from: what is inside of it, and the attributes with free names."""
+        how = kind_of(value)
+        if how is How.VALUE or id(value) in self._seen or value is MISSING or kinds.is_traced(value):
+            return
+        self._seen[id(value)] = value
+        for path, tensor in tensors_in(plain_name(name.removeprefix("self.")) if name != "self" else "", value):
+            self.names.setdefault(id(tensor), path)
+        if isinstance(value, Module):
+            self._module(value, name)
+        elif isinstance(value, GradScaler):
+            self._watch(f"{name}.under_way()", lambda scaler, key, default: scaler.under_way(), value, "")
+        elif how is How.ITEMS:
+            for label, item in items_of(value) if len(value) <= kinds.MOST_ITEMS else ():
+                self._escape(item, f"{name}{label}")
+        elif isinstance(value, FunctionType) and not is_users_file(value.__code__.co_filename):
+            kept = (How.PARTS,) if is_ours(str(value.__module__)) else (How.PARTS, How.ITEMS)
+            for variable, cell in variables_of(value):  # a decorator: the user's function is in it
+                if kind_of(cell.cell_contents) in kept:
+                    self._escape(self._watch(variable, getattr, cell, "cell_contents"), variable)
+        elif how is How.ELEMENTS:
+            for item in value.flat if getattr(value, "dtype", None) == np.dtype(object) else ():
+                self._escape(item, f"{name}[...]")
+        elif how is How.PARTS:
+            if isinstance(value, FunctionType):
+                self._functions.setdefault(value.__code__, []).append(value)
+            for label, part in parts_of(value):
+                self._pass(part, name) if label == "__self__" else self._escape(part, f"{name}.{label}")
+        elif how is How.UNKNOWN:
+            self._unknown.setdefault(name, (value, self._place))
+        elif isinstance(value, weakref.ReferenceType):
+            self._escape(value(), name)
+        elif isinstance(value, (operator.attrgetter, operator.methodcaller)):
+            self._read_all()
+        elif is_ours(type(value).__module__):
+            self._escape((space_of(value) or {}).get("function"), name)
+        if isinstance(value, ModuleType) and not is_users_module(value.__name__):
+            return
+        if how is How.OBJECT or isinstance(value, (ModuleType, type, FunctionType)):
+            self._know(value, name)
+            self._open.append((value, name))
+            self._read_free(value, name, self._free)
+
+    def _module(self, value: Module, name: str) -> None:
+        """Note a module and those in it: the engine's are read by code that is not observed."""
+        for path, module in value.named_modules():
+            if module is not value and id(module) in self._seen:
+                continue
+            self._seen[id(module)] = module
+            place, space = ".".join(filter(None, (name or "self", path))), vars(module)
+            self._know(module, place if name or path else "")
+            self.modules.append((module, module.training))
+            names: Any = names_in_methods(type(module), "minitorch.")
+            parts = children_of(space, None, None)
+            if "getattr" in names:
+                names = {each for each in space if not each.startswith("_")}
+            self._watch(f"{place}.children", children_of, space, MISSING)
+            for when in module._hooks:
+                self._escape(self._watch(f"{place}.hooks", dict.get, module._hooks, when), f"{place}.hooks")
+            for attribute in sorted({"forward", *parts, *(names & vars(module).keys())} - {"training"}):
+                found = self._read(module, attribute, f"{place}.{attribute}")
+                if not isinstance(found, Module) and found is not _ENDS and found is not _COMPUTED:
+                    self._escape(found, f"{place}.{attribute}")
+            if module is not value:
+                self._open.append((module, place))
+                self._read_free(module, place, self._free)
+
+    # After the trace ------------------------------------------------------------------------------------
+
+    def constants(self) -> dict[str, Any]:
+        """The plain values, containers and arrays that became constants of a graph, and module modes, by name."""
+        found = {
+            watched.name: watched.value
+            for watched in (*self.watches, *self.module_watches)
+            if watched.value is not MISSING and not watched.name.endswith((".children", "__"))
+        }
+        return found | {f"{type(module).__name__}.training": training for module, training in self.modules}
+
+    def settle(self, name: str, warn: bool) -> list[str]:
+        """After the trace: accept the function's own changes, warn of them, and return their names."""
+        for module in self._imports & sys.modules.keys():
+            self._escape(sys.modules[module], module)
+        changed: dict[str, None] = {}
+        for watched in list(self._found.values()):
+            if watched.is_settled and not watched.holds():
+                if warn and watched.name not in changed:
+                    warn_of_change(name, watched)
+                changed[watched.name] = None
+            elif watched.is_settled:
+                continue
+            watched.settle()
+        spaces = {id(vars(module)) for module, _ in self.modules}
+        hooks = {id(module._hooks) for module, _ in self.modules}
+        for watched in self._found.values():
+            owner = id(watched.owner)
+            is_counted = owner in hooks or (owner in spaces and not watched.has_insides)
+            if not watched.is_written:
+                (self.module_watches if is_counted else self.watches).append(watched)
+        for read, (value, place) in self._unknown.items():
+            warn_of_unknown(name, read, value, place)
+        return list(changed)
