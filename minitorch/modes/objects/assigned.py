@@ -136,7 +136,11 @@ class Assigned:
         return f"{self.names()[0]} holds a value of another kind" if self.slots and self._moved() is None else ""
 
     def _move(self, moved: dict[int, Tensor], watches: Sequence[Watch]) -> dict[int, Tensor] | None:
-        taken = Taken({id(now): before for before, now in moved.items()})
+        stands_for = {id(now): before for before, now in moved.items()}
+        for slot in self.slots:  # containers that were assigned are others, too
+            pairs = zip(apart(slot.last)[0].containers, apart(slot.place.get())[0].containers, strict=False)
+            stands_for |= {id(now): id(before) for before, now in pairs}
+        taken = Taken(stands_for)
         if not all(watch.holds(taken) for watch in watches):
             return None
         for variable in self._variables:
