@@ -351,13 +351,12 @@ class Observed:
             self._know(module, place if name or path else "")
             self.modules.append((module, module.training))
             names: Any = names_in_methods(type(module), "minitorch.")
-            parts = children_of(space, None, None)
             if "getattr" in names:
                 names = {each for each in space if not each.startswith("_")}
-            self._watch(f"{place}.children", children_of, space, MISSING)
+            children = self._watch(f"{place}.children", children_of, space, MISSING)
             for when in module._hooks:
                 self._escape(self._watch(f"{place}.hooks", dict.get, module._hooks, when), f"{place}.hooks")
-            for attribute in sorted({"forward", *parts, *(names & vars(module).keys())} - {"training"}):
+            for attribute in sorted({"forward", *children, *(names & space.keys())} - {"training"}):
                 found = self._read(module, attribute, f"{place}.{attribute}")
                 if not isinstance(found, Module) and found is not _ENDS and found is not _COMPUTED:
                     self._escape(found, f"{place}.{attribute}")
