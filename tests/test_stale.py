@@ -185,7 +185,7 @@ KINDS: dict[str, tuple[Any, Any, list[Any]]] = {
         lambda: Plain(Plain(3.0)),
         [lambda v: setattr(v.scale, "scale", 4.0), lambda v: setattr(v, "scale", Plain(5.0))],
     ),
-    "object": (Plain, lambda: Plain(3.0), [lambda v: setattr(v, "scale", 4.0), lambda v: vars(v).update(scale=7.0)]),
+    "object": (Plain, lambda: Plain(3.0), [lambda v: setattr(v, "scale", 4.0), lambda v: v.__dict__.update(scale=7.0)]),
     "slots": (Slotted, lambda: Slotted(3.0), [lambda v: setattr(v, "scale", 4.0)]),
     "SimpleNamespace": (
         lambda: types.SimpleNamespace(scale=1.0),

@@ -24,7 +24,7 @@ from types import (
     MemberDescriptorType,
     ModuleType,
 )
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -350,7 +350,7 @@ class Observed:
             place, space = ".".join(filter(None, (name or "self", path))), vars(module)
             self._know(module, place if name or path else "")
             self.modules.append((module, module.training))
-            names: Any = names_in_methods(type(module), "minitorch.")
+            names: Any = names_in_methods(cast(Any, type(module)), "minitorch.")
             if "getattr" in names:
                 names = {each for each in space if not each.startswith("_")}
             children = self._watch(f"{place}.children", children_of, space, MISSING)
