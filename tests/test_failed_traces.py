@@ -202,11 +202,8 @@ def interruptions() -> Iterator[tuple[str, int]]:
     yield from ((name, stop) for name, make in CASES.items() for stop in range(places(make())))
 
 
-<<<<<<< HEAD
 @pytest.mark.sweep(3)
-=======
 @pytest.mark.filterwarnings("ignore:MT115")  # of `place`, an iterator
->>>>>>> 1a63cb8 (Watch whatever a traced function reads, by a table of kinds of values)
 @pytest.mark.parametrize("backend", ["interpret", "llvm"])
 @pytest.mark.parametrize(("name", "stop"), list(interruptions()))
 def test_an_interrupted_step_has_not_happened(name: str, stop: int, backend: str) -> None:

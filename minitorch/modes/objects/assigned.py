@@ -136,10 +136,10 @@ class Assigned:
         return f"{self.names()[0]} holds a value of another kind" if self.slots and self._moved() is None else ""
 
     def _move(self, moved: dict[int, Tensor], watches: Sequence[Watch]) -> dict[int, Tensor] | None:
-        stands_for = {id(now): before for before, now in moved.items()}
-        for slot in self.slots:  # containers that were assigned are others, too
-            pairs = zip(apart(slot.last)[0].containers, apart(slot.place.get())[0].containers, strict=False)
-            stands_for |= {id(now): id(before) for before, now in pairs}
+        now = [(slot, apart(slot.place.get())[0].containers) for slot in self.slots]
+        stands_for = {id(new): before for before, new in moved.items()}
+        for slot, containers in now:  # containers that were assigned are others, too
+            stands_for |= {id(new): id(old) for old, new in zip(slot.containers, containers, strict=True)}
         taken = Taken(stands_for)
         if not all(watch.holds(taken) for watch in watches):
             return None
