@@ -262,7 +262,7 @@ def _means(x: Tensor, *, places: int) -> Tensor:
 
 def _adaptive_avg_pool(ndim: int) -> Callable[..., Tensor]:
     def adaptive_avg_pool(input: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-        asked = tuple(output_size) if isinstance(output_size, (list, tuple)) else (output_size,) * ndim
+        asked: Any = output_size if isinstance(output_size, (list, tuple)) else (output_size,) * ndim
 
         def pool(x: Tensor) -> Tensor:
             lengths = x.shape[2:]
