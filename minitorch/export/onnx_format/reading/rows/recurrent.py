@@ -50,7 +50,8 @@ def _read(call: Call, x: Tensor) -> Tensor:
 
 def _quantised(call: Call, x: Tensor, weight: Tensor, recurrent: Tensor, *others: Tensor | None) -> tuple[Tensor, ...]:
     """ONNX Runtime's LSTM of integers, which has a scale for each direction, or for each column of it."""
-    bias, lengths, first, cell, peepholes, *scales = [*others, *[None] * (9 - len(others))]
+    given = [*others, *[None] * (9 - len(others))]
+    scales = given[5:]
     wide = []
     for integers, (scale, zero) in ((weight, scales[:2]), (recurrent, scales[2:])):
         if scale is None:
@@ -59,7 +60,7 @@ def _quantised(call: Call, x: Tensor, weight: Tensor, recurrent: Tensor, *others
         floats = to_dtype(integers, scale.dtype)
         floats = floats if zero is None else floats - reshape(to_dtype(zero, scale.dtype), shape)
         wide.append(transpose(floats * reshape(scale, shape), 1, 2))
-    return _recurrence(call, x, wide[0], wide[1], bias, lengths, first, cell, peepholes)
+    return _recurrence(call, x, wide[0], wide[1], *given[:5])
 
 
 def _ordered(x: Tensor, op: str, axis: int) -> Tensor:
