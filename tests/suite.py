@@ -213,12 +213,13 @@ class Progress:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        """No letter for each test: it is counted alone."""
+        """No letter for each test: it is counted alone. The word is for the summary of what failed."""
         if hasattr(report, "wasxfail") or not isinstance(report, pytest.TestReport):
             return None
         if report.passed and report.when != "call":
             return "", "", ""
-        return "error" if report.failed and report.when != "call" else report.outcome, "", ""
+        kind = "error" if report.failed and report.when != "call" else report.outcome
+        return kind, "", kind.upper() if report.failed else ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
