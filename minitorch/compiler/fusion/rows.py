@@ -117,7 +117,13 @@ def _fits_tiles(group: Group, member: Member, inside: list[tuple[Node, At]]) -> 
     read = [known for known in group.members if known.node in dict(inside)]
     if member.tiles or member.is_reduction:
         return bool(member.tiles & group.tiles) and all(known.is_reduction for known in read)
-    return member.node.spec.size in {known.node.spec.size for known in read}
+    if member.node.spec.size not in {known.node.spec.size for known in read}:
+        return False
+    sums = {known.node for known in read if not known.is_reduction}  # at another place they would be summed up again
+    places = {(root, at) for root, at in inside if root in sums}
+    return len(places) == len(sums) and all(
+        _plain(index, length) is not False for root, at in places for index, length in zip(at, root.shape, strict=True)
+    )
 
 
 def _is_wider(member: Member, group: Group) -> bool:
