@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from ...graph.cost import flops, transcendentals
 from ...ir import POINTWISE, Node
 
 # Picoseconds for a byte to or from memory: 10 GB/s, the share of one core of several. If it is raised, fewer expensive
@@ -35,6 +36,9 @@ PART = 5 * OPERATION
 SPREAD = 10 * OPERATION
 # Picoseconds that one more kernel takes: its call, and waking other threads. If it is raised, there are fewer kernels.
 KERNEL = 4096 * BYTE
+# The work of a kernel, as a multiple of that of its operations, each by itself: an estimate, so that what is counted
+# from the loops stays within 3. Raising it stores fewer values.
+MOST_WORK = 2.5
 # The longest shared dimension of a contraction that is recomputed tile by tile rather than stored: its multiply-adds
 # for an element, sixteen in a cycle, then take less time than the element's way to memory and back several times. If it
 # is raised, more contractions are recomputed.
@@ -78,9 +82,15 @@ def weight(node: Node) -> int:
     return WEIGHTS.get(node.primitive.name, OPERATION if node.primitive.kind in POINTWISE else 0)
 
 
+def work(node: Node) -> int:
+    """Picoseconds of arithmetic for a node that is computed once, as `scheduling.count` counts that of loops."""
+    choices = {"pad": 1, "concatenate": len(node.inputs)}.get(node.primitive.name, 0) * node.spec.size
+    return OPERATION * (flops(node) + choices) + EXPENSIVE * transcendentals(node)
+
+
 def is_expensive(node: Node) -> bool:
-    """Whether computing a node costs far more than reading a stored number."""
-    return weight(node) >= EXPENSIVE
+    """Whether computing a node, once, costs far more than reading a stored number."""
+    return node.primitive.name in HEAVY and weight(node) >= EXPENSIVE
 
 
 def times_of(nodes: Iterable[tuple[Node, int]]) -> tuple[int, int]:

@@ -26,10 +26,11 @@ from ...primitives.contract import labels_of, space_of
 from ..loop_ir.index import Variable
 from ..loop_ir.lower import At
 from ..target import Target
-from .cost_model import BYTE, HIDDEN, KERNEL, noticed, spreads, times_of, weight
+from .cost_model import BYTE, HIDDEN, KERNEL, MOST_WORK, noticed, spreads, times_of, weight, work
+from .evaluations import computed, element_work, evaluations, root_work
 from .fuse import fuse
 from .groups import Group, variables
-from .roots import SHARED, base_of, computed, count_readers, evaluations, find_roots, is_call, output_base, packings
+from .roots import AGAIN, SHARED, base_of, count_readers, find_roots, inlined, is_call, output_base, packings
 
 IN_QUESTION = "several kernels may read it"
 # Operand arrays of a recomputed value, where storing it would move no more bytes. Raising it stores fewer values.
@@ -65,6 +66,13 @@ def decide(graph: Graph, transient: Collection[Node], without: Set[str], target:
     kernels = _Kernels(graph, fuse(roots, calls, transient, without), roots, target)
     kept = {node: reason for node in cheap if (reason := kernels.why_keep(node))}
     again = {node for node in expensive if kernels.is_cheaper_again(node)}
+    asked = evaluations(graph, find_roots(graph, transient, kept, again), transient)
+    often = [node for node in cheap if node not in kept and asked[node] > MOST_WORK * node.spec.size]
+    if often:  # values between them and a kernel were roots when they were judged, and are none any more
+        roots = find_roots(graph, transient, {**kept, **dict.fromkeys(often, IN_QUESTION)}, again)
+        calls = {node: is_call(node) for node in roots}
+        kernels = _Kernels(graph, fuse(roots, calls, transient, without), roots, target)
+        kept |= {node: reason for node in reversed(often) if (reason := kernels.why_often(node))}
     return Decisions(kept, again)
 
 
@@ -93,11 +101,12 @@ def _in_question(graph: Graph, roots: Container[Node], transient: Container[Node
         read = sum(sources.values())
         more = read * BYTE >= KERNEL // NEGLIGIBLE and read * NEGLIGIBLE > node.spec.nbytes * (NEGLIGIBLE + 1)
         size = node.spec.size
-        again = (more or time > HIDDEN) and count_readers(node, users) > 1
+        is_joined = node.primitive.name == "concatenate"
+        again = (more or time > HIDDEN or is_joined) and count_readers(node, users) > 1
         is_last = len(users[node]) != 1 or users[node][0].primitive.kind not in POINTWISE  # at its place
-        again = again or (is_last and time * (asked[node] - size) > HIDDEN * size)
-        is_kind = node.primitive.kind in POINTWISE or node.primitive.name == "concatenate"
-        is_kind = is_kind or (is_padded and node in spread)
+        times = HIDDEN * size < time * (asked[node] - size) or (time > 0 and asked[node] > MOST_WORK * size)
+        again = again or (is_last and times)
+        is_kind = node.primitive.kind in POINTWISE or is_joined or (is_padded and node in spread)
         if is_kind and size and (again or _is_made_of_many(node, sources, target)):
             found.append(node)
         else:
@@ -113,11 +122,19 @@ def _is_made_of_many(node: Node, sources: Mapping[Node, int], target: Target) ->
 
 @dataclass
 class _Read:
-    """The bytes of a value that a root reads, its elements, each once, and counted as often as they are read."""
+    """The reads of a value by a root.
+
+    Attributes:
+        bytes: that are read.
+        distinct: elements, each once.
+        elements: as often as they are read, if what does not change along a loop is moved out of it.
+        points: as often as they are read, if nothing is.
+    """
 
     bytes: int = 0
     distinct: int = 0
     elements: int = 0
+    points: int = 0
 
 
 class _Kernels:
@@ -131,6 +148,8 @@ class _Kernels:
         self.reads: dict[Node, dict[Node, _Read]] = {}  # of a root: the values that it is computed from
         self.readers: dict[Node, dict[Node, None]] = {}  # of a value: the roots that are computed from it
         self.members: dict[int, list[Node]] = {}  # the roots of a kernel
+        self.work: dict[int, int] = {}  # of a kernel, in picoseconds
+        self.nodes: dict[int, set[Node]] = {}  # that a kernel computes
         self.sums: set[int] = set()  # kernels in which something waits for a sum, so that there is more than one loop
         for kernel, item in enumerate(order):
             if not isinstance(item, Group):
@@ -144,25 +163,28 @@ class _Kernels:
 
     def _add(self, root: Node, kernel: int, reads: Iterable[tuple[Node, At]], times: int) -> None:
         self.home[root], self.reads[root] = kernel, {}
+        self.work[kernel] = self.work.get(kernel, 0) + root_work(root, self.roots)
+        self.nodes.setdefault(kernel, set()).update(inlined(root, self.roots))
         self.members.setdefault(kernel, []).append(root)
         for node, at in reads:
             distinct = min(node.spec.size, _elements(node, at))
             read = self.reads[root].setdefault(node, _Read())
             read.distinct = min(node.spec.size, read.distinct + distinct)
             read.bytes = read.distinct * node.dtype.itemsize
-            read.elements += _packed(root, at) if root.primitive.kind == "contraction" else times or distinct
+            elements, points = _packed(root, at) if root.primitive.kind == "contraction" else (times, times)
+            read.elements += elements or distinct
+            read.points += points or distinct
             self.readers.setdefault(node, {})[root] = None
 
     def why_keep(self, node: Node) -> str:
         """The reason for storing a cheap value; empty if it is recomputed, and no root any more."""
         others, kept, again = self._traffic(node)
         arithmetic = self._arithmetic(node, others)
+        if self._is_too_often(node, others):
+            return self._too_often(node, others)
         if (again - kept) * BYTE + arithmetic >= self._least(node):
             if again <= kept:
-                times = (
-                    sum(self.reads[reader][node].elements for reader in self._readers(node, others)) // node.spec.size
-                )
-                return f"stored: expensive recomputation, each element {times} times"
+                return self._too_often(node, others)
             return f"stored: {in_units(kept, 'B')} of traffic, against {in_units(again, 'B')} to recompute it"
         sources = {source: read.bytes for source, read in self.reads[node].items()}
         if others and again >= kept and _is_made_of_many(node, sources, self.target):
@@ -196,6 +218,39 @@ class _Kernels:
         if total and not self._is_used_at_home(node):
             total -= noticed(cheap, expensive) * node.spec.size
         return total
+
+    def why_often(self, node: Node) -> str:
+        """The reason for storing a value, however little time that saves; empty if it is no root any more."""
+        others, *_ = self._traffic(node)
+        if self._is_too_often(node, others):
+            return self._too_often(node, others)
+        self._take_out(node)
+        return ""
+
+    def _is_too_often(self, node: Node, others: Set[int]) -> bool:
+        """Whether a kernel that computes a value again does too much more than its nodes, each by itself."""
+        new = set(inlined(node, self.roots))
+        return any(
+            counted > MOST_WORK * sum(map(work, self.nodes[kernel] | new))
+            for kernel, counted in self._works(node, others).items()
+        )
+
+    def _too_often(self, node: Node, others: Set[int]) -> str:
+        return f"{AGAIN}, each element {self._points(node, {*others, self.home[node]}) // node.spec.size} times"
+
+    def _works(self, node: Node, others: Set[int]) -> dict[int, int]:
+        """The work of other kernels if they compute a value, and of its own if several of its loops do."""
+        time, own = element_work(computed(node, self.roots)), self.home[node]
+        points = {
+            kernel: sum(self.reads[each][node].points for each in self._readers(node, {kernel})) for kernel in others
+        }
+        if len(inside := self._readers(node, {own})) > 1:
+            points[own] = sum(self.reads[each][node].points for each in inside) - node.spec.size
+        return {kernel: self.work[kernel] + round(time * count) for kernel, count in points.items()}
+
+    def _points(self, node: Node, kernels: Set[int]) -> int:
+        """How often some kernels read elements of a value."""
+        return sum(self.reads[reader][node].points for reader in self._readers(node, kernels))
 
     def _readers(self, node: Node, kernels: Set[int]) -> list[Node]:
         """The roots in some kernels that a value is read by."""
@@ -261,6 +316,10 @@ class _Kernels:
 
     def _take_out(self, node: Node) -> None:
         """Make the readers of a value read its operands."""
+        others = {self.home[reader] for reader in self.readers.get(node, ())} - {self.home[node]}
+        self.work |= self._works(node, others)
+        for kernel in others:
+            self.nodes[kernel].update(inlined(node, self.roots))
         del self.roots[node], self.home[node]
         sources = self.reads.pop(node)
         for source in sources:
@@ -272,7 +331,9 @@ class _Kernels:
                 known = self.reads[reader].setdefault(source, _Read())
                 known.bytes = min(read.bytes, max(part, known.bytes))
                 known.distinct = known.bytes // source.dtype.itemsize
-                known.elements = max(known.elements, share.elements * max(1, read.elements // node.spec.size))
+                times = max(1, read.points // node.spec.size)
+                known.elements = max(known.elements, share.elements * times)
+                known.points += share.points * times  # at a place of its own, if in doubt
                 self.readers[source][reader] = None
 
 
@@ -282,13 +343,13 @@ def _elements(node: Node, at: At) -> int:
     return math.prod(lengths)
 
 
-def _packed(contraction: Node, at: At) -> int:
-    """How many elements at some indices in the space of a contraction are computed, each as often as it is packed."""
+def _packed(contraction: Node, at: At) -> tuple[int, int]:
+    """The `elements` and `points` of `_Read`, for elements at some indices in the space of a contraction."""
     own = frozenset[Variable]().union(*(index.variables for index in at))
-    labels = {label for label, index in enumerate(variables(space_of(contraction))) if index.variables <= own}
-    times = [
-        times
-        for (_, times), dims in zip(packings(contraction), labels_of(contraction), strict=True)
+    labels = {label for label, index in enumerate(variables(space_of(contraction))) if index.variables & own}
+    times, points = min(
+        (times, operand.spec.size * times)
+        for (operand, times), dims in zip(packings(contraction), labels_of(contraction), strict=True)
         if labels <= {label for dim in dims for label in dim}
-    ]
-    return math.prod(each.extent for each in own) * min(times, default=1)
+    )
+    return math.prod(each.extent for each in own) * times, points

@@ -16,15 +16,16 @@ from ...ir import INPUT, POINTWISE, Node
 from ...primitives import Literal
 from ...primitives.contract import labels_of, space_of
 from ..loop_ir.lower import can_lower
-from .cost_model import HIDDEN, PART, is_expensive
+from .cost_model import MOST_WORK, is_expensive
 
 # The depth of an expression, in operations. Raising it stores fewer values, and takes more registers and compile time.
 MOST_OPERATIONS = 200
-# Places at which the elements of one value are counted: enough to see that it is computed often.
-MOST_PLACES = 256
 # Rows or columns of a contraction's result up to which an operand is packed about once. Raising it recomputes the
 # expensive operands of larger contractions.
 MOST_PACKED = 512
+
+# Elements of a view for each of its operand's, from which on expensive ones are stored. Raising it recomputes more.
+MOST_OF = {"expand": 1, "unfold": 1, "gather": 1, "pad": MOST_WORK, "concatenate": MOST_WORK}
 
 OUTPUT = "it is an output"
 REDUCTION = "it is the result of a reduction"
@@ -38,8 +39,7 @@ CALL = "a library call computes it"
 OPERAND = "a library call reads it from memory"
 SHARED = "it is expensive and read more than once"
 REPEATED = "it is expensive and each element is read repeatedly"
-PARTS = "several reductions or contractions read this concatenation"
-PIECEMEAL = "it is a nested concatenation, read more than once"
+AGAIN = "stored: expensive recomputation"
 LONG = "the expression is too long"
 SWITCHED_OFF = "recomputation is switched off"
 NONE_KEPT: Mapping[Node, str] = MappingProxyType({})
@@ -60,34 +60,6 @@ def inlined(node: Node, roots: Container[Node]) -> Iterator[Node]:
             if operand not in seen and operand not in roots and not is_stored_already(operand):
                 seen.add(operand)
                 pending.append(operand)
-
-
-def computed(node: Node, roots: Container[Node]) -> list[tuple[Node, int]]:
-    """The nodes that an element of a node is computed from, and how many elements of each are.
-
-    Operations at the same place share one. A view, a padding or a concatenation asks for elements at another place.
-    """
-    within = list(inlined(node, roots))
-    readers: dict[Node, int] = dict.fromkeys(within, 0)
-    for each in within:
-        for operand in dict.fromkeys(each.inputs):
-            readers[operand] = readers.get(operand, 0) + 1
-    places: dict[Node, set[object]] = {each: set() for each in within}
-    places[node].add(())
-    pending = [node]
-    while pending:
-        at = pending.pop()
-        here = places[at]
-        if len(here) > MOST_PLACES:
-            here = set(list(here)[:MOST_PLACES])
-        moved = here if at.primitive.kind in POINTWISE else {(at, place) for place in here}
-        for operand in dict.fromkeys(at.inputs):
-            if operand in places:
-                places[operand] |= moved
-                readers[operand] -= 1
-                if not readers[operand]:
-                    pending.append(operand)
-    return [(each, len(found)) for each, found in places.items()]
 
 
 def is_call(node: Node) -> bool:
@@ -205,48 +177,32 @@ def find_roots(
                     narrow[node] = narrow[before[0]]
     roots: dict[Node, str] = {}
     depth: dict[Node, int] = {}
-    parts: dict[Node, int] = {}  # concatenations and paddings in the expression
-    heavy: dict[Node, Node | None] = {}  # the expensive node that would be computed again
+    heavy: dict[Node, tuple[Node, ...]] = {}  # the expensive nodes that would be computed again
     for node in graph.nodes:
         if node in transient:
-            heavy[node], depth[node], parts[node] = None, 0, 0
+            heavy[node], depth[node] = (), 0
             continue
         inside = [operand for operand in node.inputs if operand not in roots and not is_stored_already(operand)]
         own = int(node.primitive.kind in POINTWISE)
         depth[node] = 1 + max((depth[operand] for operand in inside), default=0)
-        again = next((heavy[operand] for operand in inside if heavy[operand] is not None), None)
-        for operand, times in packings(node):
-            known = heavy.get(operand)
-            if known is not None and times > 1:
-                roots[known] = REPEATED
-                heavy[operand] = None
-        heavy[node] = node if is_expensive(node) else again
-        if again is not None and _repeats(node) and again not in roots:
-            roots[again] = REPEATED
-            heavy[node] = None
-        parts[node] = sum(parts[operand] for operand in inside) + (node.primitive.name in ("pad", "concatenate"))
+        for operand in (*(operand for operand, times in packings(node) if times > 1), *_repeated(node)):
+            roots |= dict.fromkeys(heavy.get(operand, ()), REPEATED)
+            heavy[operand] = ()
+        again = tuple(dict.fromkeys(each for operand in inside for each in heavy[operand]))
+        heavy[node] = (node,) if is_expensive(node) else again
         reason = wanted.get(node) or kept.get(node)
-        if reason is None and own and heavy[node] is not None and len(users[node]) > 1:
+        if reason is None and own and heavy[node] and len(users[node]) > 1:
             if node in remade:
-                heavy[node] = None
+                heavy[node] = ()
             else:
                 reason = SHARED
-        if reason is None and own and parts[node] > 1 and _takes_up(node, users) > 1:
-            reason = PARTS
-        if (
-            reason is None
-            and parts[node] * PART > HIDDEN
-            and not node.primitive.is_view
-            and count_readers(node, users) > 1
-        ):
-            reason = PIECEMEAL
         if reason is None and own and store_all:
             reason = SWITCHED_OFF
         if reason is None and depth[node] > MOST_OPERATIONS:
             reason = LONG
         if reason is not None:
             roots[node] = reason
-            heavy[node], depth[node], parts[node] = None, 0, 0
+            heavy[node], depth[node] = (), 0
     return {node: roots[node] for node in graph.nodes if node in roots}
 
 
@@ -260,47 +216,17 @@ def count_readers(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
     return count
 
 
-def _takes_up(node: Node, users: Mapping[Node, Sequence[Node]]) -> int:
-    """How many reductions and contractions read a value, or a view of it, directly."""
-    count, pending = 0, [node]
-    while pending:
-        for user in users[pending.pop()]:
-            count += user.primitive.kind in ("reduction", "contraction")
-            pending += [user] * user.primitive.is_view
-    return count
-
-
-def evaluations(graph: Graph, roots: Container[Node], transient: Container[Node] = ()) -> dict[Node, int]:
-    """How many elements of each value are computed, at most, if no value is stored but the roots.
-
-    Operations at the same place share one. A view, a padding or a concatenation asks for elements at another place.
-    """
-    here = dict.fromkeys(graph.nodes, 0)
-    elsewhere = dict.fromkeys(graph.nodes, 0)
-    for node in reversed(graph.nodes):
-        is_stored = node in roots or node in transient or is_stored_already(node)
-        here[node] = node.spec.size if is_stored else here[node] + elsewhere[node]
-        for operand, times in packings(node):
-            elsewhere[operand] = elsewhere.get(operand, 0) + operand.spec.size * times
-        for operand in dict.fromkeys(node.inputs) if node.primitive.kind != "contraction" else ():
-            if node.primitive.kind in POINTWISE:
-                here[operand] = max(here.get(operand, 0), here[node])
-            elif node.primitive.kind == "reduction":
-                here[operand] = max(here.get(operand, 0), operand.spec.size)
-            else:
-                elsewhere[operand] = elsewhere.get(operand, 0) + here[node]
-    return here
-
-
 def packings(node: Node) -> Iterator[tuple[Node, int]]:
     """The operands of a contraction, and how often it computes each element of them.
 
-    Once for each time that the element is packed; a product with a vector packs nothing, and computes it for each use.
+    Once for each time that the element is packed. A product with a vector, or of two, packs nothing, and computes it
+    for each use.
     """
     if node.primitive.kind == "contraction":
         used = [times for _, times in _uses(node)]
+        is_packed = 1 not in used and math.prod(space_of(node)) > node.spec.size
         for operand, times in _uses(node):
-            yield operand, times if 1 in used else -(-times // MOST_PACKED)
+            yield operand, -(-times // MOST_PACKED) if is_packed else times
 
 
 def _uses(node: Node) -> Iterator[tuple[Node, int]]:
@@ -311,6 +237,12 @@ def _uses(node: Node) -> Iterator[tuple[Node, int]]:
             yield operand, math.prod(length for label, length in enumerate(space_of(node)) if label not in own)
 
 
-def _repeats(node: Node) -> bool:
-    """Whether elements of a node's first operand appear more than once in it."""
-    return node.primitive.name in ("expand", "unfold", "gather") and node.spec.size > node.inputs[0].spec.size
+def _repeated(node: Node) -> Iterator[Node]:
+    """The operands of which a node computes elements more than once, or far more than it needs.
+
+    A padding computes an element for each of its own, also where it then takes a number, and so does a concatenation.
+    """
+    most = MOST_OF.get(node.primitive.name)
+    if most is not None:
+        operands = node.inputs if node.primitive.name == "concatenate" else node.inputs[:1]
+        yield from (operand for operand in operands if node.spec.size > most * operand.spec.size)

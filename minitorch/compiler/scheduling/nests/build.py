@@ -16,7 +16,7 @@ from ....ir import Node
 from ....primitives import constant
 from ...fusion.cost_model import is_expensive
 from ...fusion.groups import Group, Member
-from ...fusion.roots import inlined, is_stored_already
+from ...fusion.roots import AGAIN, inlined, is_stored_already
 from ...loop_ir.expressions import ALWAYS, Expression, Inside, Load, Scratch, Total, computed_in, converted
 from ...loop_ir.index import Index, Quotient, Remainder, Variable, linear, unravelled, variable
 from ...loop_ir.loops import Buffer, Keep, Loop, LoopKernel, Nest, Reduce, Statement, Write
@@ -129,19 +129,19 @@ class _Builder:
                 level = max(level, known.level + 1)
                 self._keep(known)
         place = self.places[member.node] = _Place(member, tuple(at), columns, level, -1)
-        if member.is_reduction:
-            place.slot = self.totals
-            self.totals += 1
-            return
         for root, _ in member.reads:
             known = self.places.get(root)
             if known is not None and known.columns and not known.member.is_reduction and known.level < level:
                 self._keep(known)
+        if member.is_reduction:
+            place.slot = self.totals
+            self.totals += 1
 
     def _keep(self, place: _Place) -> None:
         """Give a row that a later loop reads a scratch row, if it is worth one."""
         length = math.prod(column.extent for column in place.columns)
-        heavy = any(map(is_expensive, inlined(place.member.node, self.roots)))
+        node = place.member.node
+        heavy = self.roots[node].startswith(AGAIN) or any(map(is_expensive, inlined(node, self.roots)))
         if place.slot < 0 and heavy and length * place.member.node.dtype.itemsize <= self.most_scratch:
             place.slot = len(self.scratch)
             self.scratch.append((length, place.member.node.dtype))

@@ -1,0 +1,80 @@
+"""Evaluations: how often the elements of values are computed if they are not stored.
+
+An element is computed once for each place that asks for it. Operations at the same place share it; a view, a padding, a
+window or a part of a concatenation asks for elements at a place of its own, and a contraction for each of its operands,
+as often as it packs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator
+
+from ...graph import Graph
+from ...ir import POINTWISE, Node
+from .cost_model import work
+from .roots import inlined, is_stored_already, packings
+
+# Places at which the elements of one value are counted: enough to see that it is computed often.
+MOST_PLACES = 256
+
+
+def computed(node: Node, roots: Container[Node]) -> list[tuple[Node, int]]:
+    """The nodes that an element of a node is computed from, and how many elements of each are."""
+    within = list(inlined(node, roots))
+    readers = dict.fromkeys(within, 0)
+    for each in within:
+        for operand in dict.fromkeys(each.inputs):
+            readers[operand] = readers.get(operand, 0) + 1
+    places: dict[Node, set[object]] = {each: set() for each in within}
+    places[node].add(())
+    pending = [node]
+    while pending:
+        at = pending.pop()
+        here = places[at] if len(places[at]) <= MOST_PLACES else set(list(places[at])[:MOST_PLACES])
+        moved = here if at.primitive.kind in POINTWISE else {(at, place) for place in here}
+        for operand in dict.fromkeys(at.inputs):
+            readers[operand] -= 1
+            if operand in places:
+                places[operand] |= moved
+                pending += [operand] * (not readers[operand])
+    return [(each, len(found)) for each, found in places.items()]
+
+
+def asked_by(node: Node, elements: int) -> Iterator[tuple[Node, int]]:
+    """The operands of a node, and how many elements of each it asks for while so many elements of it are computed."""
+    if node.primitive.kind == "contraction":
+        yield from ((operand, operand.spec.size * times) for operand, times in packings(node))
+    else:
+        size = None if node.primitive.kind != "reduction" else node.inputs[0].spec.size
+        yield from ((operand, elements if size is None else size) for operand in dict.fromkeys(node.inputs))
+
+
+def evaluations(graph: Graph, roots: Container[Node], transient: Container[Node] = ()) -> dict[Node, int]:
+    """How many elements of each value are computed, at most, if no value is stored but the roots."""
+    here = dict.fromkeys((*graph.inputs, *graph.nodes), 0)
+    elsewhere = dict.fromkeys(here, 0)
+    for node in reversed(graph.nodes):
+        is_stored = node in roots or node in transient or is_stored_already(node)
+        here[node] = node.spec.size if is_stored else here[node] + elsewhere[node]
+        for operand, elements in asked_by(node, here[node]):
+            if node.primitive.kind in (*POINTWISE, "reduction"):
+                here[operand] = max(here[operand], elements)
+            else:
+                elsewhere[operand] += elements
+    return here
+
+
+def element_work(nodes: Iterable[tuple[Node, int]]) -> float:
+    """Picoseconds of arithmetic for nodes of which some elements each are computed."""
+    return sum(times * work(node) / max(1, node.spec.size) for node, times in nodes)
+
+
+def root_work(root: Node, roots: Container[Node]) -> int:
+    """Picoseconds of arithmetic for a root, with all that is computed for it."""
+    if root.primitive.kind not in ("contraction", "reduction"):
+        return round(element_work(computed(root, roots)) * root.spec.size)
+    counted = float(work(root))
+    for operand, elements in asked_by(root, root.spec.size):
+        if operand not in roots and not is_stored_already(operand):
+            counted += element_work(computed(operand, roots)) * elements
+    return round(counted)
